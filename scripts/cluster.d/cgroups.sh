@@ -1,0 +1,52 @@
+# shellcheck shell=bash
+# The cgroup under which kubelet puts this cluster's pods, so that two clusters never share one, and all of a cluster's
+# container processes can be found without asking containerd. cgroup v1 has one tree a controller, v2 one for all.
+
+cgroup_trees() { awk '$3 == "cgroup" || ($3 == "cgroup2" && $2 == "/sys/fs/cgroup") { print $2 }' /proc/mounts; }
+
+cgroup_is_v2() { [[ -e /sys/fs/cgroup/cgroup.controllers ]]; }
+
+cgroups_up() {
+  local tree controller level
+  while read -r tree; do
+    mkdir -p "$tree/$CGROUP"
+    # cpuset (v1) starts empty, and no process may enter an empty one.
+    for level in "${CGROUP%/*}" "$CGROUP"; do
+      if [[ -e $tree/$level/cpuset.cpus && -e $tree/cpuset.cpus && -z $(cat "$tree/$level/cpuset.cpus") ]] && ! cgroup_is_v2; then
+        cat "$tree/cpuset.cpus" >"$tree/$level/cpuset.cpus"
+        cat "$tree/cpuset.mems" >"$tree/$level/cpuset.mems"
+      fi
+    done
+  done < <(cgroup_trees)
+  if cgroup_is_v2; then
+    # A controller has to be handed down level by level. What the machine does not offer is left out.
+    for level in . "${CGROUP%/*}" "$CGROUP"; do
+      for controller in $(cat "/sys/fs/cgroup/$level/cgroup.controllers"); do
+        echo "+$controller" 2>/dev/null >"/sys/fs/cgroup/$level/cgroup.subtree_control" || true
+      done
+    done
+  fi
+}
+
+# Every process in this cluster's containers.
+cgroup_processes() {
+  local tree
+  while read -r tree; do
+    [[ -d $tree/$CGROUP ]] && find "$tree/$CGROUP" -name cgroup.procs -exec cat {} + 2>/dev/null
+  done < <(cgroup_trees) | sort -un
+}
+
+cgroups_down() {
+  local tree
+  while read -r tree; do
+    [[ -d $tree/$CGROUP ]] || continue
+    # Deepest first; a cgroup whose last process has just ended may be busy for a moment.
+    poll 5 "cgroups under $tree/$CGROUP to be free" remove_cgroup "$tree/$CGROUP" || true
+    rmdir "$tree/${CGROUP%/*}" 2>/dev/null || true
+  done < <(cgroup_trees)
+}
+
+remove_cgroup() {
+  find "$1" -depth -type d -exec rmdir {} \; 2>/dev/null
+  [[ ! -d $1 ]]
+}

@@ -1,0 +1,30 @@
+# shellcheck shell=bash
+# Making OCI image tars in the cache. Each has its manifest's digest beside it, in <tar>.digest.
+
+IMAGES=$CACHE/images
+
+# write_image TAR OPTIONS...: with the small Go program that makes the same bytes from the same input.
+write_image() {
+  local tar=$1
+  shift
+  ensure_tools oci-image oci-image
+  mkdir -p "$IMAGES"
+  "$(tool oci-image oci-image)" --output "$tar.new.$$" "$@" >"$tar.digest"
+  mv "$tar.new.$$" "$tar"
+}
+
+# key_of TEXT-OR-FILES-ON-STDIN: ten digits that change with the input.
+key_of() { sha256sum | cut -c1-10; }
+
+# The first process of every pod. Prints the tar's path, as all the functions here do.
+pause_image() {
+  local source=$SCRIPTS/tools/pause/pause.c tar
+  tar=$IMAGES/pause-$( (cat "$source" && family_folder oci-image) | key_of).tar
+  if [[ ! -s $tar ]]; then
+    mkdir -p "$IMAGES"
+    gcc -Os -static -s -o "$IMAGES/pause.$$" "$source"
+    write_image "$tar" --name "$SANDBOX_IMAGE" --file "$IMAGES/pause.$$:/pause:755" --entrypoint /pause --user 65535:65535
+    rm -f "$IMAGES/pause.$$"
+  fi
+  printf '%s' "$tar"
+}

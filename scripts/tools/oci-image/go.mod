@@ -1,0 +1,3 @@
+module multi-operator/scripts/tools/oci-image
+
+go 1.26.0
