@@ -131,7 +131,7 @@ containerd_up() {
   start containerd "$STATE/bin/containerd" --config "$STATE/containerd.toml" --address "$CONTAINERD_SOCKET" --log-level info
 }
 
-ctr_images() { inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --namespace k8s.io images "$@"; }
+ctr_images() { CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --namespace k8s.io images "$@"; }
 
 containerd_ready() { inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --timeout 2s version; }
 
