@@ -1,34 +1,42 @@
 # shellcheck shell=bash
 # One certificate authority a cluster, and a certificate and kubeconfig for each component, named as RBAC expects them.
 
-PKI_DAYS=3650
+# new_certificate FILE OPTIONS...: key and certificate at once. The machine's openssl.cnf, which would add extensions of
+# its own, is left out. The certificate gets its name only when whole: a run that was killed half-way simply goes on.
+new_certificate() {
+  local file=$PKI/$1
+  shift
+  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 \
+    -config "$PKI/openssl.cnf" -keyout "$file.key" -out "$file.crt.new" "$@" 2>"$file.error" || return
+  mv "$file.crt.new" "$file.crt"
+  rm -f "$file.error"
+}
 
-# certificate NAME SUBJECT [SUBJECT-ALT-NAMES]: signed by the cluster's authority, for clients and, with names, servers.
+# certificate NAME SUBJECT [SUBJECT-ALT-NAMES [AUTHORITY]]: for a client and, with names, a server.
 certificate() {
-  local name=$1 subject=$2 names=${3:-} authority=${4:-ca}
+  local name=$1 subject=$2 names=${3:-} authority=$PKI/${4:-ca} extensions
   [[ -s $PKI/$name.crt ]] && return
-  {
-    printf 'basicConstraints=CA:FALSE\nkeyUsage=digitalSignature\n'
-    if [[ -n $names ]]; then
-      printf 'extendedKeyUsage=serverAuth,clientAuth\nsubjectAltName=%s\n' "$names"
-    else
-      printf 'extendedKeyUsage=clientAuth\n'
-    fi
-  } >"$PKI/$name.ext"
-  openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$PKI/$name.key" -out "$PKI/$name.csr" \
-    -subj "$subject" 2>/dev/null
-  openssl x509 -req -in "$PKI/$name.csr" -CA "$PKI/$authority.crt" -CAkey "$PKI/$authority.key" -days "$PKI_DAYS" \
-    -set_serial "0x$(openssl rand -hex 8)" -extfile "$PKI/$name.ext" -out "$PKI/$name.crt.new" 2>/dev/null
-  # Under its own name only when whole: a run that was killed half-way is then simply continued.
-  mv "$PKI/$name.crt.new" "$PKI/$name.crt"
-  rm -f "$PKI/$name.csr" "$PKI/$name.ext"
+  extensions=(-addext basicConstraints=CA:FALSE -addext keyUsage=digitalSignature)
+  if [[ -n $names ]]; then
+    extensions+=(-addext extendedKeyUsage=serverAuth,clientAuth -addext "subjectAltName=$names")
+  else
+    extensions+=(-addext extendedKeyUsage=clientAuth)
+  fi
+  new_certificate "$name" -subj "$subject" -CA "$authority.crt" -CAkey "$authority.key" "${extensions[@]}"
 }
 
 authority() {
   [[ -s $PKI/$1.crt ]] && return
-  openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$PKI/$1.key" -out "$PKI/$1.crt.new" \
-    -days "$PKI_DAYS" -subj "/CN=$NAME-$1" -addext keyUsage=critical,keyCertSign,digitalSignature 2>/dev/null
-  mv "$PKI/$1.crt.new" "$PKI/$1.crt"
+  new_certificate "$1" -subj "/CN=$NAME-$1" -addext basicConstraints=critical,CA:TRUE \
+    -addext keyUsage=critical,keyCertSign,digitalSignature
+}
+
+# The key pair that signs service accounts' tokens.
+token_keys() {
+  [[ -s $PKI/service-accounts.pub ]] && return
+  openssl ecparam -name prime256v1 -genkey -noout -out "$PKI/service-accounts.key" 2>/dev/null
+  openssl ec -in "$PKI/service-accounts.key" -pubout -out "$PKI/service-accounts.pub.new" 2>/dev/null
+  mv "$PKI/service-accounts.pub.new" "$PKI/service-accounts.pub"
 }
 
 kubeconfig() {
@@ -69,27 +77,35 @@ certificates() {
   fi
   old_umask=$(umask)
   umask 077
-  authority ca
-  authority front-proxy-ca
-  authority etcd-ca
-  if [[ ! -s $PKI/service-accounts.key ]]; then
-    openssl genrsa -out "$PKI/service-accounts.key.new" 2048 2>/dev/null
-    openssl rsa -in "$PKI/service-accounts.key.new" -pubout -out "$PKI/service-accounts.pub" 2>/dev/null
-    mv "$PKI/service-accounts.key.new" "$PKI/service-accounts.key"
-  fi
+  rm -f "$PKI"/*.error
+  printf '[req]\ndistinguished_name=name\n[name]\n' >"$PKI/openssl.cnf"
+  authority ca &
+  authority front-proxy-ca &
+  authority etcd-ca &
+  token_keys &
+  wait
   certificate apiserver /CN=kube-apiserver \
     "IP:$NODE_IP,IP:$API_SERVICE,IP:127.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local" &
-  certificate kubelet "/O=system:nodes/CN=system:node:$NODE" "IP:$NODE_IP,DNS:$NODE" &
   certificate etcd /CN=etcd IP:127.0.0.1 etcd-ca &
   certificate etcd-client /CN=kube-apiserver "" etcd-ca &
   certificate front-proxy /CN=front-proxy-client "" front-proxy-ca &
   certificate apiserver-kubelet-client /O=system:masters/CN=kube-apiserver-kubelet-client &
   certificate admin /O=system:masters/CN=admin &
-  for name in kube-controller-manager kube-scheduler kube-proxy; do certificate $name "/CN=system:$name" & done
-  for name in coredns provisioner kwok; do certificate $name "/CN=system:multi-operator:$name" & done
+  certificate kube-controller-manager /CN=system:kube-controller-manager &
+  certificate kube-scheduler /CN=system:kube-scheduler &
+  if [[ $PROFILE == full ]]; then
+    certificate kubelet "/O=system:nodes/CN=system:node:$NODE" "IP:$NODE_IP,DNS:$NODE" &
+    certificate kube-proxy /CN=system:kube-proxy &
+    certificate coredns /CN=system:multi-operator:coredns &
+    certificate provisioner /CN=system:multi-operator:provisioner &
+  else
+    certificate kwok /CN=system:multi-operator:kwok &
+  fi
   wait
+  # What fails in the background only leaves its message.
+  ! compgen -G "$PKI/*.error" >/dev/null || die "could not make certificates: $(cat "$PKI"/*.error)"
   for name in kubelet kube-controller-manager kube-scheduler kube-proxy coredns provisioner kwok; do
-    kubeconfig "$name" "$STATE/kubeconfigs/$name"
+    [[ ! -s $PKI/$name.crt ]] || kubeconfig "$name" "$STATE/kubeconfigs/$name"
   done
   kubeconfig admin "$KUBECONFIG_ADMIN"
   umask "$old_umask"

@@ -2,7 +2,7 @@
 # The cgroup under which kubelet puts this cluster's pods, so that two clusters never share one, and all of a cluster's
 # container processes can be found without asking containerd. cgroup v1 has one tree a controller, v2 one for all.
 
-cgroup_trees() { awk '$3 == "cgroup" || ($3 == "cgroup2" && $2 == "/sys/fs/cgroup") { print $2 }' /proc/mounts; }
+cgroup_trees() { awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mounts; }
 
 cgroup_is_v2() { [[ -e /sys/fs/cgroup/cgroup.controllers ]]; }
 

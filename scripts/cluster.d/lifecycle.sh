@@ -159,9 +159,13 @@ kill_strays() {
 
 # Stops all and gives back everything outside the state folder: processes, mounts, cgroups, network, sockets.
 teardown() {
-  local folder address
-  # shellcheck disable=SC2046
-  stop $(components full) kwok
+  local address
+  if [[ $KEEP == yes ]]; then
+    # Storage last, and the API server before it: it waits for an etcd that is gone.
+    stop kwok coredns provisioner kube-proxy kubelet kube-scheduler kube-controller-manager
+    stop kube-apiserver
+    stop etcd containerd
+  fi
   kill_strays
   # A shim that is killed leaves its socket in a folder that all containerds of the machine share.
   for address in "$RUN"/containerd/io.containerd.runtime.v2.task/*/*/address; do
@@ -174,9 +178,14 @@ teardown() {
   network_down
   rm -rf --one-file-system "$RUN"
   # Left by others on our behalf: kubelet's links to logs, CNI's cache of results.
-  for folder in /var/log/containers; do
-    [[ -d $folder ]] && find "$folder" -type l -lname "$STATE/*" -delete
-  done
+  if [[ -d /var/log/containers ]]; then
+    find /var/log/containers -type l -lname "$STATE/*" -delete
+    rmdir /var/log/containers 2>/dev/null || true
+  fi
+  # kubelet's socket for device plugins has a fixed place. Where that is all there is of a kubelet, it was ours.
+  if [[ $(ls -A /var/lib/kubelet 2>/dev/null) == device-plugins && -z $(ls -A "$RUN_ROOT"/*/runc 2>/dev/null) ]]; then
+    rm -rf /var/lib/kubelet
+  fi
   rm -f /var/lib/cni/results/"$NETNS"-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]*
   rm -rf "$STATE/pids"
 }

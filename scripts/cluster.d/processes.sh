@@ -45,7 +45,7 @@ start() {
   printf '%s %s\n' "$pid" "$(start_time_of "$pid")" >"$STATE/pids/$name"
 }
 
-# stop NAME...: all get SIGTERM together, then SIGKILL after 10 s; returns when every one has exited.
+# stop NAME...: all get SIGTERM together, then SIGKILL after 5 s; returns when every one has exited.
 stop() {
   local name pid pids=() start
   for name in "$@"; do
@@ -57,28 +57,24 @@ stop() {
   start=$(now_ms)
   for name in "${pids[@]}"; do
     while pid=$(pid_of "$name"); do
-      (($(now_ms) - start > 10000)) && kill -KILL "$pid" 2>/dev/null
+      if (($(now_ms) - start > 5000)); then kill -KILL "$pid" 2>/dev/null || true; fi
       sleep 0.05
     done
   done
   for name in "$@"; do rm -f "$STATE/pids/$name"; done
 }
 
-# Ids of the processes that mention this cluster's run folder as an argument: container shims, and what lost its pid file.
+# Ids of processes that have this cluster's folders as arguments: container shims, and what lost its pid file. Only
+# programs out of the cache, and none that a person runs against the cluster.
 stray_processes() {
-  local folder pid
-  for folder in /proc/[0-9]*; do
-    pid=${folder#/proc/}
-    ((pid == $$ || pid == BASHPID)) && continue
-    if tr '\0' '\n' <"$folder/cmdline" 2>/dev/null |
-      grep -qE "^(--?[a-z-]+=)?(unix://)?($RUN|$STATE)(/|\$)"; then
-      # Only programs of the cluster: an editor or `tail` on one of its logs is somebody's own.
-      case $(readlink "$folder/exe" 2>/dev/null) in
-        */kubectl) ;;
-        "$CACHE"/bin/*) printf '%s\n' "$pid" ;;
-      esac
-    fi
-  done
+  local file pid
+  while IFS= read -r file; do
+    pid=${file#/proc/} pid=${pid%/cmdline}
+    case $(readlink "/proc/$pid/exe") in
+      */kubectl*) ;;
+      "$CACHE"/bin/*) printf '%s\n' "$pid" ;;
+    esac
+  done < <(grep -lzE "^(--?[a-z-]+=)?(unix://)?($RUN|$STATE)(/|\$)" /proc/[0-9]*/cmdline 2>/dev/null)
 }
 
 # kill_all PIDS...: SIGKILL, and wait until they are gone.
