@@ -32,6 +32,8 @@ family_flags() {
     kubernetes-*)
       local package=k8s.io/component-base/version minor=${version#v1.}
       ld+=" -X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=${minor%%.*} -X $package.gitTreeState=clean"
+      # What the programs call themselves as clients, which is what the audit log has.
+      ld+=" -X k8s.io/client-go/pkg/version.gitVersion=$version"
       ;;
     containerd)
       ld+=" -X github.com/containerd/containerd/v2/version.Version=$version"
