@@ -150,16 +150,19 @@ apply_addons() {
 }
 
 kill_strays() {
-  local pids
+  local pids bundle
   mapfile -t pids < <(cgroup_processes)
   kill_all "${pids[@]}"
   mapfile -t pids < <(stray_processes)
   kill_all "${pids[@]}"
+  # A shim that is killed leaves its socket in a folder that all containerds of the machine share.
+  for bundle in "$RUN"/containerd/io.containerd.runtime.v2.task/*/*/bootstrap.json; do
+    [[ ! -e $bundle ]] || rm -f "$(sed -nE 's|.*"unix://([^"]*)".*|\1|p' "$bundle")"
+  done
 }
 
 # Stops all and gives back everything outside the state folder: processes, mounts, cgroups, network, sockets.
 teardown() {
-  local address
   if [[ $KEEP == yes ]]; then
     # Storage last, and the API server before it: it waits for an etcd that is gone.
     stop kwok coredns provisioner kube-proxy kubelet kube-scheduler kube-controller-manager
@@ -167,10 +170,6 @@ teardown() {
     stop etcd containerd
   fi
   kill_strays
-  # A shim that is killed leaves its socket in a folder that all containerds of the machine share.
-  for address in "$RUN"/containerd/io.containerd.runtime.v2.task/*/*/address; do
-    [[ -e $address ]] && address=$(cat "$address") && rm -f "${address#unix://}"
-  done
   unmount_below "$STATE"
   unmount_below "$RUN"
   cgroups_down
@@ -186,7 +185,12 @@ teardown() {
   if [[ $(ls -A /var/lib/kubelet 2>/dev/null) == device-plugins && -z $(ls -A "$RUN_ROOT"/*/runc 2>/dev/null) ]]; then
     rm -rf /var/lib/kubelet
   fi
-  rm -f /var/lib/cni/results/"$NETNS"-[0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f][0-9a-f]*
+  local result id
+  for result in /var/lib/cni/results/"$NETNS"-*-eth0; do
+    id=${result##*/"$NETNS"-} id=${id%-eth0}
+    [[ ! $id =~ ^[0-9a-f]{64}$ ]] || rm -f "$result" "/var/lib/cni/results/cni-loopback-$id-lo"
+  done
+  rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
   rm -rf "$STATE/pids"
 }
 
@@ -215,7 +219,6 @@ cluster_down() {
   lock_cluster
   if [[ ! -e $STATE && ! -e $RUN && ! -e /run/netns/$NETNS ]]; then
     say "cluster $NAME is not there"
-    rm -f "$RUN_ROOT/$NAME.lock"
     return
   fi
   teardown
@@ -225,7 +228,6 @@ cluster_down() {
     delete_state
     say "cluster $NAME is down and deleted after $(since "$begin")"
   fi
-  rm -f "$RUN_ROOT/$NAME.lock"
 }
 
 require_cluster() {
