@@ -133,7 +133,7 @@ build_cluster_tools() {
 # A folder with all programs of the cluster, by links: one entry for PATH.
 link_cluster_tools() {
   local family program folder
-  rm -rf "$STATE/bin"
+  rm -rf "${STATE:?}/bin"
   mkdir -p "$STATE/bin"
   for family in "$(kubernetes_family "$KUBERNETES")" etcd containerd coredns kustomize kwok provisioner; do
     folder=$(family_folder "$family")

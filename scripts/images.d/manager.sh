@@ -3,7 +3,7 @@
 # Containerfile at the repository root makes the same for users of docker and podman.
 
 MANAGER_TARGET=${MANAGER_TARGET:-x86_64-unknown-linux-gnu}
-MANAGER_PROFILE=${MANAGER_PROFILE:-image}
+MANAGER_PROFILE=${MANAGER_PROFILE:-release}
 MANAGER_FEATURES=${MANAGER_FEATURES:-}
 
 # MANAGER_BINARY skips the build: any static binary will do.
@@ -15,11 +15,10 @@ manager_binary() {
   fi
   command -v cargo >/dev/null || die "the manager is built with Rust's cargo, which is not here"
   say "building the manager (profile $MANAGER_PROFILE)"
-  # A folder of its own: other flags than `cargo build` uses would make each undo the other's work.
-  target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')/image
-  (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --locked --target-dir "$target" \
-    --profile "$MANAGER_PROFILE" --target "$MANAGER_TARGET" -p manager ${MANAGER_FEATURES:+--features "$MANAGER_FEATURES"}) >&2 ||
+  (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --locked --profile "$MANAGER_PROFILE" \
+    --target "$MANAGER_TARGET" -p manager ${MANAGER_FEATURES:+--features "$MANAGER_FEATURES"}) >&2 ||
     die "building the manager failed"
+  target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
   printf '%s/%s/%s/manager' "$target" "$MANAGER_TARGET" "$(profile_folder "$MANAGER_PROFILE")"
 }
 
