@@ -23,10 +23,6 @@ import (
 const (
 	fieldManager  = "myapp-controller-runtime"
 	instanceIndex = "instance"
-
-	// patience is how long a new Deployment may go unobserved by its controller before status says so. Almost all are
-	// observed sooner, and then one status write is enough instead of two.
-	patience = 30 * time.Second
 )
 
 type reconciler struct {
@@ -36,13 +32,13 @@ type reconciler struct {
 }
 
 func (r *reconciler) setup(mgr ctrl.Manager, options ctrlOptions) error {
-	b := ctrl.NewControllerManagedBy(mgr).
+	return ctrl.NewControllerManagedBy(mgr).
 		Named("myapp").
 		For(&MyApp{}, builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Owns(&appsv1.Deployment{}, builder.WithPredicates(deploymentNews())).
-		WithOptions(options)
-	b = b.Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(podNews()))
-	return b.Complete(r)
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(instanceOf), builder.WithPredicates(podNews())).
+		WithOptions(options).
+		Complete(r)
 }
 
 func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -53,74 +49,62 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if app.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil // the garbage collector follows the owner references
 	}
-	live, created, failure := r.ensureDeployment(ctx, &app)
-	if conflicted(failure) {
+	live, failure := r.ensureDeployment(ctx, &app)
+	if apierrors.IsConflict(failure) {
 		return ctrl.Result{RequeueAfter: time.Second}, nil // the cache is behind; its next event usually comes first
-	}
-	if created {
-		return ctrl.Result{RequeueAfter: patience}, nil
 	}
 	var trouble string
 	if failure != nil {
 		trouble = failure.Error()
 	} else if live != nil {
-		if left := patience - time.Since(live.CreationTimestamp.Time); live.Status.ObservedGeneration == 0 && left > 0 {
-			return ctrl.Result{RequeueAfter: left}, nil
-		}
 		var err error
 		if trouble, err = r.podTrouble(ctx, &app, live); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	if err := r.writeStatus(ctx, &app, live, judge(&app, live, trouble)); err != nil {
-		if conflicted(err) {
-			return ctrl.Result{RequeueAfter: time.Second}, nil
-		}
+	wait, err := r.writeStatus(ctx, &app, live, judge(&app, live, trouble))
+	switch {
+	case apierrors.IsConflict(err):
+		return ctrl.Result{RequeueAfter: time.Second}, nil
+	case err != nil:
 		return ctrl.Result{}, err
-	}
-	if apierrors.IsInvalid(failure) {
+	case apierrors.IsInvalid(failure):
 		return ctrl.Result{}, reconcile.TerminalError(failure) // only an edit can help
+	case failure != nil:
+		return ctrl.Result{}, failure
 	}
-	return ctrl.Result{}, failure
+	return ctrl.Result{RequeueAfter: wait}, nil
 }
 
 // ensureDeployment makes the Deployment what the spec asks for. It costs no request when it already is.
-func (r *reconciler) ensureDeployment(ctx context.Context, app *MyApp) (live *appsv1.Deployment, created bool, err error) {
+func (r *reconciler) ensureDeployment(ctx context.Context, app *MyApp) (*appsv1.Deployment, error) {
 	cached := &appsv1.Deployment{}
-	err = r.Get(ctx, client.ObjectKeyFromObject(app), cached)
-	missing := apierrors.IsNotFound(err)
-	if err != nil && !missing {
-		return nil, false, err
+	err := r.Get(ctx, client.ObjectKeyFromObject(app), cached)
+	if apierrors.IsNotFound(err) {
+		cached, err = nil, nil
 	}
-	if missing {
-		cached = nil
-	}
-	if app.Spec.Paused {
-		return cached, false, nil
+	if err != nil || app.Spec.Paused {
+		return cached, err
 	}
 	want, err := renderDeployment(app)
-	if err != nil {
-		return cached, false, err
-	}
-	if missing {
-		// Create and not apply: it cannot take over what the selected cache does not show.
-		err = r.Create(ctx, want, client.FieldOwner(fieldManager))
-		if apierrors.IsAlreadyExists(err) {
-			return nil, false, r.whose(ctx, app)
+	switch {
+	case err != nil:
+		return cached, err
+	case cached == nil:
+		// Create and not apply: it cannot take over what the selected cache does not show, and needs no look before.
+		if err := r.Create(ctx, want, client.FieldOwner(fieldManager)); apierrors.IsAlreadyExists(err) {
+			return nil, r.whose(ctx, app)
+		} else if err != nil {
+			return nil, err
 		}
-		return nil, err == nil, err
-	}
-	if !metav1.IsControlledBy(cached, app) {
-		return nil, false, r.whose(ctx, app)
-	}
-	if upToDate(want, cached) {
-		return cached, false, nil
+		return want, nil
+	case !metav1.IsControlledBy(cached, app):
+		return nil, r.whose(ctx, app)
+	case upToDate(want, cached):
+		return cached, nil
 	}
 	next := merged(want, cached)
-	if err := r.Update(ctx, next, client.FieldOwner(fieldManager)); err != nil {
-		return cached, false, err
-	}
-	return next, false, nil
+	return next, r.Update(ctx, next, client.FieldOwner(fieldManager))
 }
 
 // whose asks the API server about a Deployment that is in the way: it may be ours, only not in the cache yet.
@@ -134,9 +118,6 @@ func (r *reconciler) whose(ctx context.Context, app *MyApp) error {
 	}
 	return fmt.Errorf("a Deployment %s that is not this MyApp's is in the way", app.Name)
 }
-
-// conflicted says that the cache was behind, which is nobody's failure.
-func conflicted(err error) bool { return apierrors.IsConflict(err) }
 
 func (r *reconciler) podTrouble(ctx context.Context, app *MyApp, live *appsv1.Deployment) (string, error) {
 	if live.Status.ReadyReplicas >= replicasOf(live) && live.Status.UpdatedReplicas >= replicasOf(live) {
@@ -154,13 +135,17 @@ func (r *reconciler) podTrouble(ctx context.Context, app *MyApp, live *appsv1.De
 	return "", nil
 }
 
-func (r *reconciler) writeStatus(ctx context.Context, app *MyApp, live *appsv1.Deployment, j judgement) error {
+// writeStatus writes it if it changed, or says for how long it can wait.
+func (r *reconciler) writeStatus(ctx context.Context, app *MyApp, live *appsv1.Deployment, j judgement) (time.Duration, error) {
 	status := statusOf(app, live, j, r.managedBy)
 	if equality.Semantic.DeepEqual(status, app.Status) {
-		return nil
+		return 0, nil
+	}
+	if wait := held(&app.Status, &status, time.Now()); wait > 0 {
+		return wait, nil
 	}
 	app.Status = status
-	return r.Status().Update(ctx, app, client.FieldOwner(fieldManager))
+	return 0, r.Status().Update(ctx, app, client.FieldOwner(fieldManager))
 }
 
 // instanceOf maps a pod to its MyApp by label: the owner reference names a ReplicaSet, which nobody watches.
@@ -188,7 +173,7 @@ func deploymentNews() predicate.Predicate {
 }
 
 // essence is what judge reads of a Deployment's status.
-func essence(d *appsv1.Deployment) [8]any {
+func essence(d *appsv1.Deployment) [7]any {
 	s := &d.Status
 	state := func(kind appsv1.DeploymentConditionType) (corev1.ConditionStatus, string) {
 		if c := find(d, kind); c != nil && (kind == appsv1.DeploymentReplicaFailure || c.Status == corev1.ConditionFalse) {
@@ -198,7 +183,7 @@ func essence(d *appsv1.Deployment) [8]any {
 	}
 	failure, why := state(appsv1.DeploymentReplicaFailure)
 	progressing, _ := state(appsv1.DeploymentProgressing)
-	return [8]any{s.ObservedGeneration, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas, s.AvailableReplicas, failure, why, progressing}
+	return [7]any{s.ObservedGeneration, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas, failure, why, progressing}
 }
 
 // podNews lets through only a change of what ails a pod: counts come with the Deployment.

@@ -15,10 +15,12 @@ import (
 )
 
 const (
+	// The same labels as ours, so that objects are of the same size; the two never meet in one cluster.
 	managedByLabel = "app.kubernetes.io/managed-by"
-	managedByValue = "myapp-controller-runtime"
+	managedByValue = "multi-operator"
 	nameLabel      = "app.kubernetes.io/name"
 	instanceLabel  = "app.kubernetes.io/instance"
+	ownerKindLabel = "multi-operator.example.com/owner-kind"
 
 	restartedAt = "kubectl.kubernetes.io/restartedAt"
 	hashKey     = "example.com/rendered"
@@ -29,9 +31,15 @@ func selectorLabels(app *MyApp) map[string]string {
 	return map[string]string{nameLabel: "myapp", instanceLabel: app.Name}
 }
 
-func podLabels(app *MyApp) map[string]string {
+func deploymentLabels(app *MyApp) map[string]string {
 	labels := selectorLabels(app)
 	labels[managedByLabel] = managedByValue
+	return labels
+}
+
+func podLabels(app *MyApp) map[string]string {
+	labels := deploymentLabels(app)
+	labels[ownerKindLabel] = "MyApp.example.com"
 	return labels
 }
 
@@ -52,9 +60,9 @@ func renderDeployment(app *MyApp) (*appsv1.Deployment, error) {
 		},
 	}
 	if spec.Port != nil {
-		c.Ports = []corev1.ContainerPort{{Name: "app", ContainerPort: *spec.Port, Protocol: corev1.ProtocolTCP}}
+		c.Ports = []corev1.ContainerPort{{ContainerPort: *spec.Port, Protocol: corev1.ProtocolTCP}}
 		if spec.Probes == (Probes{}) {
-			c.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+			c.ReadinessProbe = &corev1.Probe{PeriodSeconds: 5, ProbeHandler: corev1.ProbeHandler{
 				TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt32(*spec.Port)},
 			}}
 		}
@@ -79,7 +87,7 @@ func renderDeployment(app *MyApp) (*appsv1.Deployment, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Name:            app.Name,
 			Namespace:       app.Namespace,
-			Labels:          podLabels(app),
+			Labels:          deploymentLabels(app),
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(app, groupVersion.WithKind("MyApp"))},
 		},
 		Spec: appsv1.DeploymentSpec{

@@ -101,16 +101,18 @@ func run() error {
 	return mgr.Start(ctx)
 }
 
-// keepAilments drops all of a pod but what says whose it is and why it does not run.
+// keepAilments drops all of a pod but what says whose it is and why it does not run: of a healthy one, hardly anything.
 func keepAilments(in any) (any, error) {
 	pod, ok := in.(*corev1.Pod)
 	if !ok {
 		return in, nil
 	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion, Labels: pod.Labels,
-		},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase, ContainerStatuses: pod.Status.ContainerStatuses},
-	}, nil
+	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		Labels: map[string]string{instanceLabel: pod.Labels[instanceLabel]},
+	}}
+	if ailment(pod) != "" {
+		out.Status.ContainerStatuses = pod.Status.ContainerStatuses
+	}
+	return out, nil
 }
