@@ -1,0 +1,15 @@
+//! The custom resources of multi-operator, as types: what a client of ours depends on.
+//!
+//! Nothing here talks to a cluster. Doc comments become the descriptions in the CRDs, CEL rules become their
+//! validation; [`crds`] returns all definitions, ready to apply.
+
+mod crd;
+pub mod my_app;
+pub mod sample;
+mod status;
+
+pub use crd::crds;
+pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, condition_type};
+
+/// Group of MyApp, Sample and the databases.
+pub const GROUP: &str = "example.com";

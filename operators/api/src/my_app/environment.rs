@@ -1,0 +1,92 @@
+//! Environment variables of a MyApp. References never leave the namespace.
+
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+/// One environment variable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!(has(self.value) && has(self.valueFrom))")
+    .message("an environment variable takes value or valueFrom, not both"))]
+pub struct EnvVar {
+    /// Its name: letters, digits, `_`, `-` and `.`, not starting with a digit.
+    #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"))]
+    pub name: String,
+    /// Its value; `$(OTHER)` is replaced by the value of OTHER.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 32768))]
+    pub value: Option<String>,
+    /// Where to take the value from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_from: Option<ValueFrom>,
+}
+
+/// Exactly one source of a value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef)].filter(x, x).size() == 1"
+).message("valueFrom takes exactly one of configMapKeyRef, secretKeyRef and fieldRef"))]
+pub struct ValueFrom {
+    /// An entry of a ConfigMap of the same namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<KeyRef>,
+    /// An entry of a Secret of the same namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<KeyRef>,
+    /// A field of the pod itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub field_ref: Option<FieldRef>,
+}
+
+/// One entry of a ConfigMap or Secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+pub struct KeyRef {
+    /// Name of the ConfigMap or Secret.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Name of the entry.
+    #[schemars(length(min = 1, max = 253))]
+    pub key: String,
+    /// Whether pods start without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}
+
+/// A field of the pod.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct FieldRef {
+    /// For example `metadata.name`, `metadata.namespace`, `status.podIP`, `spec.nodeName`.
+    #[schemars(length(min = 1, max = 253))]
+    pub field_path: String,
+}
+
+/// All entries of one ConfigMap or Secret.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.configMapRef) != has(self.secretRef)")
+    .message("envFrom takes exactly one of configMapRef and secretRef"))]
+pub struct EnvFrom {
+    /// Put before each name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253), regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"))]
+    pub prefix: Option<String>,
+    /// A ConfigMap of the same namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_ref: Option<NameRef>,
+    /// A Secret of the same namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_ref: Option<NameRef>,
+}
+
+/// A ConfigMap or Secret, by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+pub struct NameRef {
+    /// Its name.
+    #[schemars(length(min = 1, max = 253))]
+    pub name: String,
+    /// Whether pods start without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
+}

@@ -1,0 +1,107 @@
+//! The part of status that every kind shares: see [`Contract`].
+
+use std::borrow::Cow;
+
+use jiff::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+/// Condition types that every kind uses.
+pub mod condition_type {
+    /// The object is as its spec asks. Always present once status has been written.
+    pub const READY: &str = "Ready";
+    /// Work is under way; absent otherwise.
+    pub const RECONCILING: &str = "Reconciling";
+    /// A person is needed; absent otherwise.
+    pub const STALLED: &str = "Stalled";
+    /// Another live manager holds the object; absent otherwise.
+    pub const CONFLICT: &str = "Conflict";
+}
+
+/// Times in status have whole seconds, as `metav1.Time` has.
+pub const ISO_SECONDS: &str = "date-time";
+
+/// A status that carries the [`Contract`].
+pub trait Status: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
+    /// The shared part.
+    fn contract(&self) -> &Contract;
+    /// The shared part, to be changed.
+    fn contract_mut(&mut self) -> &mut Contract;
+}
+
+/// What every status of ours holds, under the same keys.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Contract {
+    /// The generation of the object that this status speaks of; -1 until the first status is written.
+    #[serde(default = "never_observed")]
+    pub observed_generation: i64,
+    /// The manager that looks after this object, as namespace/name of its Lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+    /// Ready always; Reconciling, Stalled and Conflict only while they are True.
+    #[serde(default)]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+fn never_observed() -> i64 {
+    -1
+}
+
+impl Default for Contract {
+    fn default() -> Self {
+        Self { observed_generation: never_observed(), managed_by: None, conditions: Vec::new() }
+    }
+}
+
+impl Contract {
+    /// The condition of that type, if present.
+    #[must_use]
+    pub fn condition(&self, type_: &str) -> Option<&Condition> {
+        self.conditions.iter().find(|c| c.type_ == type_)
+    }
+
+    /// Whether the condition of that type is True.
+    #[must_use]
+    pub fn is_true(&self, type_: &str) -> bool {
+        self.condition(type_).is_some_and(|c| c.status == ConditionStatus::True)
+    }
+}
+
+/// One aspect of an object's state, in the shape of `metav1.Condition`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// The aspect, in CamelCase.
+    #[serde(rename = "type")]
+    pub type_: Cow<'static, str>,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// The generation of the object that this condition was judged by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    /// When the status last changed from one value to another.
+    #[schemars(schema_with = "date_time")]
+    pub last_transition_time: Timestamp,
+    /// Why, in one CamelCase word for programs.
+    pub reason: Cow<'static, str>,
+    /// Why, in words for people.
+    #[serde(default)]
+    pub message: String,
+}
+
+fn date_time(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "format": ISO_SECONDS })
+}
+
+/// True, False or Unknown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConditionStatus {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// It could not be judged.
+    Unknown,
+}

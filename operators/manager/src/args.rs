@@ -1,0 +1,245 @@
+//! Flags. Each has an environment twin, since OLM can set nothing else; an empty variable counts as unset.
+
+use std::fmt;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::builder::Resettable;
+use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use runtime::leader::LeaseName;
+use runtime::telemetry::{LogFormat, parse_filter};
+
+/// Runs the operators of multi-operator: one process, one cache, several controllers.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "manager", version)]
+pub struct Args {
+    /// Controllers to run, separated by commas; * runs all
+    #[arg(long, env = "CONTROLLERS", default_value = "*")]
+    pub controllers: Controllers,
+
+    /// Namespaces to watch, separated by commas; empty watches all. Rights within them are enough then
+    #[arg(long = "watch-namespaces", env = "WATCH_NAMESPACE", default_value = "", value_name = "NAMESPACES")]
+    pub watch_namespaces: Namespaces,
+
+    /// Name of the Lease that elects one leader among the managers of an install
+    #[arg(long, env = "LEASE_NAME", default_value = "multi-operator", value_parser = object_name)]
+    pub lease_name: String,
+
+    /// Namespace of that Lease [default: POD_NAMESPACE, else that of the service account or kubeconfig]
+    #[arg(long, env = "LEASE_NAMESPACE", value_parser = namespace)]
+    lease_namespace: Option<String>,
+
+    #[arg(long, env = "POD_NAMESPACE", hide = true, value_parser = namespace)]
+    pod_namespace: Option<String>,
+
+    /// What this process calls itself in the Lease; a random part is added [default: the host's name]
+    #[arg(long, env = "POD_NAME", value_name = "NAME")]
+    pub identity: Option<String>,
+
+    /// Lead without asking. Only where no other manager can run
+    #[arg(long, env = "NO_LEADER_ELECTION", value_parser = switch, default_value = "false", action = ArgAction::Set,
+          num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub no_leader_election: bool,
+
+    /// Take over objects that another install manages, although its lease lives or cannot be read
+    #[arg(long, env = "TAKE_OVER", value_parser = switch, default_value = "false", action = ArgAction::Set,
+          num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub take_over: bool,
+
+    /// How log lines look: text or json
+    #[arg(long, env = "LOG_FORMAT", default_value_t, value_name = "FORMAT")]
+    pub log_format: LogFormat,
+
+    /// What is logged: error, warn, info, debug, trace, off, or directives such as info,runtime=debug
+    #[arg(long, env = "LOG_LEVEL", default_value = "info", value_parser = log_level, value_name = "FILTER")]
+    pub log_level: String,
+
+    /// Objects that each controller works on at a time, 1 to 256
+    #[arg(long, env = "CONCURRENCY", default_value = "8", value_parser = concurrency, value_name = "NUMBER")]
+    pub concurrency: usize,
+
+    /// Seconds that one pass over one object may take, 1 to 3600
+    #[arg(long, env = "RECONCILE_TIMEOUT", default_value = "60", value_parser = timeout, value_name = "SECONDS")]
+    pub reconcile_timeout: Duration,
+
+    /// Where /metrics is served: ADDRESS:PORT or :PORT; 0 serves none
+    #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = "0.0.0.0:8443", value_name = "ADDRESS")]
+    pub metrics_bind_address: BindAddress,
+
+    /// Serve metrics by HTTPS, to whom the API server allows them. If false: plain and to all, so bind to 127.0.0.1
+    #[arg(long, env = "METRICS_SECURE", value_parser = switch, default_value = "true", action = ArgAction::Set,
+          num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
+    pub metrics_secure: bool,
+
+    /// Directory with tls.crt and tls.key for metrics, re-read as they change [default: a certificate made at start]
+    #[arg(long, env = "METRICS_CERT_DIR", value_name = "DIRECTORY")]
+    pub metrics_cert_dir: Option<PathBuf>,
+
+    /// Where /healthz and /readyz are served, plain: ADDRESS:PORT or :PORT; 0 serves none
+    #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = "0.0.0.0:8081", value_name = "ADDRESS")]
+    pub health_probe_bind_address: BindAddress,
+
+    /// Threads that run controllers, 1 to 64
+    #[arg(long, env = "WORKER_THREADS", default_value = "2", value_parser = threads, value_name = "NUMBER")]
+    pub worker_threads: usize,
+}
+
+impl Args {
+    /// Reads flags and environment. Prints help, or what is wrong and allowed, and exits where that is called for.
+    #[must_use]
+    pub fn read() -> Self {
+        let command = Self::command().mut_args(|argument| {
+            let value = argument.get_env().and_then(std::env::var_os);
+            if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
+        });
+        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The Lease to contend for; `inferred` is the namespace of the service account or kubeconfig.
+    #[must_use]
+    pub fn lease(&self, inferred: &str) -> LeaseName {
+        let given = [&self.lease_namespace, &self.pod_namespace].into_iter().flatten().next();
+        LeaseName { namespace: given.map_or(inferred, String::as_str).to_owned(), name: self.lease_name.clone() }
+    }
+}
+
+/// Which controllers to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controllers(Option<Vec<String>>);
+
+impl Controllers {
+    /// Those of `known` that were asked for, in the order of `known`.
+    ///
+    /// # Errors
+    /// A sentence that lists the known, when one is asked for that is not among them.
+    pub fn select<'known>(&self, known: &[&'known str]) -> Result<Vec<&'known str>, String> {
+        let Some(wanted) = &self.0 else { return Ok(known.to_vec()) };
+        match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+            Some(name) => {
+                Err(format!("there is no controller {name:?}: known are {}, and * for all", known.join(", ")))
+            }
+            None => Ok(known.iter().copied().filter(|name| wanted.iter().any(|wanted| wanted == name)).collect()),
+        }
+    }
+}
+
+impl FromStr for Controllers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let names = list(text);
+        Ok(Self(if names.is_empty() || names.iter().any(|name| name == "*") { None } else { Some(names) }))
+    }
+}
+
+/// Namespaces to watch; none means all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Namespaces(pub Vec<String>);
+
+impl FromStr for Namespaces {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        list(text).iter().map(|name| namespace(name)).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+/// Where to listen, if at all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BindAddress(pub Option<SocketAddr>);
+
+impl FromStr for BindAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text == "0" {
+            return Ok(Self(None));
+        }
+        let port_only = text.strip_prefix(':').and_then(|port| port.parse().ok());
+        let address = port_only.map(|port: u16| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
+        let address = address.or_else(|| text.parse().ok());
+        address.map(|address| Self(Some(address))).ok_or_else(|| {
+            "an address is IP:PORT such as 127.0.0.1:8443 or [::]:8443, or :PORT for all addresses, or 0 for none"
+                .to_owned()
+        })
+    }
+}
+
+impl fmt::Display for BindAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(address) => write!(f, "{address}"),
+            None => f.write_str("0"),
+        }
+    }
+}
+
+/// Comma-separated, blanks trimmed, duplicates and empty entries dropped, order kept.
+fn list(text: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in text.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    names
+}
+
+fn is_label(text: &str) -> bool {
+    let alphanumeric = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let bytes = text.as_bytes();
+    matches!(bytes.len(), 1..=63)
+        && bytes.iter().all(|byte| alphanumeric(*byte) || *byte == b'-')
+        && [bytes.first(), bytes.last()].into_iter().flatten().all(|byte| alphanumeric(*byte))
+}
+
+fn namespace(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if is_label(name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!("{name:?} is no namespace: at most 63 of a-z, 0-9 and -, beginning and ending with a letter or digit"))
+}
+
+fn object_name(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if name.len() <= 253 && name.split('.').all(is_label) {
+        return Ok(name.to_owned());
+    }
+    Err("a name is made of a-z, 0-9, - and ., at most 253 long, beginning and ending with a letter or digit".to_owned())
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err("it takes true or false".to_owned()),
+    }
+}
+
+fn log_level(text: &str) -> Result<String, String> {
+    parse_filter(text).map(|_| text.to_owned())
+}
+
+fn within(text: &str, low: usize, high: usize) -> Result<usize, String> {
+    let number = text.trim().parse().ok().filter(|number| (low..=high).contains(number));
+    number.ok_or_else(|| format!("it takes a whole number from {low} to {high}"))
+}
+
+fn concurrency(text: &str) -> Result<usize, String> {
+    within(text, 1, 256)
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    within(text, 1, 3600).map(|seconds| Duration::from_secs(seconds as u64))
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    within(text, 1, 64)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,85 @@
+//! Flags, as people and OLM write them.
+
+use super::*;
+
+fn parse(flags: &[&str]) -> Result<Args, String> {
+    Args::try_parse_from([&["manager"], flags].concat()).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_definition_is_sound_and_every_flag_has_an_environment_twin() {
+    Args::command().debug_assert();
+    for argument in Args::command().get_arguments().filter(|argument| argument.get_long().is_some()) {
+        assert!(argument.get_env().is_some(), "--{} has none", argument.get_id());
+    }
+}
+
+#[test]
+fn defaults_are_as_documented() {
+    let args = parse(&[]).unwrap();
+    assert_eq!(args.controllers, Controllers(None));
+    assert_eq!(args.watch_namespaces, Namespaces::default());
+    assert_eq!((args.concurrency, args.reconcile_timeout, args.worker_threads), (8, Duration::from_secs(60), 2));
+    assert_eq!(args.metrics_bind_address.to_string(), "0.0.0.0:8443");
+    assert_eq!(args.health_probe_bind_address.to_string(), "0.0.0.0:8081");
+    assert!(args.metrics_secure && !args.no_leader_election && !args.take_over);
+}
+
+#[test]
+fn namespaces_are_trimmed_and_named_once() {
+    assert_eq!("".parse(), Ok(Namespaces(vec![])));
+    assert_eq!(" , ".parse(), Ok(Namespaces(vec![])));
+    assert_eq!("b, a ,b,".parse(), Ok(Namespaces(vec!["b".into(), "a".into()])));
+    for junk in ["Upper", "under_score", "-dash", "dash-", "a.b", &"x".repeat(64)] {
+        assert!(junk.parse::<Namespaces>().unwrap_err().contains("at most 63"), "{junk}");
+    }
+}
+
+#[test]
+fn controllers_are_chosen_from_the_known() {
+    let known = ["my-app", "sample"];
+    let select = |text: &str| text.parse::<Controllers>().unwrap().select(&known);
+    assert_eq!(select("*"), Ok(vec!["my-app", "sample"]));
+    assert_eq!(select(""), Ok(vec!["my-app", "sample"]));
+    assert_eq!(select("sample, my-app,sample"), Ok(vec!["my-app", "sample"]));
+    assert_eq!(select("sample"), Ok(vec!["sample"]));
+    assert_eq!(select("etcd").unwrap_err(), "there is no controller \"etcd\": known are my-app, sample, and * for all");
+}
+
+#[test]
+fn addresses_are_full_or_a_port_or_off() {
+    let address = |text: &str| text.parse::<BindAddress>().map(|address| address.to_string());
+    assert_eq!(address("0"), Ok("0".into()));
+    assert_eq!(address(":8443"), Ok("0.0.0.0:8443".into()));
+    assert_eq!(address("[::1]:9"), Ok("[::1]:9".into()));
+    for junk in ["", "8443", "localhost:1", "1.2.3.4", ":99999"] {
+        assert!(address(junk).unwrap_err().contains("127.0.0.1:8443"), "{junk}");
+    }
+}
+
+#[test]
+fn switches_stand_alone_or_say_it() {
+    assert!(parse(&["--take-over"]).unwrap().take_over);
+    assert!(!parse(&["--take-over=false"]).unwrap().take_over);
+    assert!(!parse(&["--metrics-secure=false"]).unwrap().metrics_secure);
+    assert!(parse(&["--take-over=perhaps"]).unwrap_err().contains("true or false"));
+    assert_eq!((switch("On"), switch("0")), (Ok(true), Ok(false)));
+}
+
+#[test]
+fn numbers_and_levels_have_bounds_that_the_error_tells() {
+    assert!(parse(&["--concurrency", "257"]).unwrap_err().contains("1 to 256"));
+    assert!(parse(&["--concurrency", "many"]).unwrap_err().contains("1 to 256"));
+    assert!(parse(&["--reconcile-timeout", "0"]).unwrap_err().contains("1 to 3600"));
+    assert!(parse(&["--log-level", "runtime=loud"]).unwrap_err().contains("info,runtime=debug"));
+    assert!(parse(&["--log-format", "xml"]).unwrap_err().contains("text or json"));
+    assert!(parse(&["--lease-name", "Not_A_Name"]).unwrap_err().contains("a-z"));
+}
+
+#[test]
+fn the_lease_lies_where_it_is_told_then_with_the_pod_then_where_the_client_is() {
+    let lease = |flags: &[&str]| parse(flags).unwrap().lease("inferred").to_string();
+    assert_eq!(lease(&["--lease-namespace", "told", "--pod-namespace", "pod"]), "told/multi-operator");
+    assert_eq!(lease(&["--pod-namespace", "pod"]), "pod/multi-operator");
+    assert_eq!(lease(&["--lease-name", "other"]), "inferred/other");
+}

@@ -1,0 +1,104 @@
+//! The manager: parses flags, wires operators to the caches, leads, serves health and metrics, stops gracefully.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+use runtime::leader::{Elector, Held, identity};
+use runtime::{client, telemetry};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+
+mod args;
+mod wiring;
+
+use args::Args;
+use wiring::{Leader, Manager};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
+const DRAIN: Duration = Duration::from_secs(5);
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(args.worker_threads).enable_all().build();
+    let result = runtime.map_err(Failure::from).and_then(|runtime| runtime.block_on(run(args)));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("manager: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(args: Args) -> Result<(), Failure> {
+    let telemetry = telemetry::init(args.log_format, &args.log_level, env!("CARGO_BIN_NAME"))?;
+    let stop = stop_on_signal()?;
+    let client = client::connect().await?;
+    let lease = args.lease(client.default_namespace());
+    let identity = identity(args.identity.as_deref());
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), %lease, identity, "starting");
+
+    let manager = Manager::new(&args, &client, &lease, &identity)?;
+    let background = CancellationToken::new();
+    let leader = manager.start(&client, &background);
+    let elector = (!args.no_leader_election).then(|| Elector::new(client, lease, identity));
+    let result = lead(elector, leader, &stop).await;
+    background.cancel();
+    telemetry.shutdown().await;
+    result
+}
+
+/// Waits for leadership, works while it lasts, drains, and gives the Lease back.
+async fn lead(elector: Option<Elector>, leader: Leader, stop: &CancellationToken) -> Result<(), Failure> {
+    let Some(mut elector) = elector else {
+        drained(leader.work(stop.clone()), stop).await;
+        return Ok(());
+    };
+    if !elector.acquire(stop).await? {
+        elector.release().await;
+        return Ok(());
+    }
+    let idle = CancellationToken::new();
+    let work = drained(leader.work(stop.clone()), stop);
+    let held = tokio::select! {
+        // Ends before the work only if the lease is lost, and then nothing more may be written.
+        lost = elector.hold(&idle) => lost,
+        _ = work => Held::Stopped,
+    };
+    if let Held::Lost(reason) = held {
+        return Err(format!("lost the lease: {reason}").into());
+    }
+    elector.release().await;
+    Ok(())
+}
+
+/// Lets `work` end within [`DRAIN`] of `stop`.
+async fn drained(work: impl Future<Output = ()>, stop: &CancellationToken) {
+    let late = async {
+        stop.cancelled().await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        () = work => {}
+        () = late => tracing::warn!("passes under way did not end within {DRAIN:?}; leaving them"),
+    }
+}
+
+/// Cancelled by SIGTERM and SIGINT.
+fn stop_on_signal() -> Result<CancellationToken, std::io::Error> {
+    let stop = CancellationToken::new();
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let cancel = stop.clone();
+    tokio::spawn(async move {
+        tokio::select! { _ = terminate.recv() => {}, _ = interrupt.recv() => {} }
+        tracing::info!("stopping");
+        cancel.cancel();
+    });
+    Ok(stop)
+}

@@ -1,0 +1,90 @@
+//! `/metrics`: by HTTPS and only to whom the API server allows it, as kubebuilder's default does, or plain by choice.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use kube::Client;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+
+use super::auth::Guard;
+use super::{process, respond, serve, tls};
+
+/// How often the recorder folds what histograms gathered; rendering does it as well.
+const UPKEEP: Duration = Duration::from_secs(300);
+
+/// How metrics are served.
+#[derive(Clone, Debug)]
+pub struct MetricsOptions {
+    /// Where to listen.
+    pub address: SocketAddr,
+    /// HTTPS with TokenReview and SubjectAccessReview. If not: plain HTTP to all who can connect, so loopback is wise.
+    pub secure: bool,
+    /// Directory of `tls.crt` and `tls.key`; `None` makes a certificate that lives as long as the process.
+    pub cert_dir: Option<PathBuf>,
+}
+
+/// Serves `/metrics`.
+pub struct MetricsServer {
+    listener: TcpListener,
+    tls: Option<TlsAcceptor>,
+    guard: Option<Arc<Guard>>,
+    handle: PrometheusHandle,
+}
+
+impl MetricsServer {
+    /// Listens, and loads or makes the certificate. `client` asks about tokens.
+    ///
+    /// # Errors
+    /// When the address cannot be listened at, or the certificate cannot be used.
+    pub async fn bind(options: MetricsOptions, handle: PrometheusHandle, client: Client) -> io::Result<Self> {
+        let listener = TcpListener::bind(options.address).await?;
+        let (tls, guard) = if options.secure {
+            (Some(tls::acceptor(options.cert_dir.as_deref())?), Some(Arc::new(Guard::new(client))))
+        } else {
+            (None, None)
+        };
+        Ok(Self { listener, tls, guard, handle })
+    }
+
+    /// Answers until `stop` is cancelled, then up to 2 s longer. Does the recorder's upkeep meanwhile.
+    pub async fn run(self, stop: CancellationToken) {
+        let Self { listener, tls, guard, handle } = self;
+        let recorder = handle.clone();
+        let upkeep = async {
+            loop {
+                tokio::time::sleep(UPKEEP).await;
+                recorder.run_upkeep();
+            }
+        };
+        let answer = move |request: Request<Incoming>| scrape(request, guard.clone(), handle.clone());
+        tokio::select! {
+            () = serve(listener, tls, answer, stop) => {}
+            () = upkeep => {}
+        }
+    }
+}
+
+async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: PrometheusHandle) -> Response<String> {
+    if request.uri().path() != "/metrics" {
+        return respond(StatusCode::NOT_FOUND, "there is /metrics\n".to_owned());
+    }
+    if request.method() != Method::GET {
+        return respond(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n".to_owned());
+    }
+    if let Some(guard) = guard
+        && let Err(denial) = guard.admit(request.headers()).await
+    {
+        return denial.into_response();
+    }
+    let mut text = handle.render();
+    process::append(&mut text);
+    respond(StatusCode::OK, text)
+}

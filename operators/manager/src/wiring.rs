@@ -1,0 +1,110 @@
+//! Ties operators to caches. A new operator is one line in [`OPERATORS`].
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use kube::Client;
+use runtime::cache::{Cache, Health};
+use runtime::controller::{Controller, Settings};
+use runtime::events::{self, Publisher};
+use runtime::foreign::ForeignLeases;
+use runtime::leader::LeaseName;
+use runtime::{Operator, metrics};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use crate::Failure;
+use crate::args::Args;
+
+/// All operators, by the name of their controller.
+const OPERATORS: [(&str, Wire); 2] = [
+    (my_app::MyAppOperator::NAME, |cache, shared| shared.tie(my_app::MyAppOperator::new(cache))),
+    (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
+];
+
+type Wire = fn(&mut Cache, &Shared<'_>) -> Work;
+type Work = Box<dyn FnOnce(CancellationToken) -> Pin<Box<dyn Future<Output = ()> + Send>>>;
+
+/// What every controller gets.
+struct Shared<'a> {
+    client: &'a Client,
+    publisher: &'a dyn Fn(&'static str) -> Publisher,
+    foreign: Arc<ForeignLeases>,
+    settings: Settings,
+}
+
+impl Shared<'_> {
+    fn tie<O: Operator>(&self, operator: O) -> Work {
+        let publisher = (self.publisher)(O::NAME);
+        let controller =
+            Controller::new(operator, self.client.clone(), publisher, self.foreign.clone(), self.settings.clone());
+        Box::new(move |stop| Box::pin(controller.run(stop)))
+    }
+}
+
+/// Caches and controllers, tied together.
+pub struct Manager {
+    cache: Cache,
+    works: Vec<Work>,
+    events: Pin<Box<dyn Future<Output = ()> + Send>>,
+}
+
+impl Manager {
+    /// Ties the controllers that `args` ask for.
+    ///
+    /// # Errors
+    /// If an unknown controller is asked for.
+    pub fn new(args: &Args, client: &Client, lease: &LeaseName, identity: &str) -> Result<Self, Failure> {
+        metrics::describe();
+        let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
+        let selected = args.controllers.select(&names)?;
+        let (publisher, events) = events::channel(client.clone(), identity);
+        let shared = Shared {
+            client,
+            publisher: &publisher,
+            foreign: Arc::new(ForeignLeases::new(client.clone())),
+            settings: Settings {
+                lease: lease.clone(),
+                take_over: args.take_over,
+                concurrency: u16::try_from(args.concurrency)?,
+                deadline: args.reconcile_timeout,
+            },
+        };
+        let mut cache = Cache::new(&args.watch_namespaces.0);
+        let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
+        let works = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
+        Ok(Self { cache, works, events: Box::pin(events) })
+    }
+
+    /// How the watches fare.
+    pub fn health(&self) -> Vec<Arc<Health>> {
+        self.cache.health()
+    }
+
+    /// Starts what standbys do too: filling the caches. Returns what is left: the work of a leader.
+    pub fn start(self, client: &Client, stop: &CancellationToken) -> Leader {
+        let mut tasks = self.cache.start(client, stop);
+        tasks.spawn(self.events);
+        Leader { works: self.works, _tasks: tasks }
+    }
+}
+
+/// What only a leader does.
+pub struct Leader {
+    works: Vec<Work>,
+    /// Ends the caches with the leader.
+    _tasks: JoinSet<()>,
+}
+
+impl Leader {
+    /// Runs all controllers until `stop`; passes under way are finished.
+    pub async fn work(self, stop: CancellationToken) {
+        let mut controllers: JoinSet<()> = self.works.into_iter().map(|work| work(stop.clone())).collect();
+        while let Some(ended) = controllers.join_next().await {
+            if let Err(error) = ended {
+                tracing::error!(%error, "a controller ended");
+                std::process::abort();
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Looks: reads the stores.
+
+use std::sync::Arc;
+
+use runtime::cache::{Entry, View};
+use runtime::plan::Owner;
+
+use crate::plan::Observed;
+use crate::{MyApp, MyAppOperator};
+
+impl MyAppOperator {
+    /// What the stores say of `app`.
+    #[must_use]
+    pub fn look(&self, app: &Arc<MyApp>) -> Observed {
+        let key = &app.meta.key;
+        let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
+        let pods = self.pods.owned(&key.namespace, &owner);
+        let troubles = pods.iter().filter_map(|pod| match pod {
+            Entry::Object(pod) => Some((pod.meta.key.name.clone(), pod.trouble.clone()?)),
+            Entry::Broken(_) => None,
+        });
+        Observed {
+            deployment: self.deployments.child(key, &app.meta),
+            service: self.services.child(key, &app.meta),
+            budget: self.budgets.child(key, &app.meta),
+            troubles: troubles.collect(),
+            app: app.clone(),
+        }
+    }
+}

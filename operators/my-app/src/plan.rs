@@ -1,0 +1,78 @@
+//! What to do about a MyApp. Pure.
+
+use api::my_app::MyAppStatus;
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::drift::Fingerprint;
+use runtime::plan::{Apply, Delete, Effect, Meta, Plan, Seen};
+use runtime::views::{Child, Deployment};
+
+mod objects;
+mod observed;
+mod status;
+
+pub use observed::Observed;
+
+/// Decides: first the Deployment, then what stands beside it.
+#[must_use]
+pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
+    let app = &observed.app;
+    if app.meta.deleting {
+        return Plan::nothing();
+    }
+    let steps = steps(observed);
+    let (status, next) = status::of(observed, &steps, now);
+    let effects = if app.spec.paused { Vec::new() } else { steps };
+    Plan { effects, status: Some(status), next }
+}
+
+/// What it takes to make everything as asked; empty if it is.
+fn steps(observed: &Observed) -> Vec<Effect> {
+    let app = &*observed.app;
+    let mut steps = deployment(observed);
+    steps.extend(optional(&observed.service, objects::service(app)));
+    steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
+    steps
+}
+
+fn deployment(observed: &Observed) -> Vec<Effect> {
+    let app = &*observed.app;
+    let apply = objects::deployment(app);
+    match &observed.deployment {
+        Seen::Absent => vec![Effect::Apply(apply)],
+        Seen::Ours(live) => {
+            let hand_over =
+                (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
+            let apply = apply.unless(Some((&live.meta, live.fingerprint)));
+            hand_over.into_iter().chain(apply).map(Effect::Apply).collect()
+        }
+        Seen::Leaving | Seen::Unreadable(_) => Vec::new(),
+    }
+}
+
+/// Gives the number of pods to another field manager before we stop sending it: a field that its only owner no longer
+/// applies is removed, and a Deployment without the field has one pod.
+fn hand_over(key: runtime::plan::Key, live: &Deployment) -> Apply {
+    let replicas = serde_json::json!({ "metadata": {}, "spec": { "replicas": live.replicas } });
+    let mut apply = Apply::new(Deployment::KIND, key, &replicas);
+    apply.seen = Some(live.meta.uid.clone());
+    apply.hand_over = Some("hand-over");
+    apply
+}
+
+/// A child that is wanted or not: applied, left alone, or deleted.
+fn optional<K>(seen: &Seen<Child<K>>, wanted: Option<Apply>) -> Option<Effect>
+where
+    Child<K>: View,
+{
+    let live: Option<(&Meta, Fingerprint)> = seen.ours().map(|child| (&child.meta, child.fingerprint));
+    match (wanted, seen) {
+        (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
+        (Some(apply), Seen::Absent | Seen::Ours(_)) => apply.unless(live).map(Effect::Apply),
+        (None, Seen::Ours(child)) => Some(Effect::Delete(Delete {
+            kind: Child::<K>::KIND,
+            key: child.meta.key.clone(),
+            uid: child.meta.uid.clone(),
+        })),
+    }
+}

@@ -1,0 +1,28 @@
+//! The PodDisruptionBudget.
+
+use k8s_openapi::api::policy::v1 as policy;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::plan::meta::child_meta;
+use runtime::views::DisruptionBudget;
+
+use super::deployment::selector;
+use crate::MyApp;
+
+/// The budget of `app`, wanted if it asks for one.
+pub(in crate::plan) fn disruption_budget(app: &MyApp) -> Option<Apply> {
+    let wanted = app.spec.disruption_budget.as_ref()?;
+    let budget = policy::PodDisruptionBudget {
+        metadata: child_meta(&MyApp::KIND, &app.meta),
+        spec: Some(policy::PodDisruptionBudgetSpec {
+            min_available: wanted.min_available.clone(),
+            max_unavailable: wanted.max_unavailable.clone(),
+            selector: Some(LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() }),
+            // A pod that does not serve anyway must not hold up the drain of a node.
+            unhealthy_pod_eviction_policy: Some("AlwaysAllow".to_owned()),
+        }),
+        status: None,
+    };
+    Some(Apply::new(DisruptionBudget::KIND, app.meta.key.clone(), &budget))
+}

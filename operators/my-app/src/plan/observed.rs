@@ -1,0 +1,45 @@
+//! What was seen. Pure data.
+
+use std::sync::Arc;
+
+use runtime::plan::Seen;
+use runtime::plan::trouble::Trouble;
+use runtime::views::{Deployment, DisruptionBudget, Service};
+
+use crate::MyApp;
+
+/// A MyApp and what belongs to it.
+#[derive(Debug)]
+pub struct Observed {
+    /// The object itself.
+    pub app: Arc<MyApp>,
+    /// Its Deployment.
+    pub deployment: Seen<Deployment>,
+    /// Its Service, wanted if it has a port.
+    pub service: Seen<Service>,
+    /// Its PodDisruptionBudget, wanted if it asks for one.
+    pub budget: Seen<DisruptionBudget>,
+    /// Its pods that are in trouble, by name.
+    pub troubles: Vec<(Arc<str>, Trouble)>,
+}
+
+impl Observed {
+    /// Why not everything that belongs to the MyApp can be judged now, in words.
+    #[must_use]
+    pub fn obstacle(&self) -> Option<(&'static str, String)> {
+        fn of<V>(kind: &str, seen: &Seen<V>) -> Option<(&'static str, String)> {
+            match seen {
+                Seen::Leaving => {
+                    Some(("WaitingForDeletion", format!("waiting until the {kind} that is being deleted is gone")))
+                }
+                Seen::Unreadable(why) => {
+                    Some(("Unreadable", format!("the {kind} is not of the shape expected: {why}")))
+                }
+                Seen::Absent | Seen::Ours(_) => None,
+            }
+        }
+        of("Deployment", &self.deployment)
+            .or_else(|| of("Service", &self.service))
+            .or_else(|| of("PodDisruptionBudget", &self.budget))
+    }
+}

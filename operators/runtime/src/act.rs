@@ -1,0 +1,152 @@
+//! Performs effects: with `status`, the only file that writes to objects.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use kube::Client;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::cache::{Store, View};
+use crate::plan::adoption::{self, Verdict};
+use crate::plan::meta::{Key, Kind, Meta, field_manager};
+use crate::plan::{Apply, Delete, Effect};
+use crate::queue::{At, Queue, Version};
+
+mod request;
+
+pub(crate) use request::{apply_request, create_request};
+
+/// Writes for one controller.
+pub struct Writer {
+    client: Client,
+    queue: Arc<Queue>,
+    /// The controller's field manager.
+    manager: String,
+    held: HashMap<Kind, Held>,
+}
+
+/// Tells which `resourceVersion` a store holds.
+type Held = Box<dyn Fn(&Key) -> u64 + Send + Sync>;
+
+/// What is read of every answer.
+#[derive(Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) metadata: Meta,
+}
+
+impl Writer {
+    /// Writes as that controller, and tells its queue.
+    #[must_use]
+    pub fn new(client: Client, queue: Arc<Queue>, controller: &str) -> Self {
+        Self { client, queue, manager: field_manager(controller), held: HashMap::new() }
+    }
+
+    /// Lets it know what the store of a kind holds, so that a write which changed nothing is not waited for.
+    pub fn knows<V: View>(&mut self, store: &Arc<Store<V>>) {
+        let store = store.clone();
+        self.held.insert(V::KIND, Box::new(move |key| store.version(key)));
+    }
+
+    /// The controller's field manager.
+    #[must_use]
+    pub fn manager(&self) -> &str {
+        &self.manager
+    }
+
+    /// Performs effects in order for `owner`, an object of `kind`, and stops at the first failure.
+    ///
+    /// # Errors
+    /// The failure, classed by what ends it.
+    pub async fn perform(&self, kind: &Kind, owner: &Meta, effects: Vec<Effect>) -> Result<(), Error> {
+        for effect in effects {
+            match effect {
+                Effect::Apply(apply) => self.apply(kind, owner, apply).await?,
+                Effect::Delete(delete) => self.delete(owner, delete).await?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn apply(&self, kind: &Kind, owner: &Meta, apply: Apply) -> Result<(), Error> {
+        let uid = match &apply.seen {
+            Some(uid) => Some(uid.clone()),
+            None => self.look(kind, owner, &apply).await?,
+        };
+        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let manager = match apply.hand_over {
+            Some(suffix) => format!("{suffix}/{}", self.manager),
+            None => self.manager.clone(),
+        };
+        let mut body = apply.body;
+        if let Some(uid) = &uid {
+            // A precondition: not the object that has taken the name meanwhile.
+            body["metadata"]["uid"] = json!(uid);
+        }
+        // Without force a stranger made since the look shows as a conflict; of our own, edited fields are taken back.
+        let answer = self.send(&path, &manager, uid.is_some(), &body).await?;
+        self.wrote(&owner.key, apply.kind, &apply.key, At::Version(answer.metadata.version));
+        tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
+        Ok(())
+    }
+
+    /// One live look before the first apply of a child that the cache does not hold. Returns its uid if it exists.
+    async fn look(&self, kind: &Kind, owner: &Meta, apply: &Apply) -> Result<Option<Box<str>>, Error> {
+        #[derive(Deserialize)]
+        struct Labelled {
+            metadata: Labels,
+        }
+        #[derive(Deserialize)]
+        struct Labels {
+            #[serde(default)]
+            labels: BTreeMap<String, String>,
+        }
+        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let found: Value = match self.client.request(request::get_metadata(&path)?).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
+            other => other?,
+        };
+        let unreadable = |error: serde_json::Error| Error::transient("APIServerError", error.to_string());
+        let live = Answer::deserialize(&found).map_err(unreadable)?.metadata;
+        let labels = Labelled::deserialize(&found).map_err(unreadable)?.metadata.labels;
+        let (child, name) = (apply.kind.kind, &apply.key.name);
+        match adoption::judge(&live, &labels, kind, owner) {
+            Verdict::Ours => Ok(Some(live.uid)),
+            Verdict::Leaving => {
+                Err(Error::blocked("WaitingForDeletion", format!("waiting until the earlier {child} {name} is gone")))
+            }
+            Verdict::Stranger => Err(Error::Transient {
+                reason: "NameTaken".into(),
+                message: format!(
+                    "{child} {name} exists and does not belong to this {}: delete or rename it, or rename this {}; it is left untouched",
+                    kind.kind, kind.kind
+                ),
+                stalled: true,
+            }),
+        }
+    }
+
+    async fn delete(&self, owner: &Meta, delete: Delete) -> Result<(), Error> {
+        let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
+        match self.client.request::<Value>(request::delete(&path, &delete.uid)?).await {
+            Ok(_) => {}
+            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
+        self.wrote(&owner.key, delete.kind, &delete.key, At::Gone);
+        tracing::debug!(child = %delete.key, kind = delete.kind.kind, "deleted");
+        Ok(())
+    }
+
+    /// Sends one apply to `path`, an object or its status.
+    pub(crate) async fn send(&self, path: &str, manager: &str, force: bool, body: &Value) -> Result<Answer, Error> {
+        Ok(self.client.request(apply_request(path, manager, force, body)?).await?)
+    }
+
+    /// Tells the queue of a write to `key` of that kind, made for `owner`.
+    pub(crate) fn wrote(&self, owner: &Key, kind: Kind, key: &Key, at: At) {
+        let held = self.held.get(&kind).map_or(0, |held| held(key));
+        self.queue.wrote(owner, Version { kind, key: key.clone(), at }, held);
+    }
+}

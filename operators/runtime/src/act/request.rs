@@ -1,0 +1,48 @@
+//! The requests that writing takes. Answers are asked for as metadata alone: nothing else of them is read.
+
+use http::Request;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::{Value, json};
+
+use crate::Error;
+
+const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
+
+type Raw = Request<Vec<u8>>;
+
+/// A server-side apply; `force` takes fields that others own.
+pub(crate) fn apply_request(path: &str, manager: &str, force: bool, body: &Value) -> Result<Raw, Error> {
+    Request::patch(format!("{path}?fieldManager={manager}&force={force}"))
+        .header(CONTENT_TYPE, "application/apply-patch+yaml")
+        .header(ACCEPT, METADATA)
+        .body(bytes(body)?)
+        .map_err(unsendable)
+}
+
+/// A plain creation in the collection `path`.
+pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
+    Request::post(path).header(CONTENT_TYPE, "application/json").body(bytes(body)?).map_err(unsendable)
+}
+
+pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
+    Request::get(path).header(ACCEPT, METADATA).body(Vec::new()).map_err(unsendable)
+}
+
+/// A deletion in the background, of the object with that uid only.
+pub(super) fn delete(path: &str, uid: &str) -> Result<Raw, Error> {
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": { "uid": uid }
+    });
+    Request::delete(path).header(CONTENT_TYPE, "application/json").body(bytes(&options)?).map_err(unsendable)
+}
+
+fn bytes(body: &Value) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(body).map_err(|error| Error::transient("Unsendable", error.to_string()))
+}
+
+fn unsendable(error: http::Error) -> Error {
+    Error::transient("Unsendable", error.to_string())
+}

@@ -1,0 +1,81 @@
+//! Shared caches: one watch and one store a kind, whichever controllers read it.
+//!
+//! A store holds projections ([`View`]) of the objects of one kind. Its watches (one a watched namespace, or one for
+//! all) feed it and tell its [`Route`]s which keys changed or vanished; a route only puts keys into a queue, so a slow
+//! or stopped controller never holds a watch back.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use kube::Client;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+mod health;
+mod store;
+mod view;
+mod watch;
+
+pub use health::{Health, State};
+pub use store::{Broken, Change, Entry, Route, Store};
+pub use view::View;
+
+/// All stores of the process, and the watches that feed them.
+pub struct Cache {
+    namespaces: Vec<Option<Arc<str>>>,
+    stores: HashMap<TypeId, Box<dyn Any>>,
+    health: Vec<Arc<Health>>,
+    watches: Vec<StartWatch>,
+}
+
+type StartWatch = Box<dyn FnOnce(&Client, &CancellationToken, &mut JoinSet<()>)>;
+
+impl Cache {
+    /// A cache over these namespaces; none named means all, by one watch a kind.
+    #[must_use]
+    pub fn new(namespaces: &[String]) -> Self {
+        let namespaces = if namespaces.is_empty() {
+            vec![None]
+        } else {
+            namespaces.iter().map(|n| Some(Arc::from(n.as_str()))).collect()
+        };
+        Self { namespaces, stores: HashMap::new(), health: Vec::new(), watches: Vec::new() }
+    }
+
+    /// The store of that kind, the same for everyone who asks. It fills once the cache runs.
+    ///
+    /// # Panics
+    /// Never: a store is kept under its own type.
+    pub fn store<V: View>(&mut self) -> Arc<Store<V>> {
+        if let Some(store) = self.stores.get(&TypeId::of::<V>()) {
+            return store.downcast_ref::<Arc<Store<V>>>().expect("kept under its own type").clone();
+        }
+        let store = Arc::new(Store::<V>::new(self.namespaces.len()));
+        self.stores.insert(TypeId::of::<V>(), Box::new(store.clone()));
+        self.health.push(store.health().clone());
+        for namespace in self.namespaces.clone() {
+            let store = store.clone();
+            self.watches.push(Box::new(move |client, stop, tasks| {
+                tasks.spawn(watch::run(store, client.clone(), namespace, stop.clone()));
+            }));
+        }
+        store
+    }
+
+    /// How each kind's watches fare, in the order in which stores were asked for.
+    #[must_use]
+    pub fn health(&self) -> Vec<Arc<Health>> {
+        self.health.clone()
+    }
+
+    /// Starts all watches; they end when `stop` is cancelled.
+    #[must_use]
+    pub fn start(self, client: &Client, stop: &CancellationToken) -> JoinSet<()> {
+        let mut tasks = JoinSet::new();
+        for start in self.watches {
+            start(client, stop, &mut tasks);
+        }
+        tasks
+    }
+}

@@ -1,0 +1,291 @@
+//! The objects of one kind, in memory.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+use api::Contract;
+use serde::Deserialize;
+
+use super::health::Health;
+use super::view::{View, unchanged};
+use crate::plan::meta::{Key, Meta, Owner};
+use crate::plan::seen::Seen;
+
+/// What a store holds under a key.
+pub enum Entry<V> {
+    /// An object that decoded.
+    Object(Arc<V>),
+    /// One that did not.
+    Broken(Arc<Broken>),
+}
+
+impl<V> Clone for Entry<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Object(view) => Self::Object(view.clone()),
+            Self::Broken(broken) => Self::Broken(broken.clone()),
+        }
+    }
+}
+
+/// An object that is not of the shape expected: an older schema, or junk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// Who it is.
+    pub meta: Meta,
+    /// What is wrong with it.
+    pub error: String,
+    /// What its status says of it, as far as that decodes.
+    pub contract: Contract,
+}
+
+impl<V: View> Entry<V> {
+    /// Reads one object as the API server sends it.
+    ///
+    /// # Errors
+    /// If it does not even have a name.
+    pub fn decode(json: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Named {
+            metadata: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Judged {
+            status: Contract,
+        }
+        match V::decode(json) {
+            Ok(view) => Ok(Self::Object(Arc::new(view))),
+            Err(error) => {
+                let Named { metadata } = serde_json::from_str(json)?;
+                let contract = serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
+                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract })))
+            }
+        }
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Self::Object(view) => view.meta(),
+            Self::Broken(broken) => &broken.meta,
+        }
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        match self {
+            Self::Object(view) => view.owner(),
+            Self::Broken(broken) => broken.meta.controller.as_ref().map(|c| &c.owner),
+        }
+    }
+
+    fn kept(&self) -> bool {
+        matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
+    }
+
+    fn unchanged(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),
+            (Self::Broken(now), Self::Broken(before)) => {
+                now.error == before.error && now.meta.uid == before.meta.uid && now.meta.generation == before.meta.generation
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What happened to one object.
+pub struct Change<'a> {
+    /// The object.
+    pub key: &'a Key,
+    /// Its `resourceVersion`; for a deletion, the last one known.
+    pub version: u64,
+    /// Its generation.
+    pub generation: i64,
+    /// Whether it is gone, or on its way out.
+    pub deleted: bool,
+    /// Whether anything that a planner reads changed.
+    pub relevant: bool,
+    /// Whom it belonged to before and belongs to now, without repetition.
+    pub owners: [Option<&'a Owner>; 2],
+}
+
+/// Told of every change; must not block.
+pub type Route = Box<dyn Fn(&Change<'_>) + Send + Sync>;
+
+/// The objects of one kind.
+pub struct Store<V> {
+    inner: RwLock<Inner<V>>,
+    routes: OnceLock<Vec<Route>>,
+    pending_routes: RwLock<Vec<Route>>,
+    health: Arc<Health>,
+}
+
+struct Inner<V> {
+    objects: HashMap<Key, Entry<V>>,
+    owned: HashMap<(Arc<str>, Owner), Vec<Key>>,
+}
+
+impl<V: View> Store<V> {
+    /// An empty store, fed by that many watches.
+    #[must_use]
+    pub fn new(watches: usize) -> Self {
+        Self {
+            inner: RwLock::new(Inner { objects: HashMap::new(), owned: HashMap::new() }),
+            routes: OnceLock::new(),
+            pending_routes: RwLock::default(),
+            health: Arc::new(Health::new(V::KIND, watches)),
+        }
+    }
+
+    /// Has `route` told of every change from now on. To be called before the watches start.
+    pub fn route(&self, route: Route) {
+        self.pending_routes.write().unwrap_or_else(PoisonError::into_inner).push(route);
+    }
+
+    /// How its watches fare.
+    #[must_use]
+    pub fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    /// What is held under that key.
+    #[must_use]
+    pub fn get(&self, key: &Key) -> Option<Entry<V>> {
+        self.read(|inner| inner.objects.get(key).cloned())
+    }
+
+    /// The child under that key, as `owner` sees it.
+    #[must_use]
+    pub fn child(&self, key: &Key, owner: &Meta) -> Seen<V> {
+        match self.get(key) {
+            None => Seen::Absent,
+            Some(Entry::Broken(broken)) => Seen::Unreadable(broken.error.clone()),
+            Some(Entry::Object(view)) => Seen::judge(view.clone(), view.meta(), owner),
+        }
+    }
+
+    /// Everything in `namespace` that belongs to `owner`, by name.
+    #[must_use]
+    pub fn owned(&self, namespace: &Arc<str>, owner: &Owner) -> Vec<Entry<V>> {
+        self.read(|inner| {
+            let mut keys = inner.owned.get(&(namespace.clone(), owner.clone())).cloned().unwrap_or_default();
+            keys.sort();
+            keys.iter().filter_map(|key| inner.objects.get(key).cloned()).collect()
+        })
+    }
+
+    /// The `resourceVersion` held under that key; 0 for none.
+    #[must_use]
+    pub fn version(&self, key: &Key) -> u64 {
+        self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().version))
+    }
+
+    /// All keys.
+    #[must_use]
+    pub fn keys(&self) -> Vec<Key> {
+        self.read(|inner| inner.objects.keys().cloned().collect())
+    }
+
+    /// How many objects it holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.read(|inner| inner.objects.len())
+    }
+
+    /// Whether it holds none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes in an object that was added or changed.
+    pub fn apply(&self, entry: Entry<V>) {
+        let meta = entry.meta().clone();
+        let kept = entry.kept();
+        let now = kept.then(|| entry.clone());
+        let before = self.write(|inner| {
+            let before = inner.remove(&meta.key);
+            if kept {
+                inner.insert(meta.key.clone(), entry);
+            }
+            before
+        });
+        let relevant = match (&now, &before) {
+            (Some(now), Some(before)) => !now.unchanged(before),
+            (None, None) => false,
+            _ => true,
+        };
+        self.tell(&meta, meta.deleting, relevant, before.as_ref(), now.as_ref());
+    }
+
+    /// Takes out an object that was deleted.
+    pub fn delete(&self, key: &Key) {
+        if let Some(before) = self.write(|inner| inner.remove(key)) {
+            self.tell(&before.meta().clone(), true, true, Some(&before), None);
+        }
+    }
+
+    /// Takes out what a relist of `namespace` (or of all) did not find.
+    pub fn retain(&self, namespace: Option<&str>, found: &HashSet<Key>) {
+        let inside = |key: &Key| namespace.is_none_or(|namespace| namespace == &*key.namespace);
+        let gone: Vec<Key> = self.read(|inner| {
+            inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect()
+        });
+        for key in gone {
+            self.delete(&key);
+        }
+    }
+
+    fn tell(&self, meta: &Meta, deleted: bool, relevant: bool, before: Option<&Entry<V>>, now: Option<&Entry<V>>) {
+        let (old, new) = (before.and_then(Entry::owner), now.and_then(Entry::owner));
+        let change = Change {
+            key: &meta.key,
+            version: meta.version,
+            generation: meta.generation,
+            deleted,
+            relevant,
+            owners: [new, old.filter(|old| Some(*old) != new)],
+        };
+        for route in self.routes() {
+            route(&change);
+        }
+    }
+
+    fn routes(&self) -> &[Route] {
+        self.routes.get_or_init(|| {
+            std::mem::take(&mut *self.pending_routes.write().unwrap_or_else(PoisonError::into_inner))
+        })
+    }
+
+    fn read<T>(&self, with: impl FnOnce(&Inner<V>) -> T) -> T {
+        with(&self.inner.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn write<T>(&self, with: impl FnOnce(&mut Inner<V>) -> T) -> T {
+        with(&mut self.inner.write().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<V: View> Inner<V> {
+    fn insert(&mut self, key: Key, entry: Entry<V>) {
+        if let Some(owner) = entry.owner() {
+            self.owned.entry((key.namespace.clone(), owner.clone())).or_default().push(key.clone());
+        }
+        self.objects.insert(key, entry);
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Entry<V>> {
+        let entry = self.objects.remove(key)?;
+        if let Some(owner) = entry.owner() {
+            let index = (key.namespace.clone(), owner.clone());
+            if let Some(keys) = self.owned.get_mut(&index) {
+                keys.retain(|k| k != key);
+                if keys.is_empty() {
+                    self.owned.remove(&index);
+                }
+            }
+        }
+        Some(entry)
+    }
+}

@@ -1,0 +1,43 @@
+//! What a store keeps of an object.
+
+use crate::plan::meta::{Kind, Meta, Owner};
+
+/// A projection of one kind's objects: what planners read, and nothing else.
+pub trait View: Sized + Send + Sync + 'static {
+    /// The kind.
+    const KIND: Kind;
+    /// Whether only objects with the managed-by label are watched: so for children, not for custom resources.
+    const SELECTED: bool;
+
+    /// Reads one object as the API server sends it.
+    ///
+    /// # Errors
+    /// If the object is not of the shape expected; the store then keeps it as [`super::Broken`].
+    fn decode(json: &str) -> serde_json::Result<Self>;
+
+    /// Who it is.
+    fn meta(&self) -> &Meta;
+
+    /// The object of ours that it belongs to, by which its changes find their queue.
+    fn owner(&self) -> Option<&Owner> {
+        self.meta().controller.as_ref().map(|c| &c.owner)
+    }
+
+    /// Whether nothing that a planner reads differs, identity and metadata apart.
+    fn same(&self, before: &Self) -> bool;
+
+    /// Whether the store holds it at all.
+    fn kept(&self) -> bool {
+        true
+    }
+}
+
+/// Whether nothing that a planner reads differs, metadata included.
+pub(super) fn unchanged<V: View>(now: &V, before: &V) -> bool {
+    let (a, b) = (now.meta(), before.meta());
+    a.uid == b.uid
+        && a.generation == b.generation
+        && a.deleting == b.deleting
+        && a.controller == b.controller
+        && now.same(before)
+}

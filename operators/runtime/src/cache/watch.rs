@@ -1,0 +1,194 @@
+//! One watch: lists, watches, and feeds a store, for ever.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt, pin_mut};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::client::Body;
+use kube::core::NamespaceResourceScope;
+use kube::runtime::watcher::{self, Event};
+use kube::{Api, Client};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+use tokio_util::sync::CancellationToken;
+
+use super::{Entry, Health, Store, View};
+use crate::error::innermost;
+use crate::metrics;
+use crate::plan::meta::{Key, MANAGED_BY, MANAGER};
+use crate::retry::Backoff;
+
+/// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
+/// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
+/// server sends a bookmark before it ends a watch.
+const WATCH_SECONDS: u32 = 45;
+
+/// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
+const PAGE: u32 = 100;
+
+/// Lists and watches `namespace`, or all, until `stop`.
+pub(super) async fn run<V: View>(
+    store: Arc<Store<V>>,
+    client: Client,
+    namespace: Option<Arc<str>>,
+    stop: CancellationToken,
+) {
+    let client = reporting(client, store.health().clone(), namespace.clone());
+    let api: Api<Wire<V>> = match &namespace {
+        Some(namespace) => Api::namespaced(client, namespace),
+        None => Api::all(client),
+    };
+    let mut config = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
+    if V::SELECTED {
+        config = config.labels(&format!("{MANAGED_BY}={MANAGER}"));
+    }
+    let stream = watcher::watcher(api, config);
+    pin_mut!(stream);
+    let mut feed = Feed { store: &store, namespace, listed: None, backoff: Backoff::watch() };
+    while let Some(Some(event)) = stop.run_until_cancelled(stream.next()).await {
+        if let Some(pause) = feed.take(event) {
+            stop.run_until_cancelled(tokio::time::sleep(pause)).await;
+        }
+    }
+}
+
+/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back.
+fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -> Client {
+    let default_namespace = client.default_namespace().to_owned();
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let (client, health, namespace) = (client.clone(), health.clone(), namespace.clone());
+        async move {
+            let response = client.send(request).await?;
+            if response.status().is_success() {
+                health.recovered(namespace.as_ref());
+            }
+            Ok::<_, kube::Error>(response)
+        }
+    });
+    Client::new(service, default_namespace)
+}
+
+struct Feed<'a, V> {
+    store: &'a Store<V>,
+    namespace: Option<Arc<str>>,
+    /// What the list under way has found.
+    listed: Option<HashSet<Key>>,
+    backoff: Backoff,
+}
+
+impl<V: View> Feed<'_, V> {
+    /// Takes one event in; after a failure, says how long to pause.
+    fn take(&mut self, event: watcher::Result<Event<Wire<V>>>) -> Option<Duration> {
+        match event {
+            Ok(Event::Init) => self.listed = Some(HashSet::new()),
+            Ok(Event::InitApply(object)) => {
+                if let Some(listed) = &mut self.listed {
+                    listed.insert(object.entry.meta().key.clone());
+                }
+                self.store.apply(object.entry);
+            }
+            Ok(Event::InitDone) => {
+                if let Some(listed) = self.listed.take() {
+                    self.store.retain(self.namespace.as_deref(), &listed);
+                }
+                metrics::cache_objects(V::KIND.kind, self.store.len());
+                self.healthy();
+            }
+            Ok(Event::Apply(object)) => {
+                self.store.apply(object.entry);
+                metrics::cache_objects(V::KIND.kind, self.store.len());
+                self.healthy();
+            }
+            Ok(Event::Delete(object)) => {
+                self.store.delete(&object.entry.meta().key);
+                metrics::cache_objects(V::KIND.kind, self.store.len());
+                self.healthy();
+            }
+            Err(error) => return Some(self.failed(&error)),
+        }
+        None
+    }
+
+    fn healthy(&mut self) {
+        self.backoff.reset();
+        self.store.health().synced(self.namespace.as_ref());
+    }
+
+    fn failed(&mut self, error: &watcher::Error) -> Duration {
+        metrics::watch_error(V::KIND.kind);
+        if expired(error) {
+            return Duration::ZERO;
+        }
+        let place = self.namespace.as_deref().map_or_else(|| "all namespaces".to_owned(), |n| format!("namespace {n}"));
+        let why = format!("cannot watch {} in {place}: {}", V::KIND.plural, innermost(error));
+        if self.store.health().failing(self.namespace.as_ref(), why.clone()) {
+            tracing::warn!(kind = V::KIND.kind, "{why}");
+        }
+        self.backoff.next()
+    }
+}
+
+/// Whether the watch merely fell out of the server's window: a new list follows, and nothing is wrong.
+fn expired(error: &watcher::Error) -> bool {
+    matches!(error, watcher::Error::WatchError(status) if status.code == 410)
+}
+
+/// An object on its way from the API server into a store. kube's watcher asks for no more of it than its version.
+struct Wire<V> {
+    meta: ObjectMeta,
+    entry: Entry<V>,
+}
+
+impl<V> Clone for Wire<V> {
+    fn clone(&self) -> Self {
+        Self { meta: self.meta.clone(), entry: self.entry.clone() }
+    }
+}
+
+impl<V> std::fmt::Debug for Wire<V> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("meta", &self.meta).finish_non_exhaustive()
+    }
+}
+
+impl<'de, V: View> Deserialize<'de> for Wire<V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        let entry = Entry::<V>::decode(raw.get()).map_err(serde::de::Error::custom)?;
+        let meta = entry.meta();
+        let meta = ObjectMeta {
+            name: Some(meta.key.name.to_string()),
+            namespace: Some(meta.key.namespace.to_string()),
+            resource_version: Some(meta.version.to_string()),
+            ..ObjectMeta::default()
+        };
+        Ok(Self { meta, entry })
+    }
+}
+
+impl<V: View> kube::Resource for Wire<V> {
+    type DynamicType = ();
+    type Scope = NamespaceResourceScope;
+
+    fn kind((): &()) -> Cow<'_, str> {
+        V::KIND.kind.into()
+    }
+    fn group((): &()) -> Cow<'_, str> {
+        V::KIND.group.into()
+    }
+    fn version((): &()) -> Cow<'_, str> {
+        V::KIND.version.into()
+    }
+    fn plural((): &()) -> Cow<'_, str> {
+        V::KIND.plural.into()
+    }
+    fn meta(&self) -> &ObjectMeta {
+        &self.meta
+    }
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        &mut self.meta
+    }
+}

@@ -1,0 +1,247 @@
+//! Runs one operator: workers that take keys from its queue and reconcile them, each pass with a deadline, a span,
+//! metrics, and a wall against panics.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use api::Status;
+use futures::FutureExt;
+use jiff::Timestamp;
+use kube::Client;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument;
+
+use crate::act::Writer;
+use crate::cache::{Change, Entry, Health, State, Store, View};
+use crate::events::Publisher;
+use crate::foreign::{ForeignLease, ForeignLeases};
+use crate::leader::LeaseName;
+use crate::metrics::ReconcileMetrics;
+use crate::plan::Next;
+use crate::plan::meta::{Key, Kind};
+use crate::queue::{At, Outcome, Queue, Version, Work};
+use crate::reconcile::reconcile;
+use crate::retry::jittered;
+use crate::status::StatusWriter;
+use crate::views::Resource;
+use crate::{Error, Operator};
+
+/// How long a watch that had worked may fail before decisions are no longer made from its store.
+const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// When to look again while a watch fails.
+const WATCH_AGAIN: Duration = Duration::from_secs(10);
+/// When to look again at an object that another manager holds.
+const HELD_AGAIN: Duration = Duration::from_secs(15);
+
+/// What every controller of the process shares.
+#[derive(Clone)]
+pub struct Settings {
+    /// This manager's Lease, which objects name in their status.
+    pub lease: LeaseName,
+    /// Whether to take objects from other managers at once.
+    pub take_over: bool,
+    /// Passes at a time, per controller.
+    pub concurrency: u16,
+    /// Deadline of a pass.
+    pub deadline: Duration,
+}
+
+/// Ties stores to a controller's queue.
+pub struct Watches {
+    queue: Arc<Queue>,
+    writer: Writer,
+    kind: Kind,
+    health: Vec<Arc<Health>>,
+}
+
+impl Watches {
+    /// Changes of these objects queue their owners, on deletion too.
+    pub fn children<V: View>(&mut self, store: &Arc<Store<V>>) {
+        let (queue, owner_kind) = (self.queue.clone(), self.kind.qualified());
+        self.add(store, move |change| {
+            for owner in change.owners.into_iter().flatten().filter(|owner| *owner.kind == owner_kind) {
+                let key = Key { namespace: change.key.namespace.clone(), name: owner.name.clone() };
+                queue.observe(&key, version(V::KIND, change), None, change.relevant);
+            }
+        });
+    }
+
+    fn objects<V: View>(&mut self, store: &Arc<Store<V>>) {
+        let queue = self.queue.clone();
+        self.add(store, move |change| {
+            queue.observe(change.key, version(V::KIND, change), Some(change.generation), change.relevant);
+        });
+    }
+
+    fn add<V: View>(&mut self, store: &Arc<Store<V>>, route: impl Fn(&Change<'_>) + Send + Sync + 'static) {
+        store.route(Box::new(route));
+        self.writer.knows(store);
+        self.health.push(store.health().clone());
+    }
+}
+
+fn version(kind: Kind, change: &Change<'_>) -> Version {
+    let at = if change.deleted { At::Gone } else { At::Version(change.version) };
+    Version { kind, key: change.key.clone(), at }
+}
+
+/// One operator with its queue and all it takes to run it.
+pub struct Controller<O: Operator> {
+    operator: O,
+    queue: Arc<Queue>,
+    shell: StatusWriter,
+    health: Vec<Arc<Health>>,
+    foreign: Arc<ForeignLeases>,
+    metrics: ReconcileMetrics,
+    settings: Settings,
+}
+
+impl<O: Operator> Controller<O> {
+    /// Ties the operator's stores to a queue. To be called before the cache starts, so that no change is missed.
+    pub fn new(
+        operator: O,
+        client: Client,
+        events: Publisher,
+        foreign: Arc<ForeignLeases>,
+        settings: Settings,
+    ) -> Arc<Self> {
+        let queue = Queue::new(O::NAME);
+        let writer = Writer::new(client, queue.clone(), O::NAME);
+        let mut watches = Watches { queue: queue.clone(), writer, kind: O::Object::KIND, health: Vec::new() };
+        watches.objects(operator.objects());
+        operator.watch(&mut watches);
+        let Watches { writer, health, .. } = watches;
+        let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
+        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string() };
+        Arc::new(Self { operator, queue, shell, health, foreign, metrics, settings })
+    }
+
+    /// Works until `stop`; passes under way then are finished.
+    pub async fn run(self: Arc<Self>, stop: CancellationToken) {
+        if stop.run_until_cancelled(self.stores_tried()).await.is_none() {
+            return;
+        }
+        tracing::info!(controller = O::NAME, workers = self.settings.concurrency, "starting workers");
+        let mut workers = JoinSet::new();
+        for _ in 0..self.settings.concurrency {
+            workers.spawn(self.clone().work());
+        }
+        stop.cancelled().await;
+        self.queue.close();
+        while workers.join_next().await.is_some() {}
+    }
+
+    /// Waits until each store has been filled, or filling it has failed.
+    async fn stores_tried(&self) {
+        for health in &self.health {
+            // The sender lives as long as the store, so this does not end early.
+            drop(health.subscribe().wait_for(|state| *state != State::Starting).await);
+        }
+    }
+
+    async fn work(self: Arc<Self>) {
+        while let Some(work) = self.queue.next().await {
+            let entry = self.operator.objects().get(&work.key);
+            let generation = entry.as_ref().map_or(0, |entry| entry.meta().generation);
+            let span = tracing::info_span!(
+                "reconcile",
+                controller = O::NAME,
+                namespace = &*work.key.namespace,
+                name = &*work.key.name,
+                generation,
+                attempt = work.failures + 1
+            );
+            let outcome = self.pass(entry, &work).instrument(span).await;
+            self.queue.done(&work.key, generation, &outcome);
+        }
+    }
+
+    /// One pass, behind a deadline and a wall against panics.
+    async fn pass(&self, entry: Option<Entry<O::Object>>, work: &Work) -> Outcome {
+        let begun = Instant::now();
+        self.metrics.begun();
+        let attempt = AssertUnwindSafe(self.attempt(entry, work.failures)).catch_unwind();
+        let result = match tokio::time::timeout(self.settings.deadline, attempt).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => {
+                self.metrics.panicked();
+                Err(Error::transient("Panic", "the reconcile panicked; see the log"))
+            }
+            Err(_) => {
+                self.metrics.timed_out();
+                Err(Error::transient("Timeout", format!("the reconcile took more than {:?}", self.settings.deadline)))
+            }
+        };
+        let (outcome, label) = match result {
+            Ok(Next::Change) => (Outcome::Settled, "success"),
+            Ok(Next::After(delay)) => (Outcome::After(jittered(delay)), "requeue_after"),
+            Err(error) => (failed(&error, work.failures), "error"),
+        };
+        self.metrics.ended(label, begun.elapsed());
+        outcome
+    }
+
+    async fn attempt(&self, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
+        let object = match entry {
+            None => return Ok(Next::Change),
+            Some(Entry::Broken(broken)) => {
+                self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
+                return Ok(Next::Change);
+            }
+            Some(Entry::Object(object)) => object,
+        };
+        if let Some(message) = self.held_elsewhere(&*object).await {
+            self.shell.write_conflict(&*object, message, Timestamp::now()).await?;
+            return Ok(Next::After(HELD_AGAIN));
+        }
+        if let Some(why) = self.blind() {
+            let blind = Err(Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true });
+            self.shell.write(&*object, None, &blind, failures, Timestamp::now()).await?;
+            return Ok(Next::After(WATCH_AGAIN));
+        }
+        reconcile(&self.operator, &self.shell, &object, failures).await
+    }
+
+    /// Why another manager keeps us from this object, if one does.
+    async fn held_elsewhere(&self, object: &O::Object) -> Option<String> {
+        let holder = object.status().contract().managed_by.as_deref()?;
+        if self.settings.take_over || holder == self.shell.managed_by {
+            return None;
+        }
+        let lease: LeaseName = holder.parse().ok()?;
+        match self.foreign.state(&lease).await {
+            ForeignLease::Gone => None,
+            ForeignLease::Live => Some(format!(
+                "the manager with the Lease {holder} looks after this object, and {} stands back: stop one of the two, or start this one with --take-over",
+                self.shell.managed_by
+            )),
+            ForeignLease::Unreadable(why) => Some(format!(
+                "the manager with the Lease {holder} may look after this object, and {} stands back: {why}; if that manager is gone, start this one with --take-over",
+                self.shell.managed_by
+            )),
+        }
+    }
+
+    /// Why no decision can be made now: a kind that was never listed, or has not been watched for a while.
+    fn blind(&self) -> Option<String> {
+        self.health.iter().find_map(|health| match health.state() {
+            State::Failing { why, since } if since.is_none_or(|since| since.elapsed() > WATCH_GRACE) => Some(why),
+            _ => None,
+        })
+    }
+}
+
+/// Logs a failure, and says when to try again.
+fn failed(error: &Error, failures: u32) -> Outcome {
+    if failures == 0 && error.reason() == "Conflict" {
+        tracing::debug!(class = error.class(), reason = &*error.reason(), "{error}");
+    } else {
+        tracing::warn!(class = error.class(), reason = &*error.reason(), "{error}");
+    }
+    match error {
+        Error::Transient { .. } => Outcome::Failed,
+        Error::Invalid { .. } | Error::Blocked { .. } => Outcome::Parked,
+    }
+}

@@ -1,0 +1,101 @@
+//! Errors, by what ends them.
+
+use std::borrow::Cow;
+
+/// Why a pass did not do all it planned.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// What is asked for cannot be had: waits for an edit.
+    #[error("{message}")]
+    Invalid {
+        /// The condition's reason.
+        reason: Cow<'static, str>,
+        /// What is wrong, and what to do.
+        message: String,
+    },
+    /// Something else has to change first, and a watch will tell (with a slow second look, should it not).
+    #[error("{message}")]
+    Blocked {
+        /// The condition's reason.
+        reason: Cow<'static, str>,
+        /// What is waited for.
+        message: String,
+    },
+    /// May pass: tried again with growing delays.
+    #[error("{message}")]
+    Transient {
+        /// The condition's reason.
+        reason: Cow<'static, str>,
+        /// What failed.
+        message: String,
+        /// Whether a person should look already.
+        stalled: bool,
+    },
+}
+
+impl Error {
+    /// A [`Error::Transient`] that nobody need look at yet.
+    #[must_use]
+    pub fn transient(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Transient { reason: reason.into(), message: message.into(), stalled: false }
+    }
+
+    /// A [`Error::Blocked`].
+    #[must_use]
+    pub fn blocked(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Blocked { reason: reason.into(), message: message.into() }
+    }
+
+    /// The class, as a metric's label.
+    #[must_use]
+    pub fn class(&self) -> &'static str {
+        match self {
+            Self::Invalid { .. } => "Invalid",
+            Self::Blocked { .. } => "Blocked",
+            Self::Transient { .. } => "Transient",
+        }
+    }
+
+    /// The condition's reason.
+    #[must_use]
+    pub fn reason(&self) -> Cow<'static, str> {
+        match self {
+            Self::Invalid { reason, .. } | Self::Blocked { reason, .. } | Self::Transient { reason, .. } => reason.clone(),
+        }
+    }
+
+    /// Whether a person is needed.
+    #[must_use]
+    pub fn stalled(&self) -> bool {
+        match self {
+            Self::Invalid { .. } => true,
+            Self::Blocked { .. } => false,
+            Self::Transient { stalled, .. } => *stalled,
+        }
+    }
+}
+
+impl From<kube::Error> for Error {
+    fn from(error: kube::Error) -> Self {
+        let kube::Error::Api(status) = &error else {
+            return Self::transient("APIServerUnreachable", format!("the API server did not answer: {}", innermost(&error)));
+        };
+        let message = status.message.clone();
+        match status.code {
+            422 | 400 => Self::Invalid { reason: "Rejected".into(), message },
+            409 => Self::transient("Conflict", message),
+            403 => Self::Transient { reason: "Forbidden".into(), message, stalled: true },
+            404 => Self::Transient { reason: "NotFound".into(), message, stalled: true },
+            _ => Self::transient("APIServerError", message),
+        }
+    }
+}
+
+/// The innermost cause, which is what a person can act on.
+pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    cause.to_string()
+}

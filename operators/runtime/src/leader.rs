@@ -1,0 +1,230 @@
+//! Leader election by a Lease, with client-go's semantics: the shell around [`crate::plan::lease`], which decides.
+//!
+//! Every write is a PUT that carries the resourceVersion it was decided on, so of two that race one gets a conflict and
+//! reads again. Candidates watch the one Lease and judge expiry by a local timer. A Lease is not a fence: a leader stops
+//! acting at its renew deadline, 5 s before anybody else may start, and its writes carry preconditions of their own.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use kube::Client;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use self::name::random;
+use self::remote::{Remote, Trouble};
+use crate::plan::lease::{Now, RENEW_DEADLINE, RETRY_PERIOD, Record, Seen, Step, decide};
+
+mod name;
+mod remote;
+#[cfg(test)]
+mod tests;
+
+pub use self::name::{InvalidLeaseName, LeaseName, identity};
+
+/// How long one request may take: two fit into a renew deadline.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
+/// How long giving the lease back may take; the process is about to exit.
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The API server will never accept this lease; trying again cannot help.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server refuses the lease {lease}: {message}")]
+pub struct Refused {
+    /// The lease that was asked for.
+    pub lease: LeaseName,
+    /// What the API server said.
+    pub message: String,
+}
+
+/// Why [`Elector::hold`] returned.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Held {
+    /// The lease is gone, for this reason: write nothing more, and exit.
+    Lost(String),
+    /// The caller asked to stop; the lease is still held until [`Elector::release`].
+    Stopped,
+}
+
+/// One candidate for one lease.
+pub struct Elector {
+    remote: Remote,
+    lease: LeaseName,
+    identity: String,
+    /// When the last successful renewal was sent, not answered: others count from later than this.
+    last_renew: Option<Duration>,
+    /// Whether a claim of ours was ever sent; it may have arrived even if nobody told us.
+    claimed: bool,
+}
+
+enum Attempt {
+    Leading,
+    Beaten,
+    Wait,
+}
+
+impl Elector {
+    /// A candidate called `identity`, unique among all candidates (see [`identity`]). Sends nothing yet.
+    #[must_use]
+    pub fn new(client: Client, lease: LeaseName, identity: String) -> Self {
+        show(&lease, false);
+        Self { remote: Remote::new(client, lease.clone()), lease, identity, last_renew: None, claimed: false }
+    }
+
+    /// Waits until this candidate leads (`true`) or `stop` is cancelled (`false`). Trouble that may pass, missing
+    /// rights included, is logged once and tried again every 2 s (up to 2.4 s).
+    ///
+    /// # Errors
+    /// When the API server will never accept the lease, for its name say.
+    pub async fn acquire(&mut self, stop: &CancellationToken) -> Result<bool, Refused> {
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => Ok(false),
+            result = self.contend() => result.map(|()| true),
+        }
+    }
+
+    /// Renews every 2 s until the lease is lost or `stop` is cancelled. Returns `Lost` at the latest 10 s after the last
+    /// renewal. Cancel `stop` once the workers are drained, so that the lease is kept for as long as they write.
+    pub async fn hold(&mut self, stop: &CancellationToken) -> Held {
+        let held = tokio::select! {
+            biased;
+            () = stop.cancelled() => Held::Stopped,
+            reason = self.keep() => Held::Lost(reason),
+        };
+        show(&self.lease, false);
+        held
+    }
+
+    /// Gives the lease back, so that the next leader need not wait for it to expire. Takes at most 3 s.
+    pub async fn release(mut self) {
+        show(&self.lease, false);
+        if !self.claimed {
+            return;
+        }
+        match timeout(RELEASE_TIMEOUT, self.give_back()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(trouble)) => self.remote.complain(trouble),
+            Err(_) => self.remote.complain(Trouble::silent("release")),
+        }
+    }
+
+    async fn contend(&mut self) -> Result<(), Refused> {
+        loop {
+            let trouble = match self.attempt().await {
+                Ok(Attempt::Leading) => return Ok(()),
+                Ok(Attempt::Wait) => self.follow().await.err(),
+                Ok(Attempt::Beaten) => {
+                    sleep(RETRY_PERIOD.mul_f64(0.1 * fraction())).await;
+                    None
+                }
+                Err(trouble) => Some(trouble),
+            };
+            if let Some(Trouble::Refused(message)) = trouble {
+                return Err(Refused { lease: self.lease.clone(), message });
+            }
+            if let Some(trouble) = trouble {
+                self.remote.complain(trouble);
+                sleep(retry_period()).await;
+            }
+        }
+    }
+
+    async fn attempt(&mut self) -> Result<Attempt, Trouble> {
+        self.remote.look(REQUEST_TIMEOUT).await?;
+        let (Step::Acquire(record) | Step::Renew(record)) = self.decide() else {
+            return Ok(Attempt::Wait);
+        };
+        self.claimed = true;
+        let sent = self.remote.elapsed();
+        if !self.remote.write(&record, REQUEST_TIMEOUT).await? {
+            return Ok(Attempt::Beaten);
+        }
+        self.last_renew = Some(sent);
+        show(&self.lease, true);
+        tracing::info!(lease = %self.lease, identity = self.identity, "leading");
+        Ok(Attempt::Leading)
+    }
+
+    /// Watches the lease until it is there to be taken, or the watch ends.
+    async fn follow(&mut self) -> Result<(), Trouble> {
+        let identity = &self.identity;
+        let patience = |seen: &Seen, monotonic| {
+            let now = Now { monotonic, wall: Timestamp::now() };
+            match decide(seen, identity, None, now) {
+                Step::Wait(left) => Some(left),
+                _ => None,
+            }
+        };
+        self.remote.follow(REQUEST_TIMEOUT, patience).await
+    }
+
+    async fn keep(&mut self) -> String {
+        loop {
+            match self.decide() {
+                Step::Renew(record) => self.renew(&record).await,
+                Step::Wait(left) => sleep(left).await,
+                Step::Lost(reason) => return reason,
+                Step::Acquire(_) => return "the lease was never acquired".to_owned(),
+            }
+        }
+    }
+
+    async fn renew(&mut self, record: &Record) {
+        let sent = self.remote.elapsed();
+        let limit = REQUEST_TIMEOUT.min(self.time_left());
+        let result = match self.remote.write(record, limit).await {
+            Ok(true) => {
+                self.last_renew = Some(sent);
+                return;
+            }
+            Ok(false) => self.remote.look(REQUEST_TIMEOUT.min(self.time_left())).await,
+            Err(trouble) => Err(trouble),
+        };
+        if let Err(trouble) = result {
+            self.remote.complain(trouble);
+            sleep(retry_period().min(self.time_left())).await;
+        }
+    }
+
+    async fn give_back(&mut self) -> Result<(), Trouble> {
+        for _ in 0..3 {
+            if let Some(record) = self.remote.seen().record.clone().filter(|record| record.holder == self.identity)
+                && self.remote.write(&record.released(Timestamp::now()), RELEASE_TIMEOUT).await?
+            {
+                tracing::info!(lease = %self.lease, "lease released");
+                return Ok(());
+            }
+            self.remote.look(RELEASE_TIMEOUT).await?;
+            if self.remote.seen().record.as_ref().is_none_or(|record| record.holder != self.identity) {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    fn decide(&self) -> Step {
+        decide(self.remote.seen(), &self.identity, self.last_renew, self.now())
+    }
+
+    fn now(&self) -> Now {
+        Now { monotonic: self.remote.elapsed(), wall: Timestamp::now() }
+    }
+
+    fn time_left(&self) -> Duration {
+        (self.last_renew.unwrap_or_default() + RENEW_DEADLINE).saturating_sub(self.remote.elapsed())
+    }
+}
+
+fn show(lease: &LeaseName, leading: bool) {
+    metrics::gauge!("leader_election_master_status", "name" => lease.name.clone()).set(f64::from(u8::from(leading)));
+}
+
+/// The retry period, up to a fifth longer, so that candidates do not march in step.
+fn retry_period() -> Duration {
+    RETRY_PERIOD.mul_f64(1.0 + 0.2 * fraction())
+}
+
+fn fraction() -> f64 {
+    random() as f64 / u64::MAX as f64
+}

@@ -1,0 +1,191 @@
+//! The one Lease of an election at the API server: read, written with the resourceVersion it was read at, and watched.
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{PostParams, WatchEvent, WatchParams};
+use kube::{Api, Client};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::LeaseName;
+use crate::plan::lease::{RETRY_PERIOD, Record, Seen};
+
+/// What went wrong.
+pub(super) enum Trouble {
+    /// The API server will never accept it.
+    Refused(String),
+    /// It may pass: what was tried, and the sentence for the log.
+    Passing(&'static str, String),
+}
+
+impl Trouble {
+    /// No answer in time to what was tried.
+    pub(super) fn silent(tried: &'static str) -> Self {
+        Self::Passing(tried, "the API server does not answer".to_owned())
+    }
+}
+
+/// The Lease as we see it.
+pub(super) struct Remote {
+    api: Api<Lease>,
+    name: LeaseName,
+    epoch: Instant,
+    /// As last read: writes carry its resourceVersion, labels and unknown fields.
+    object: Option<Lease>,
+    seen: Seen,
+    /// What went wrong last, by what was tried, so that each change is logged once.
+    complaints: HashMap<&'static str, String>,
+}
+
+impl Remote {
+    pub(super) fn new(client: Client, name: LeaseName) -> Self {
+        let api = Api::namespaced(client, &name.namespace);
+        let (seen, complaints) = (Seen::default(), HashMap::new());
+        Self { api, name, epoch: Instant::now(), object: None, seen, complaints }
+    }
+
+    /// What the Lease says, and since when.
+    pub(super) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// The monotonic clock of this election.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+
+    /// Reads the Lease.
+    pub(super) async fn look(&mut self, limit: Duration) -> Result<(), Trouble> {
+        match timeout(limit, self.api.get_opt(&self.name.name)).await {
+            Ok(Ok(lease)) => self.take_in(lease),
+            Ok(Err(error)) => return Err(Trouble::Passing("get", self.explain("get", &error))),
+            Err(_) => return Err(Trouble::silent("get")),
+        }
+        self.recovered("get");
+        Ok(())
+    }
+
+    /// Writes `record` over the Lease as last read; `false`: it has changed since, read again.
+    pub(super) async fn write(&mut self, record: &Record, limit: Duration) -> Result<bool, Trouble> {
+        let (params, create) = (PostParams::default(), self.object.is_none());
+        let verb = if create { "create" } else { "update" };
+        let mut lease = self.object.clone().unwrap_or_default();
+        lease.metadata.name = Some(self.name.name.clone());
+        lease.metadata.managed_fields = None;
+        record.write(lease.spec.get_or_insert_default());
+        let write = async {
+            if create {
+                self.api.create(&params, &lease).await
+            } else {
+                self.api.replace(&self.name.name, &params, &lease).await
+            }
+        };
+        match timeout(limit, write).await {
+            Ok(Ok(lease)) => self.take_in(Some(lease)),
+            Ok(Err(kube::Error::Api(status))) if status.code == 409 => return Ok(false),
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 && !create => {
+                self.take_in(None);
+                return Ok(false);
+            }
+            Ok(Err(kube::Error::Api(status))) if status.code == 422 => {
+                return Err(Trouble::Refused(status.message.clone()));
+            }
+            Ok(Err(error)) => return Err(Trouble::Passing("write", self.explain(verb, &error))),
+            Err(_) => return Err(Trouble::silent("write")),
+        }
+        self.recovered("write");
+        Ok(true)
+    }
+
+    /// Watches the Lease while `patience`, given what it says and the time, returns how long to wait for it to change.
+    /// Returns as well when that time has passed, and when the watch ends in the usual way.
+    pub(super) async fn follow(
+        &mut self,
+        limit: Duration,
+        patience: impl Fn(&Seen, Duration) -> Option<Duration>,
+    ) -> Result<(), Trouble> {
+        let trouble = |sentence| Err(Trouble::Passing("watch", sentence));
+        let Some(version) = self.object.as_ref().and_then(|lease| lease.metadata.resource_version.clone()) else {
+            return Ok(());
+        };
+        let opened = Instant::now();
+        // A right to watch by resourceName covers exactly this selector.
+        let only_it = WatchParams::default().fields(&format!("metadata.name={}", self.name.name));
+        let events = match timeout(limit, self.api.watch(&only_it, &version)).await {
+            Ok(Ok(events)) => events,
+            Ok(Err(error)) => return trouble(self.explain("watch", &error)),
+            Err(_) => return Err(Trouble::silent("watch")),
+        };
+        self.recovered("watch");
+        let mut events = pin!(events);
+        while let Some(left) = patience(&self.seen, self.elapsed()) {
+            let event = tokio::select! {
+                () = sleep(left) => return Ok(()),
+                event = events.try_next() => event,
+            };
+            match event {
+                Ok(Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease))) => self.take_in(Some(lease)),
+                Ok(Some(WatchEvent::Deleted(_))) => self.take_in(None),
+                Ok(Some(WatchEvent::Bookmark(_))) => {}
+                Ok(Some(WatchEvent::Error(status))) => return trouble(status.message),
+                // Ends are normal, unless something between us and the API server allows no watches at all.
+                Ok(None) if opened.elapsed() < RETRY_PERIOD => return trouble("the watch ended at once".to_owned()),
+                Ok(None) => return Ok(()),
+                Err(error) => return trouble(self.explain("watch", &error)),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_in(&mut self, lease: Option<Lease>) {
+        let record = lease.as_ref().map(|lease| Record::read(lease.spec.as_ref().unwrap_or(&Default::default())));
+        self.seen.observe(record, self.epoch.elapsed());
+        self.object = lease;
+    }
+
+    fn explain(&self, verb: &str, error: &kube::Error) -> String {
+        let namespace = &self.name.namespace;
+        match error {
+            kube::Error::Api(status) if status.code == 403 => format!(
+                "may not {verb} leases in {namespace}: grant get, watch, create and update on \
+                 leases.coordination.k8s.io there ({})",
+                status.message
+            ),
+            kube::Error::Api(status) if status.code == 404 => {
+                format!("cannot {verb} the lease: is there a namespace {namespace}? ({})", status.message)
+            }
+            kube::Error::Api(status) => format!("{} {}", status.code, status.message),
+            other => with_causes(other),
+        }
+    }
+
+    /// Logs trouble, unless it is the same as before.
+    pub(super) fn complain(&mut self, trouble: Trouble) {
+        let (topic, sentence) = match trouble {
+            Trouble::Refused(message) => ("write", message),
+            Trouble::Passing(topic, sentence) => (topic, sentence),
+        };
+        if self.complaints.get(topic) != Some(&sentence) {
+            tracing::warn!(lease = %self.name, "{sentence}");
+            self.complaints.insert(topic, sentence);
+        }
+    }
+
+    fn recovered(&mut self, topic: &'static str) {
+        if self.complaints.remove(topic).is_some() {
+            tracing::info!(lease = %self.name, "{topic} works again");
+        }
+    }
+}
+
+/// An error with its causes: the outermost alone says no more than "client error".
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut sentences: Vec<String> = causes.map(ToString::to_string).collect();
+    // Libraries often repeat the cause in their own sentence.
+    sentences.dedup_by(|inner, outer| outer.contains(inner.as_str()));
+    sentences.join(": ")
+}

@@ -1,0 +1,37 @@
+//! The machinery that all operators share. It knows no kind of ours.
+//!
+//! ```text
+//! API server --watch--> cache (one watch and one store a kind) --keys, on change and on delete--> queue
+//!    -> observe(object)       the operator reads stores and live systems into data
+//!    -> plan(&observed, now)  pure: which effects, in which order; the status if all succeed; when to look again
+//!    -> act                   performs effects, stops at the first failure
+//!    -> status                patched only if more than a time changed
+//!    -> done, requeue or backoff
+//! ```
+//!
+//! [`reconcile`] is that body, once for every kind; [`controller`] wraps it in workers, deadlines, spans and metrics.
+//! `plan` and everything under it is pure; [`act`] and [`status`] are the only files that write to objects.
+
+pub mod act;
+pub mod cache;
+pub mod client;
+pub mod controller;
+pub mod error;
+pub mod events;
+pub mod foreign;
+pub mod leader;
+pub mod metrics;
+pub mod operator;
+pub mod permissions;
+pub mod plan;
+pub mod queue;
+pub mod reconcile;
+pub mod retry;
+pub mod status;
+pub mod telemetry;
+#[cfg(feature = "testing")]
+pub mod testing;
+pub mod views;
+
+pub use error::Error;
+pub use operator::Operator;

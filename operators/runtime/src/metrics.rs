@@ -1,0 +1,127 @@
+//! Metrics, under controller-runtime's names and labels, so that dashboards made for it work.
+
+use std::time::Duration;
+
+use metrics::{Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+
+/// Buckets of `controller_runtime_reconcile_time_seconds`, in seconds, as controller-runtime has them.
+pub const RECONCILE_BUCKETS: [f64; 16] =
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0];
+/// Buckets of the `workqueue_*_duration_seconds`, in seconds.
+pub const QUEUE_BUCKETS: [f64; 10] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
+
+/// Says what each metric means.
+pub fn describe() {
+    describe_counter!("controller_runtime_reconcile_total", "Passes per controller and result");
+    describe_counter!("controller_runtime_reconcile_errors_total", "Failed passes per controller");
+    describe_counter!("controller_runtime_reconcile_panics_total", "Panics caught per controller");
+    describe_counter!("controller_runtime_reconcile_timeouts_total", "Passes ended by the deadline per controller");
+    describe_histogram!("controller_runtime_reconcile_time_seconds", "Seconds a pass took");
+    describe_gauge!("controller_runtime_max_concurrent_reconciles", "Passes that may run at a time per controller");
+    describe_gauge!("controller_runtime_active_workers", "Passes that run now per controller");
+    describe_gauge!("workqueue_depth", "Keys ready for a pass");
+    describe_counter!("workqueue_adds_total", "Keys made ready for a pass");
+    describe_counter!("workqueue_retries_total", "Keys put back after a failure");
+    describe_histogram!("workqueue_queue_duration_seconds", "Seconds a key was ready before its pass began");
+    describe_histogram!("workqueue_work_duration_seconds", "Seconds from taking a key to being done with it");
+    describe_counter!("multi_operator_watch_errors_total", "Failures to list or watch per kind");
+    describe_gauge!("multi_operator_cache_objects", "Objects held per kind");
+}
+
+/// How many objects the store of a kind holds.
+#[expect(clippy::cast_precision_loss, reason = "no store holds 2^52 objects")]
+pub fn cache_objects(kind: &'static str, count: usize) {
+    gauge!("multi_operator_cache_objects", "kind" => kind).set(count as f64);
+}
+
+/// A watch of that kind has failed.
+pub fn watch_error(kind: &'static str) {
+    counter!("multi_operator_watch_errors_total", "kind" => kind).increment(1);
+}
+
+/// What is counted of one queue.
+pub struct QueueMetrics {
+    depth: Gauge,
+    adds: Counter,
+    retries: Counter,
+    waited: Histogram,
+    worked: Histogram,
+}
+
+impl QueueMetrics {
+    /// Of that controller's queue.
+    #[must_use]
+    pub fn new(name: &'static str) -> Self {
+        Self {
+            depth: gauge!("workqueue_depth", "name" => name, "controller" => name),
+            adds: counter!("workqueue_adds_total", "name" => name, "controller" => name),
+            retries: counter!("workqueue_retries_total", "name" => name, "controller" => name),
+            waited: histogram!("workqueue_queue_duration_seconds", "name" => name, "controller" => name),
+            worked: histogram!("workqueue_work_duration_seconds", "name" => name, "controller" => name),
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "no queue holds 2^52 keys")]
+    pub(crate) fn added(&self, depth: usize) {
+        self.adds.increment(1);
+        self.depth.set(depth as f64);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "no queue holds 2^52 keys")]
+    pub(crate) fn taken(&self, depth: usize, waited: Duration) {
+        self.depth.set(depth as f64);
+        self.waited.record(waited.as_secs_f64());
+    }
+
+    pub(crate) fn worked(&self, took: Duration) {
+        self.worked.record(took.as_secs_f64());
+    }
+
+    pub(crate) fn retried(&self) {
+        self.retries.increment(1);
+    }
+}
+
+/// What is counted of one controller's passes.
+pub struct ReconcileMetrics {
+    name: &'static str,
+    time: Histogram,
+    active: Gauge,
+}
+
+impl ReconcileMetrics {
+    /// Of that controller, which runs up to `concurrency` passes at a time.
+    #[must_use]
+    pub fn new(name: &'static str, concurrency: u16) -> Self {
+        gauge!("controller_runtime_max_concurrent_reconciles", "controller" => name).set(f64::from(concurrency));
+        counter!("controller_runtime_reconcile_errors_total", "controller" => name).increment(0);
+        counter!("controller_runtime_reconcile_panics_total", "controller" => name).increment(0);
+        Self {
+            name,
+            time: histogram!("controller_runtime_reconcile_time_seconds", "controller" => name),
+            active: gauge!("controller_runtime_active_workers", "controller" => name),
+        }
+    }
+
+    pub(crate) fn begun(&self) {
+        self.active.increment(1);
+    }
+
+    /// `result` is `success`, `requeue_after` or `error`.
+    pub(crate) fn ended(&self, result: &'static str, took: Duration) {
+        self.active.decrement(1);
+        self.time.record(took.as_secs_f64());
+        counter!("controller_runtime_reconcile_total", "controller" => self.name, "result" => result).increment(1);
+        if result == "error" {
+            counter!("controller_runtime_reconcile_errors_total", "controller" => self.name).increment(1);
+        }
+    }
+
+    pub(crate) fn panicked(&self) {
+        counter!("controller_runtime_reconcile_panics_total", "controller" => self.name).increment(1);
+    }
+
+    pub(crate) fn timed_out(&self) {
+        counter!("controller_runtime_reconcile_timeouts_total", "controller" => self.name).increment(1);
+    }
+}

@@ -1,0 +1,36 @@
+//! What an operator has to bring.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::Error;
+use crate::cache::Store;
+use crate::controller::Watches;
+use crate::plan::Plan;
+use crate::views::Resource;
+
+/// One kind's operator: how to look, and what to do about what is seen.
+pub trait Operator: Send + Sync + 'static {
+    /// The controller's name, in metrics, logs and (after `multi-operator-`) as field manager.
+    const NAME: &'static str;
+    /// The kind it looks after.
+    type Object: Resource;
+    /// What is seen of an object and of what belongs to it, unknowns included.
+    type Observed: Send + Sync;
+
+    /// The store of the objects.
+    fn objects(&self) -> &Arc<Store<Self::Object>>;
+
+    /// Names the stores of children, whose changes concern the objects.
+    fn watch(&self, watches: &mut Watches);
+
+    /// Looks.
+    ///
+    /// # Errors
+    /// If it could not look at all; what could only partly be seen is data.
+    fn observe(&self, object: &Arc<Self::Object>) -> impl Future<Output = Result<Self::Observed, Error>> + Send;
+
+    /// Decides. Pure.
+    fn plan(observed: &Self::Observed, now: Timestamp) -> Plan<<Self::Object as Resource>::Status>;
+}

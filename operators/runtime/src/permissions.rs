@@ -1,0 +1,30 @@
+//! What a controller may do, stated beside the code that needs it; `cargo xtask generate` makes RBAC of it.
+
+/// A rule of RBAC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Permission {
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// Plural, with a subresource if any: `deployments`, `myapps/status`.
+    pub resources: &'static [&'static str],
+    /// For example `get`, `list`, `watch`, `patch`.
+    pub verbs: &'static [&'static str],
+}
+
+/// What the runtime needs in every watched namespace, whichever controllers run.
+pub const NAMESPACED: &[Permission] =
+    &[Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create"] }];
+
+/// What the runtime needs in the namespace of its Lease.
+pub const LEASE: &[Permission] = &[Permission {
+    group: "coordination.k8s.io",
+    resources: &["leases"],
+    verbs: &["get", "list", "watch", "create", "update"],
+}];
+
+/// What the runtime needs on the cluster: to know who may read metrics, and whether another manager is alive.
+pub const CLUSTER: &[Permission] = &[
+    Permission { group: "authentication.k8s.io", resources: &["tokenreviews"], verbs: &["create"] },
+    Permission { group: "authorization.k8s.io", resources: &["subjectaccessreviews"], verbs: &["create"] },
+    Permission { group: "coordination.k8s.io", resources: &["leases"], verbs: &["get"] },
+];

@@ -1,0 +1,45 @@
+//! The vocabulary of plans. Pure: no async, no client, no clock, no randomness (`cargo xtask generate --check` holds it).
+
+use std::time::Duration;
+
+pub mod adoption;
+pub mod conditions;
+pub mod drift;
+pub mod effect;
+pub mod lease;
+pub mod meta;
+pub mod quantity;
+pub mod seen;
+pub mod trouble;
+
+pub use effect::{Apply, Delete, Effect};
+pub use seen::Seen;
+pub use meta::{Key, Kind, Meta, Owner};
+
+/// What one pass decided.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan<S> {
+    /// What to do, in this order, up to the first failure.
+    pub effects: Vec<Effect>,
+    /// What holds if every effect succeeds; `None` leaves the status as it is.
+    pub status: Option<S>,
+    /// When to look again.
+    pub next: Next,
+}
+
+impl<S> Plan<S> {
+    /// Nothing to do, nothing to say.
+    #[must_use]
+    pub fn nothing() -> Self {
+        Self { effects: Vec::new(), status: None, next: Next::Change }
+    }
+}
+
+/// When to look at an object again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// When something it depends on changes.
+    Change,
+    /// After that time (up to a tenth longer), or when something changes.
+    After(Duration),
+}

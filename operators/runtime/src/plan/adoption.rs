@@ -1,0 +1,81 @@
+//! Whose is an object that already bears the name of a child we are about to make? Caches see only labelled children,
+//! and an apply would merge into a stranger silently, so this is judged from a live look before the first apply.
+
+use std::collections::BTreeMap;
+
+use super::meta::{INSTANCE, Kind, MANAGED_BY, MANAGER, Meta, NAME};
+
+/// Whose it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Ours already, or without a controller but with all our labels: apply to it.
+    Ours,
+    /// It is going, or belongs to an earlier object of the same name: wait until it is gone.
+    Leaving,
+    /// Somebody else's: never touch it.
+    Stranger,
+}
+
+/// Judges `live` with its `labels` for the object `owner` of that `kind`.
+#[must_use]
+pub fn judge(live: &Meta, labels: &BTreeMap<String, String>, kind: &Kind, owner: &Meta) -> Verdict {
+    let label = |key| labels.get(key).map(String::as_str);
+    let ours = live.controlled_by(&owner.uid);
+    let predecessor = live
+        .controller
+        .as_ref()
+        .is_some_and(|c| *c.owner.kind == kind.qualified() && c.owner.name == owner.key.name && c.uid != owner.uid);
+    let orphan = live.controller.is_none()
+        && label(MANAGED_BY) == Some(MANAGER)
+        && label(NAME) == Some(&kind.kind.to_lowercase())
+        && label(INSTANCE) == Some(&owner.key.name);
+    match (ours || orphan, live.deleting, predecessor) {
+        (true, false, _) => Verdict::Ours,
+        (true, true, _) | (_, _, true) => Verdict::Leaving,
+        (false, _, false) => Verdict::Stranger,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::meta::{Controller, Key, Owner, labels};
+
+    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+
+    fn meta(uid: &str, controller: Option<(&str, &str)>) -> Meta {
+        let controller = controller.map(|(kind, uid)| Controller {
+            owner: Owner { kind: kind.into(), name: "a".into() },
+            uid: uid.into(),
+        });
+        Meta { key: Key::new("n", "a"), uid: uid.into(), version: 1, generation: 1, deleting: false, controller }
+    }
+
+    #[test]
+    fn ours_and_orphans_with_all_our_labels_are_ours() {
+        let owner = meta("o", None);
+        let ours = meta("d", Some(("MyApp.example.com", "o")));
+        assert_eq!(judge(&ours, &BTreeMap::new(), &KIND, &owner), Verdict::Ours);
+        assert_eq!(judge(&meta("d", None), &labels(&KIND, &owner), &KIND, &owner), Verdict::Ours);
+        let mut fewer = labels(&KIND, &owner);
+        fewer.remove(INSTANCE);
+        assert_eq!(judge(&meta("d", None), &fewer, &KIND, &owner), Verdict::Stranger);
+    }
+
+    #[test]
+    fn what_leaves_is_waited_for() {
+        let owner = meta("o", None);
+        let previous = meta("d", Some(("MyApp.example.com", "old")));
+        assert_eq!(judge(&previous, &labels(&KIND, &owner), &KIND, &owner), Verdict::Leaving);
+        let going = Meta { deleting: true, ..meta("d", Some(("MyApp.example.com", "o"))) };
+        assert_eq!(judge(&going, &BTreeMap::new(), &KIND, &owner), Verdict::Leaving);
+    }
+
+    #[test]
+    fn all_else_is_a_strangers() {
+        let owner = meta("o", None);
+        let theirs = meta("d", Some(("Other.example.com", "x")));
+        assert_eq!(judge(&theirs, &labels(&KIND, &owner), &KIND, &owner), Verdict::Stranger);
+        assert_eq!(judge(&meta("d", None), &BTreeMap::new(), &KIND, &owner), Verdict::Stranger);
+    }
+}

@@ -1,0 +1,271 @@
+//! Is an apply needed? Asked by comparing two fingerprints.
+//!
+//! Server-side apply records in `managedFields` which fields each manager owns. The part of a live object that our
+//! manager owns is what we rendered last, as it is now: if somebody changed one of those fields, the ownership went with
+//! it, and if we render fewer fields, the live part has more. So the live object is as rendered exactly if the owned
+//! part equals the rendered one, whatever defaults and other managers have put beside it. A hash of each is enough,
+//! which is why stores need not hold whole children. (docs/decisions/002-drift-by-ownership.md)
+//!
+//! Sources: <https://kubernetes.io/docs/reference/using-api/server-side-apply/> and the FieldsV1 format in
+//! `k8s.io/apimachinery/pkg/apis/meta/v1` (`f:` field, `k:` list item by keys, `v:` set item, `.` the item itself).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde_json::{Map, Value};
+
+use super::{meta::MANAGER, quantity};
+
+/// Hash of the part of an object that is ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u64);
+
+/// Parts of metadata that apply never owns.
+const UNOWNED_META: [&str; 8] = [
+    "name",
+    "namespace",
+    "uid",
+    "resourceVersion",
+    "generation",
+    "creationTimestamp",
+    "managedFields",
+    "deletionTimestamp",
+];
+
+impl Fingerprint {
+    /// Of an object as we would send it.
+    #[must_use]
+    pub fn of_rendered(body: &Value) -> Self {
+        let mut part = body.clone();
+        if let Some(object) = part.as_object_mut() {
+            object.remove("apiVersion");
+            object.remove("kind");
+            if let Some(meta) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+                UNOWNED_META.iter().for_each(|key| drop(meta.remove(*key)));
+            }
+        }
+        Self::of(part)
+    }
+
+    /// Of the part of a live object that is ours.
+    #[must_use]
+    pub fn of_live(live: &Value) -> Self {
+        owned(live).map_or_else(|| Self::of(Value::Null), |owned| Self::of_owned(live, owned))
+    }
+
+    /// Of the part of a live object that `owned` (a FieldsV1) names.
+    fn of_owned(live: &Value, owned: &Value) -> Self {
+        Self::of(part(live, owned))
+    }
+
+    fn of(mut part: Value) -> Self {
+        normalise(&mut part, false);
+        let mut hasher = DefaultHasher::new();
+        feed(&part, &mut hasher);
+        Self(hasher.finish())
+    }
+}
+
+/// The fields of `live` that a controller of ours owns by apply. A child has one controller, so the prefix that all our
+/// field managers share finds its entry.
+#[must_use]
+pub fn owned(live: &Value) -> Option<&Value> {
+    let ours = |name: &str| name.strip_prefix(MANAGER).is_some_and(|rest| rest.starts_with('-'));
+    live.pointer("/metadata/managedFields")?
+        .as_array()?
+        .iter()
+        .find(|e| ours(text(e, "manager")) && text(e, "operation") == "Apply" && text(e, "subresource").is_empty())?
+        .get("fieldsV1")
+}
+
+fn text<'a>(entry: &'a Value, key: &str) -> &'a str {
+    entry.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The part of `live` that `owned` names; an empty set names the whole of it.
+fn part(live: &Value, owned: &Value) -> Value {
+    let Some(owned) = owned.as_object().filter(|o| !o.is_empty()) else { return live.clone() };
+    match live {
+        Value::Object(fields) => Value::Object(object_part(fields, owned)),
+        Value::Array(items) => Value::Array(list_part(items, owned)),
+        scalar => scalar.clone(),
+    }
+}
+
+fn object_part(fields: &Map<String, Value>, owned: &Map<String, Value>) -> Map<String, Value> {
+    owned
+        .iter()
+        .filter_map(|(path, below)| {
+            let name = path.strip_prefix("f:")?;
+            Some((name.to_owned(), part(fields.get(name)?, below)))
+        })
+        .collect()
+}
+
+fn list_part(items: &[Value], owned: &Map<String, Value>) -> Vec<Value> {
+    let selectors: Vec<(Selector, &Value)> =
+        owned.iter().filter_map(|(path, below)| Some((Selector::parse(path)?, below))).collect();
+    let select = |item| selectors.iter().find(|(selector, _)| selector.matches(item));
+    items.iter().filter_map(|item| select(item).map(|(_, below)| part(item, below))).collect()
+}
+
+/// Names items of a list.
+enum Selector {
+    Keys(Map<String, Value>),
+    Value(Value),
+}
+
+impl Selector {
+    fn parse(path: &str) -> Option<Self> {
+        let (prefix, json) = path.split_at_checked(2)?;
+        match prefix {
+            "k:" => serde_json::from_str(json).ok().map(Self::Keys),
+            "v:" => serde_json::from_str(json).ok().map(Self::Value),
+            _ => None,
+        }
+    }
+
+    fn matches(&self, item: &Value) -> bool {
+        match self {
+            Self::Keys(keys) => keys.iter().all(|(key, value)| item.get(key) == Some(value)),
+            Self::Value(value) => item == value,
+        }
+    }
+}
+
+/// Takes away what the API server does not keep (nulls, empty strings, maps and lists) and writes quantities one way.
+fn normalise(value: &mut Value, quantities: bool) {
+    match value {
+        Value::Object(fields) => {
+            for (key, field) in fields.iter_mut() {
+                normalise(field, quantities || key == "requests" || key == "limits");
+            }
+            fields.retain(|_, field| !is_empty(field));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| normalise(item, quantities)),
+        Value::String(text) if quantities => {
+            if let Some(canonical) = quantity::canonical(text) {
+                *text = canonical;
+            }
+        }
+        Value::Number(number) if quantities => *value = Value::String(number.to_string()),
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+fn feed(value: &Value, hasher: &mut impl Hasher) {
+    std::mem::discriminant(value).hash(hasher);
+    match value {
+        Value::Null => {}
+        Value::Bool(flag) => flag.hash(hasher),
+        Value::Number(number) => number.hash(hasher),
+        Value::String(text) => text.hash(hasher),
+        Value::Array(items) => {
+            items.len().hash(hasher);
+            items.iter().for_each(|item| feed(item, hasher));
+        }
+        Value::Object(fields) => {
+            fields.len().hash(hasher);
+            for (key, field) in fields {
+                key.hash(hasher);
+                feed(field, hasher);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn rendered() -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": { "name": "a", "namespace": "n", "labels": { "app": "a" } },
+            "spec": { "replicas": 3, "template": { "spec": { "containers": [
+                { "name": "app", "image": "nginx:1.25", "resources": { "limits": { "cpu": "1000m" } }, "env": [] }
+            ] } } }
+        })
+    }
+
+    fn owned() -> Value {
+        json!({
+            "f:metadata": { "f:labels": { "f:app": {} } },
+            "f:spec": { "f:replicas": {}, "f:template": { "f:spec": { "f:containers": {
+                "k:{\"name\":\"app\"}": { ".": {}, "f:name": {}, "f:image": {}, "f:resources": { "f:limits": { "f:cpu": {} } } }
+            } } } }
+        })
+    }
+
+    fn live() -> Value {
+        json!({
+            "metadata": { "name": "a", "labels": { "app": "a", "theirs": "x" }, "uid": "1", "resourceVersion": "5" },
+            "spec": { "replicas": 3, "revisionHistoryLimit": 10, "template": { "spec": { "containers": [
+                { "name": "sidecar", "image": "theirs" },
+                { "name": "app", "image": "nginx:1.25", "imagePullPolicy": "Always", "resources": { "limits": { "cpu": "1" } } }
+            ] } } },
+            "status": { "replicas": 3 }
+        })
+    }
+
+    #[test]
+    fn what_others_add_is_no_drift() {
+        assert_eq!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&rendered()));
+    }
+
+    #[test]
+    fn a_changed_value_a_lost_field_and_a_field_we_dropped_are_drift() {
+        let ours = Fingerprint::of_rendered(&rendered());
+        let mut edited = live();
+        edited["spec"]["replicas"] = json!(4);
+        assert_ne!(Fingerprint::of_owned(&edited, &owned()), ours);
+        let mut taken = owned();
+        taken["f:spec"].as_object_mut().unwrap().remove("f:replicas");
+        assert_ne!(Fingerprint::of_owned(&live(), &taken), ours);
+        let mut fewer = rendered();
+        fewer["spec"].as_object_mut().unwrap().remove("replicas");
+        assert_ne!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&fewer));
+    }
+
+    #[test]
+    fn order_counts_in_lists_and_not_in_maps() {
+        let list = |a: &str, b: &str| Fingerprint::of_rendered(&json!({ "spec": { "args": [a, b] } }));
+        assert_ne!(list("x", "y"), list("y", "x"));
+        assert_eq!(
+            Fingerprint::of_rendered(&json!({ "spec": { "a": 1, "b": 2 } })),
+            Fingerprint::of_rendered(&json!({ "spec": { "b": 2, "a": 1 } }))
+        );
+    }
+
+    #[test]
+    fn atomic_values_and_sets_are_compared_whole() {
+        let live = json!({ "spec": { "command": ["a", "b"], "names": ["x", "theirs"] } });
+        let owned = json!({ "f:spec": { "f:command": {}, "f:names": { "v:\"x\"": {} } } });
+        let ours = json!({ "spec": { "command": ["a", "b"], "names": ["x"] } });
+        assert_eq!(Fingerprint::of_owned(&live, &owned), Fingerprint::of_rendered(&ours));
+    }
+
+    #[test]
+    fn finds_the_entry_of_our_apply() {
+        let live = |manager: &str| {
+            json!({ "metadata": { "managedFields": [
+                { "manager": manager, "operation": "Update", "fieldsV1": { "f:a": {} } },
+                { "manager": manager, "operation": "Apply", "subresource": "status", "fieldsV1": { "f:b": {} } },
+                { "manager": manager, "operation": "Apply", "fieldsV1": { "f:c": {} } }
+            ] } })
+        };
+        assert_eq!(owned(&live("multi-operator-my-app")), Some(&json!({ "f:c": {} })));
+        assert_eq!(owned(&live("hand-over/multi-operator-my-app")), None);
+        assert_eq!(owned(&live("kubectl")), None);
+    }
+}

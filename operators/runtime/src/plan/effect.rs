@@ -1,0 +1,76 @@
+//! What a plan may ask for.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::drift::Fingerprint;
+use super::meta::{Key, Kind, Meta};
+
+/// One step of a plan. Each may fail, and each may be repeated.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Make a child exist as rendered.
+    Apply(Apply),
+    /// Delete a child.
+    Delete(Delete),
+}
+
+/// A server-side apply of a child, with the controller's field manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Apply {
+    /// The child's kind.
+    pub kind: Kind,
+    /// The child's namespace and name.
+    pub key: Key,
+    /// The child as it should be: all that we want to own of it, and nothing else.
+    pub body: Value,
+    /// The uid of the child that the cache holds and that is ours. Without it, a live look precedes the first apply.
+    pub seen: Option<Box<str>>,
+    /// Applies as `<field manager>-<suffix>`, to keep fields from vanishing that the controller stops sending.
+    pub hand_over: Option<&'static str>,
+}
+
+impl Apply {
+    /// Applies `object`, which must serialise to a JSON object.
+    ///
+    /// # Panics
+    /// If `object` cannot be serialised to JSON (no type of k8s-openapi does that).
+    #[must_use]
+    pub fn new(kind: Kind, key: Key, object: &impl Serialize) -> Self {
+        let mut body = serde_json::to_value(object).expect("Kubernetes objects are JSON");
+        body["apiVersion"] = json!(kind.api_version());
+        body["kind"] = json!(kind.kind);
+        body["metadata"]["name"] = json!(&*key.name);
+        body["metadata"]["namespace"] = json!(&*key.namespace);
+        Self { kind, key, body, seen: None, hand_over: None }
+    }
+
+    /// What the cache would hold of the child after this apply.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of_rendered(&self.body)
+    }
+
+    /// This apply, unless the live child already is as rendered.
+    #[must_use]
+    pub fn unless(mut self, live: Option<(&Meta, Fingerprint)>) -> Option<Self> {
+        if let Some((meta, fingerprint)) = live {
+            if fingerprint == self.fingerprint() {
+                return None;
+            }
+            self.seen = Some(meta.uid.clone());
+        }
+        Some(self)
+    }
+}
+
+/// A deletion that only succeeds for the very object that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delete {
+    /// The child's kind.
+    pub kind: Kind,
+    /// The child's namespace and name.
+    pub key: Key,
+    /// The uid it was seen with.
+    pub uid: Box<str>,
+}

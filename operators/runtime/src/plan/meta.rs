@@ -1,0 +1,225 @@
+//! Names of things: kinds, keys, owners, labels, and what is kept of an object's metadata.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use serde::{Deserialize, Deserializer};
+
+/// Value of [`MANAGED_BY`] on every child of ours, and prefix of every field manager.
+pub const MANAGER: &str = "multi-operator";
+/// The common label by which one watch a kind sees the children of all controllers.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label with the lower-case kind of the object that a child belongs to.
+pub const NAME: &str = "app.kubernetes.io/name";
+/// Label with the name of the object that a child belongs to.
+pub const INSTANCE: &str = "app.kubernetes.io/instance";
+/// Label of pods with `<Kind>.<group>` of the object they belong to, which need not be their direct owner.
+pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
+/// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
+pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+
+/// A namespaced kind of the API.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Kind {
+    /// API group; empty for the core group.
+    pub group: &'static str,
+    /// API version, for example `v1`.
+    pub version: &'static str,
+    /// Kind, for example `Deployment`.
+    pub kind: &'static str,
+    /// Plural as in URLs, for example `deployments`.
+    pub plural: &'static str,
+}
+
+impl Kind {
+    /// `group/version`, or the version alone in the core group.
+    #[must_use]
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.to_owned() } else { format!("{}/{}", self.group, self.version) }
+    }
+
+    /// URL path of the collection, in one namespace.
+    #[must_use]
+    pub fn path(&self, namespace: &str) -> String {
+        let root = if self.group.is_empty() { "/api" } else { "/apis" };
+        format!("{root}/{}/namespaces/{namespace}/{}", self.api_version(), self.plural)
+    }
+
+    /// `<Kind>.<group>`.
+    #[must_use]
+    pub fn qualified(&self) -> String {
+        format!("{}.{}", self.kind, self.group)
+    }
+}
+
+/// Namespace and name of an object.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// A key of these two.
+    #[must_use]
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self { namespace: namespace.into(), name: name.into() }
+    }
+
+    /// The key of another name in the same namespace.
+    #[must_use]
+    pub fn sibling(&self, name: &str) -> Self {
+        Self { namespace: self.namespace.clone(), name: name.into() }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The object that a child belongs to, in the child's namespace.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// `<Kind>.<group>`.
+    pub kind: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// The one owner reference that says who controls a child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// The owner's kind and name.
+    pub owner: Owner,
+    /// The owner's uid.
+    pub uid: Box<str>,
+}
+
+/// What is kept of every object's metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Namespace and name.
+    pub key: Key,
+    /// Unique among all objects that ever had this name.
+    pub uid: Box<str>,
+    /// `resourceVersion`; numbers grow with each write to the kind (official since Kubernetes 1.35, KEP-5504).
+    pub version: u64,
+    /// Grows with each change of the spec.
+    pub generation: i64,
+    /// Whether deletion has begun.
+    pub deleting: bool,
+    /// Who controls the object.
+    pub controller: Option<Controller>,
+}
+
+impl Meta {
+    /// Whether the object is controlled by the one with that uid.
+    #[must_use]
+    pub fn controlled_by(&self, uid: &str) -> bool {
+        self.controller.as_ref().is_some_and(|c| &*c.uid == uid)
+    }
+}
+
+impl<'de> Deserialize<'de> for Meta {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(WireMeta::deserialize(deserializer)?.into())
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireMeta {
+    #[serde(default)]
+    namespace: Arc<str>,
+    name: Arc<str>,
+    #[serde(default)]
+    uid: Box<str>,
+    #[serde(default)]
+    resource_version: String,
+    #[serde(default)]
+    generation: i64,
+    #[serde(default)]
+    deletion_timestamp: Option<serde::de::IgnoredAny>,
+    #[serde(default)]
+    owner_references: Vec<WireOwner>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct WireOwner {
+    api_version: String,
+    kind: String,
+    name: Arc<str>,
+    uid: Box<str>,
+    #[serde(default)]
+    controller: bool,
+}
+
+impl From<WireMeta> for Meta {
+    fn from(wire: WireMeta) -> Self {
+        let controller = wire.owner_references.into_iter().find(|o| o.controller).map(|o| {
+            let group = o.api_version.split_once('/').map_or("", |(group, _)| group);
+            Controller { owner: Owner { kind: format!("{}.{group}", o.kind).into(), name: o.name }, uid: o.uid }
+        });
+        Self {
+            key: Key { namespace: wire.namespace, name: wire.name },
+            uid: wire.uid,
+            version: wire.resource_version.parse().unwrap_or(0),
+            generation: wire.generation,
+            deleting: wire.deletion_timestamp.is_some(),
+            controller,
+        }
+    }
+}
+
+/// The field manager of a controller's applies.
+#[must_use]
+pub fn field_manager(controller: &str) -> String {
+    format!("{MANAGER}-{controller}")
+}
+
+/// The metadata of a child: labels by the Kubernetes convention for recommended labels, and its controller.
+#[must_use]
+pub fn child_meta(kind: &Kind, owner: &Meta) -> ObjectMeta {
+    ObjectMeta {
+        labels: Some(labels(kind, owner)),
+        owner_references: Some(vec![OwnerReference {
+            api_version: kind.api_version(),
+            kind: kind.kind.to_owned(),
+            name: owner.key.name.to_string(),
+            uid: owner.uid.to_string(),
+            controller: Some(true),
+            block_owner_deletion: Some(true),
+        }]),
+        ..ObjectMeta::default()
+    }
+}
+
+/// The labels of a child. Nothing is taken over from the owner's own labels.
+#[must_use]
+pub fn labels(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
+    let mut labels = selector(kind, owner);
+    labels.insert(MANAGED_BY.to_owned(), MANAGER.to_owned());
+    labels
+}
+
+/// The labels that tell an object's children from all others'.
+#[must_use]
+pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        (NAME.to_owned(), kind.kind.to_lowercase()),
+        (INSTANCE.to_owned(), owner.key.name.to_string()),
+    ])
+}

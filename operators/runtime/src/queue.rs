@@ -1,0 +1,319 @@
+//! The queue of one controller: first in, first out, each key once, never the same key twice at a time.
+//!
+//! It also knows the controller's own writes. The event of an own write is no news and queues nothing; and a key whose
+//! own writes have not all come back through the watch waits for them, so that no pass plans from before its own last
+//! write. The wait ends by the events themselves, or after [`CATCH_UP`] (a child that was relabelled never comes back).
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+
+use crate::metrics::QueueMetrics;
+use crate::plan::meta::{Key, Kind};
+use crate::retry::Backoff;
+
+/// How long a key waits for its own writes to come back.
+const CATCH_UP: Duration = Duration::from_secs(10);
+
+/// One version of one object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The object's kind.
+    pub kind: Kind,
+    /// The object.
+    pub key: Key,
+    /// Its `resourceVersion`, or what else is known of it.
+    pub at: At,
+}
+
+/// Which version of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// That `resourceVersion`.
+    Version(u64),
+    /// Deleted, or on its way out.
+    Gone,
+}
+
+impl Version {
+    fn is_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.key == other.key
+    }
+
+    /// Whether having seen `self` means that `write` has come back.
+    fn covers(&self, write: &Self) -> bool {
+        self.is_of(write)
+            && match (self.at, write.at) {
+                (At::Gone, _) => true,
+                (At::Version(seen), At::Version(written)) => seen >= written,
+                (At::Version(_), At::Gone) => false,
+            }
+    }
+}
+
+/// What a pass is told of its key.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Work {
+    /// The key to reconcile.
+    pub key: Key,
+    /// How many passes have failed in a row before this one.
+    pub failures: u32,
+}
+
+/// How a pass ended.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing more to do until something changes.
+    Settled,
+    /// To be looked at again after that time.
+    After(Duration),
+    /// Failed: again after the key's next delay.
+    Failed,
+    /// Failed, and only a change can help; looked at again after the longest delay all the same.
+    Parked,
+}
+
+/// The queue of one controller.
+pub struct Queue {
+    inner: Mutex<Inner>,
+    wake: Notify,
+    metrics: QueueMetrics,
+}
+
+#[derive(Default)]
+struct Inner {
+    ready: VecDeque<Key>,
+    delayed: BTreeMap<(Instant, u64), Key>,
+    items: HashMap<Key, Item>,
+    sequence: u64,
+    closed: bool,
+}
+
+struct Item {
+    place: Place,
+    /// Events that came in while the key was being processed, and are not known to be our own.
+    news: Vec<Option<Version>>,
+    /// Own writes that have not come back.
+    writes: Vec<Version>,
+    /// Present while passes fail.
+    backoff: Option<(Backoff, u32)>,
+    /// Of the object at its last pass.
+    generation: i64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Idle,
+    Ready(Instant),
+    Delayed(Instant, u64),
+    /// Wanted, but waiting for own writes to come back, at the latest until the time given.
+    CatchingUp(Instant, u64),
+    Processing(Instant),
+}
+
+impl Queue {
+    /// An empty queue whose metrics bear the controller's name.
+    #[must_use]
+    pub fn new(controller: &'static str) -> Arc<Self> {
+        Arc::new(Self { inner: Mutex::default(), wake: Notify::new(), metrics: QueueMetrics::new(controller) })
+    }
+
+    /// Wants a pass over that key.
+    pub fn add(&self, key: &Key) {
+        let mut inner = self.lock();
+        self.want(&mut inner, key, None);
+    }
+
+    /// Takes note of an event; wants a pass over `key` if the event is news and `relevant`. The event of the object
+    /// itself names its `generation`: a new one ends the delays of earlier failures.
+    pub fn observe(&self, key: &Key, seen: Version, generation: Option<i64>, relevant: bool) {
+        let mut inner = self.lock();
+        let Some(item) = inner.items.get_mut(key) else {
+            if relevant {
+                self.want(&mut inner, key, Some(seen));
+            }
+            return;
+        };
+        if generation.is_some_and(|generation| generation != item.generation) {
+            item.backoff = None;
+        }
+        let own = item.writes.contains(&seen);
+        item.writes.retain(|write| !seen.covers(write));
+        let caught_up = item.writes.is_empty();
+        if let (Place::CatchingUp(at, n), true) = (item.place, caught_up) {
+            item.place = Place::Idle;
+            inner.delayed.remove(&(at, n));
+            self.make_ready(&mut inner, key);
+        }
+        if relevant && !own {
+            self.want(&mut inner, key, Some(seen));
+        }
+        inner.forget_if_idle(key);
+    }
+
+    /// Takes note of a write that the pass over `key` has just made. `held` is the version that the store holds.
+    pub fn wrote(&self, key: &Key, written: Version, held: u64) {
+        let mut inner = self.lock();
+        let Some(item) = inner.items.get_mut(key) else { return };
+        let news = item.news.len();
+        item.news.retain(|event| event.as_ref() != Some(&written));
+        let came_back_first = item.news.len() < news || matches!(written.at, At::Version(v) if held >= v);
+        if !came_back_first {
+            item.writes.retain(|write| !write.is_of(&written));
+            item.writes.push(written);
+        }
+    }
+
+    /// The next key, when there is one; `None` once the queue is closed.
+    pub async fn next(&self) -> Option<Work> {
+        loop {
+            let notified = self.wake.notified();
+            let pause = {
+                let mut inner = self.lock();
+                if inner.closed {
+                    // Every worker has to hear of it.
+                    self.wake.notify_one();
+                    return None;
+                }
+                self.promote(&mut inner, Instant::now());
+                if let Some(work) = self.take(&mut inner) {
+                    return Some(work);
+                }
+                inner.delayed.keys().next().map(|(at, _)| at.saturating_duration_since(Instant::now()))
+            };
+            match pause {
+                Some(pause) => drop(tokio::time::timeout(pause, notified).await),
+                None => notified.await,
+            }
+        }
+    }
+
+    /// Ends the pass over `key`.
+    pub fn done(&self, key: &Key, generation: i64, outcome: &Outcome) {
+        let mut inner = self.lock();
+        let Some(item) = inner.items.get_mut(key) else { return };
+        if let Place::Processing(since) = item.place {
+            self.metrics.worked(since.elapsed());
+        }
+        item.place = Place::Idle;
+        let news = std::mem::take(&mut item.news);
+        item.generation = generation;
+        let delay = match outcome {
+            Outcome::Settled => None,
+            Outcome::After(delay) => Some(*delay),
+            Outcome::Failed | Outcome::Parked => {
+                self.metrics.retried();
+                let (backoff, failures) = item.backoff.get_or_insert_with(|| (Backoff::object(), 0));
+                *failures += 1;
+                Some(if *outcome == Outcome::Parked { Backoff::longest_of_object() } else { backoff.next() })
+            }
+        };
+        if matches!(outcome, Outcome::Settled | Outcome::After(_)) {
+            item.backoff = None;
+        }
+        if !news.is_empty() {
+            self.want(&mut inner, key, None);
+        } else if let Some(delay) = delay {
+            inner.delay(key, Instant::now() + delay, Place::Delayed);
+            self.wake.notify_one();
+        }
+        inner.forget_if_idle(key);
+    }
+
+    /// Ends the queue: workers get no more keys.
+    pub fn close(&self) {
+        self.lock().closed = true;
+        self.wake.notify_waiters();
+        self.wake.notify_one();
+    }
+
+    /// How many keys are ready for a pass.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.lock().ready.len()
+    }
+
+    fn want(&self, inner: &mut Inner, key: &Key, event: Option<Version>) {
+        let item = inner.items.entry(key.clone()).or_default();
+        match item.place {
+            Place::Processing(_) => item.news.push(event),
+            Place::Ready(_) | Place::CatchingUp(..) => {}
+            Place::Delayed(at, n) => {
+                inner.delayed.remove(&(at, n));
+                self.make_ready(inner, key);
+            }
+            Place::Idle => self.make_ready(inner, key),
+        }
+    }
+
+    fn make_ready(&self, inner: &mut Inner, key: &Key) {
+        let Some(item) = inner.items.get_mut(key) else { return };
+        if !item.writes.is_empty() {
+            inner.delay(key, Instant::now() + CATCH_UP, Place::CatchingUp);
+            self.wake.notify_one();
+            return;
+        }
+        item.place = Place::Ready(Instant::now());
+        inner.ready.push_back(key.clone());
+        self.metrics.added(inner.ready.len());
+        self.wake.notify_one();
+    }
+
+    /// Makes ready what has waited long enough.
+    fn promote(&self, inner: &mut Inner, now: Instant) {
+        while let Some(entry) = inner.delayed.first_entry().filter(|entry| entry.key().0 <= now) {
+            let key = entry.remove();
+            if let Some(item) = inner.items.get_mut(&key) {
+                if matches!(item.place, Place::CatchingUp(..)) {
+                    item.writes.clear();
+                }
+                item.place = Place::Idle;
+            }
+            self.make_ready(inner, &key);
+        }
+    }
+
+    fn take(&self, inner: &mut Inner) -> Option<Work> {
+        let key = inner.ready.pop_front()?;
+        let item = inner.items.get_mut(&key)?;
+        if let Place::Ready(since) = item.place {
+            self.metrics.taken(inner.ready.len(), since.elapsed());
+        }
+        item.place = Place::Processing(Instant::now());
+        let failures = item.backoff.as_ref().map_or(0, |(_, failures)| *failures);
+        if !inner.ready.is_empty() {
+            self.wake.notify_one();
+        }
+        Some(Work { key, failures })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn delay(&mut self, key: &Key, at: Instant, place: fn(Instant, u64) -> Place) {
+        self.sequence += 1;
+        if let Some(item) = self.items.get_mut(key) {
+            item.place = place(at, self.sequence);
+            self.delayed.insert((at, self.sequence), key.clone());
+        }
+    }
+
+    /// Keeps nothing of a key about which there is nothing to remember.
+    fn forget_if_idle(&mut self, key: &Key) {
+        let idle = |item: &Item| item.place == Place::Idle && item.writes.is_empty() && item.backoff.is_none();
+        if self.items.get(key).is_some_and(idle) {
+            self.items.remove(key);
+        }
+    }
+}
+
+impl Default for Item {
+    fn default() -> Self {
+        Self { place: Place::Idle, news: Vec::new(), writes: Vec::new(), backoff: None, generation: 0 }
+    }
+}

@@ -1,0 +1,34 @@
+//! The reconcile, one for all kinds.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::plan::Next;
+use crate::status::StatusWriter;
+use crate::{Error, Operator, cache::View};
+
+/// Looks, decides, acts, writes status; then says when to look again.
+///
+/// # Errors
+/// The first failure of any of the four.
+pub async fn reconcile<O: Operator>(
+    operator: &O,
+    shell: &StatusWriter,
+    object: &Arc<O::Object>,
+    failures: u32,
+) -> Result<Next, Error> {
+    let now = Timestamp::now();
+    let observed = match operator.observe(object).await {
+        Ok(observed) => observed,
+        Err(error) => {
+            let unseen = Err(error);
+            shell.write(&**object, None, &unseen, failures, now).await?;
+            return unseen.map(|()| Next::Change);
+        }
+    };
+    let plan = O::plan(&observed, now);
+    let acted = shell.writer.perform(&O::Object::KIND, object.meta(), plan.effects).await;
+    shell.write(&**object, plan.status, &acted, failures, now).await?;
+    acted.map(|()| plan.next)
+}

@@ -1,0 +1,137 @@
+//! Writes status, by server-side apply, and only if more than a timestamp changed. With `act`, the only file that
+//! writes to objects.
+
+use api::{ConditionStatus, Contract, Status, condition_type};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::Error;
+use crate::act::Writer;
+use crate::cache::Broken;
+use crate::events::Publisher;
+use crate::plan::conditions::{self, Summary, condition};
+use crate::plan::meta::{Kind, Meta};
+use crate::queue::At;
+use crate::views::Resource;
+
+/// Writes the status of objects of one controller.
+pub struct StatusWriter {
+    /// Sends the writes.
+    pub writer: Writer,
+    /// Gets an Event for each transition.
+    pub events: Publisher,
+    /// This manager, as namespace/name of its Lease.
+    pub managed_by: String,
+}
+
+impl StatusWriter {
+    /// Writes what a pass over `object` came to: `planned` if all went well (`None` leaves the status alone), else the
+    /// failure. A conflict at the first try is no news for anyone, so it is not written.
+    ///
+    /// # Errors
+    /// If the write failed. An object that is gone needs no status.
+    pub async fn write<R: Resource>(
+        &self,
+        object: &R,
+        planned: Option<R::Status>,
+        acted: &Result<(), Error>,
+        failures: u32,
+        now: Timestamp,
+    ) -> Result<(), Error> {
+        let mut status = match (planned, acted) {
+            (None, Ok(())) => return Ok(()),
+            (planned, _) => planned.unwrap_or_else(|| object.status().clone()),
+        };
+        if let Err(error) = acted {
+            if failures == 0 && error.reason() == "Conflict" {
+                return Ok(());
+            }
+            fail(status.contract_mut(), error, now);
+        }
+        let (meta, before) = (object.meta(), object.status());
+        conditions::merge(status.contract_mut(), before.contract(), meta.generation, &self.managed_by);
+        self.release_conflict::<R>(meta, before.contract()).await?;
+        if same(&status, before) {
+            return Ok(());
+        }
+        self.apply(&R::KIND, meta, self.writer.manager(), &status).await?;
+        for announcement in conditions::announcements(before.contract(), status.contract()) {
+            self.events.publish(&R::KIND, meta, announcement);
+        }
+        Ok(())
+    }
+
+    /// Says of an object that does not decode why nothing is done for it.
+    ///
+    /// # Errors
+    /// If the write failed.
+    pub async fn write_broken(&self, kind: &Kind, broken: &Broken, now: Timestamp) -> Result<(), Error> {
+        let why = format!("this object is not of the shape of its kind, so nothing is done for it: {}", broken.error);
+        let conditions = Summary::Stalled.conditions("Undecodable", why, now);
+        let mut contract = Contract { conditions, ..Contract::default() };
+        conditions::merge(&mut contract, &broken.contract, broken.meta.generation, &self.managed_by);
+        if contract == broken.contract {
+            return Ok(());
+        }
+        self.apply(kind, &broken.meta, self.writer.manager(), &contract).await
+    }
+
+    /// Says that another live manager holds the object. Only that condition is written, by a field manager of its own,
+    /// so that what the other manager wrote stays.
+    ///
+    /// # Errors
+    /// If the write failed.
+    pub async fn write_conflict<R: Resource>(&self, object: &R, message: String, now: Timestamp) -> Result<(), Error> {
+        if object.status().contract().condition(condition_type::CONFLICT).is_some_and(|c| c.message == message) {
+            return Ok(());
+        }
+        let held = condition(condition_type::CONFLICT, ConditionStatus::True, "ManagedElsewhere", message, now);
+        let status = json!({ "conditions": [held] });
+        self.apply(&R::KIND, object.meta(), &self.conflict_manager(), &status).await
+    }
+
+    /// Takes back a Conflict of ours, once the object is ours.
+    async fn release_conflict<R: Resource>(&self, meta: &Meta, before: &Contract) -> Result<(), Error> {
+        if before.condition(condition_type::CONFLICT).is_none() {
+            return Ok(());
+        }
+        self.apply(&R::KIND, meta, &self.conflict_manager(), &json!({})).await
+    }
+
+    fn conflict_manager(&self) -> String {
+        format!("{}/{}", self.managed_by, self.writer.manager())
+    }
+
+    async fn apply(&self, kind: &Kind, meta: &Meta, manager: &str, status: &impl serde::Serialize) -> Result<(), Error> {
+        let key = &meta.key;
+        let body: Value = json!({
+            "apiVersion": kind.api_version(),
+            "kind": kind.kind,
+            "metadata": { "name": &*key.name, "namespace": &*key.namespace, "uid": meta.uid },
+            "status": status,
+        });
+        let path = format!("{}/{}/status", kind.path(&key.namespace), key.name);
+        match self.writer.send(&path, manager, true, &body).await {
+            Ok(answer) => self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version)),
+            Err(Error::Transient { reason, .. }) if reason == "NotFound" => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// Replaces the summary by the failure.
+fn fail(contract: &mut Contract, error: &Error, now: Timestamp) {
+    let summary = if error.stalled() { Summary::Stalled } else { Summary::Reconciling };
+    let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED];
+    contract.conditions.retain(|c| !ours.contains(&&*c.type_));
+    contract.conditions.extend(summary.conditions(error.reason(), error.to_string(), now));
+}
+
+/// Whether nothing that we write differs.
+fn same<S: Status>(status: &S, before: &S) -> bool {
+    let mut before = before.clone();
+    before.contract_mut().conditions.retain(|c| c.type_ != condition_type::CONFLICT);
+    before.contract_mut().conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
+    *status == before
+}

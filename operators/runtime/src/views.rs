@@ -1,0 +1,12 @@
+//! What stores keep of Kubernetes' own kinds, and of custom resources: projections, never whole objects.
+
+mod child;
+mod custom;
+mod deployment;
+mod pod;
+
+pub use child::{Child, ConfigMap, DisruptionBudget, Service};
+pub use custom::{Custom, CustomKind, Resource};
+pub use deployment::{Deployment, Rollout};
+pub use pod::{Pod, Trouble};
+

@@ -1,0 +1,67 @@
+//! Children of which only identity and drift matter.
+
+use std::marker::PhantomData;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cache::View;
+use crate::plan::drift::Fingerprint;
+use crate::plan::meta::{Kind, Meta};
+
+/// A child of which only identity and drift matter.
+#[derive(Debug)]
+pub struct Child<K> {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    kind: PhantomData<fn() -> K>,
+}
+
+/// Names the kind of a [`Child`].
+pub trait ChildKind: 'static {
+    /// The kind.
+    const KIND: Kind;
+}
+
+impl<K: ChildKind> View for Child<K> {
+    const KIND: Kind = K::KIND;
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let live: Value = serde_json::from_str(json)?;
+        let meta = Meta::deserialize(&live["metadata"])?;
+        Ok(Self { meta, fingerprint: Fingerprint::of_live(&live), kind: PhantomData })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint
+    }
+}
+
+macro_rules! child {
+    ($(#[doc = $doc:literal] $alias:ident = $marker:ident, $group:literal, $version:literal, $kind:literal, $plural:literal;)*) => {$(
+        #[doc = concat!("Marks the kind ", $kind, ".")]
+        #[derive(Debug)]
+        pub enum $marker {}
+        impl ChildKind for $marker {
+            const KIND: Kind = Kind { group: $group, version: $version, kind: $kind, plural: $plural };
+        }
+        #[doc = $doc]
+        pub type $alias = Child<$marker>;
+    )*};
+}
+
+child! {
+    /// A Service of ours.
+    Service = ServiceKind, "", "v1", "Service", "services";
+    /// A ConfigMap of ours.
+    ConfigMap = ConfigMapKind, "", "v1", "ConfigMap", "configmaps";
+    /// A PodDisruptionBudget of ours.
+    DisruptionBudget = DisruptionBudgetKind, "policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets";
+}

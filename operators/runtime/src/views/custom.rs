@@ -1,0 +1,101 @@
+//! Custom resources.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::cache::View;
+use crate::plan::meta::{Kind, Meta, RESTARTED_AT};
+
+/// A custom resource as planners see it.
+#[derive(Debug)]
+pub struct Custom<K: CustomKind> {
+    /// Who it is.
+    pub meta: Meta,
+    /// The moment of the last wish to restart, from the annotation that `kubectl rollout restart` writes.
+    pub restarted_at: Option<Box<str>>,
+    /// What is wanted.
+    pub spec: K::Spec,
+    /// What was last written of it; the default if it does not decode, since it is ours to write anew.
+    pub status: K::Status,
+}
+
+/// Names the kind of a [`Custom`].
+pub trait CustomKind: Debug + Send + Sync + 'static {
+    /// The kind.
+    const KIND: Kind;
+    /// What is wanted.
+    type Spec: DeserializeOwned + PartialEq + Debug + Send + Sync;
+    /// What is known.
+    type Status: api::Status + Debug;
+
+    /// Reads the spec out of the whole object.
+    ///
+    /// # Errors
+    /// If the object's spec is not of this type.
+    fn spec(json: &str) -> serde_json::Result<Self::Spec> {
+        #[derive(Deserialize)]
+        struct Wire<S> {
+            spec: S,
+        }
+        serde_json::from_str::<Wire<Self::Spec>>(json).map(|wire| wire.spec)
+    }
+}
+
+/// A custom resource, whatever its kind.
+pub trait Resource: View {
+    /// What is known of it.
+    type Status: api::Status;
+    /// What was last written of it.
+    fn status(&self) -> &Self::Status;
+}
+
+impl<K: CustomKind> Resource for Custom<K> {
+    type Status = K::Status;
+    fn status(&self) -> &K::Status {
+        &self.status
+    }
+}
+
+/// Status is read apart, so that one that does not decode spoils nothing; metadata is read twice, which is cheaper than
+/// what serde's `flatten` would buffer.
+#[derive(Deserialize)]
+struct Head<'a> {
+    #[serde(borrow)]
+    metadata: &'a RawValue,
+    #[serde(borrow)]
+    status: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Annotated {
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+impl<K: CustomKind> View for Custom<K> {
+    const KIND: Kind = K::KIND;
+    const SELECTED: bool = false;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let head: Head<'_> = serde_json::from_str(json)?;
+        let annotated: Annotated = serde_json::from_str(head.metadata.get())?;
+        Ok(Self {
+            meta: serde_json::from_str(head.metadata.get())?,
+            restarted_at: annotated.annotations.get(RESTARTED_AT).map(|at| at.as_str().into()),
+            spec: K::spec(json)?,
+            status: head.status.and_then(|status| serde_json::from_str(status.get()).ok()).unwrap_or_default(),
+        })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.spec == before.spec && self.restarted_at == before.restarted_at && self.status == before.status
+    }
+}

@@ -1,0 +1,90 @@
+//! Deployments of ours.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::cache::View;
+use crate::plan::drift::{self, Fingerprint};
+use crate::plan::meta::{Kind, Meta};
+
+/// A Deployment of ours: identity, drift, and how its rollout goes.
+#[derive(Debug)]
+pub struct Deployment {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// Whether the number of pods is ours.
+    pub owns_replicas: bool,
+    /// The number of pods asked for, by us or by an autoscaler.
+    pub replicas: i32,
+    /// What the Deployment's own controller says.
+    pub rollout: Rollout,
+}
+
+/// What a Deployment's status says.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Rollout {
+    /// The generation that the numbers speak of.
+    pub observed_generation: i64,
+    /// Pods that exist.
+    pub replicas: i32,
+    /// Pods of the present template.
+    pub updated_replicas: i32,
+    /// Pods that are ready.
+    pub ready_replicas: i32,
+    /// Only those that tell of a failure.
+    #[serde(deserialize_with = "failures_only")]
+    pub conditions: Vec<RolloutCondition>,
+}
+
+/// A condition of a Deployment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct RolloutCondition {
+    /// `ReplicaFailure` (pods cannot be created) or `Progressing` (being False: the deadline has passed).
+    #[serde(rename = "type")]
+    pub type_: String,
+    /// True, False or Unknown.
+    pub status: String,
+    /// In one word.
+    pub reason: String,
+    /// In words.
+    pub message: String,
+}
+
+fn failures_only<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<RolloutCondition>, D::Error> {
+    let mut conditions = Option::<Vec<RolloutCondition>>::deserialize(deserializer)?.unwrap_or_default();
+    conditions.retain(|c| matches!((&*c.type_, &*c.status), ("ReplicaFailure", "True") | ("Progressing", "False")));
+    conditions.shrink_to_fit();
+    Ok(conditions)
+}
+
+impl View for Deployment {
+    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let live: Value = serde_json::from_str(json)?;
+        let owned = drift::owned(&live);
+        Ok(Self {
+            meta: Meta::deserialize(&live["metadata"])?,
+            fingerprint: Fingerprint::of_live(&live),
+            owns_replicas: owned.is_some_and(|owned| owned.pointer("/f:spec/f:replicas").is_some()),
+            replicas: Option::<i32>::deserialize(&live["spec"]["replicas"])?.unwrap_or(1),
+            rollout: Option::<Rollout>::deserialize(&live["status"])?.unwrap_or_default(),
+        })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint
+            && self.owns_replicas == before.owns_replicas
+            && self.replicas == before.replicas
+            && self.rollout == before.rollout
+    }
+}

@@ -1,0 +1,86 @@
+//! The operator of Sample: keeps a ConfigMap of the Sample's name that holds its `testString`.
+//!
+//! It is the shortest complete operator there is, and the template that docs/add-an-operator.md walks through.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use runtime::cache::{Cache, Store};
+use runtime::controller::Watches;
+use runtime::permissions::Permission;
+use runtime::plan::{Kind, Plan};
+use runtime::views::{ConfigMap, Custom, CustomKind};
+use runtime::{Error, Operator};
+
+pub mod plan;
+
+use plan::Observed;
+
+/// The kind Sample.
+#[derive(Debug)]
+pub enum SampleKind {}
+
+impl CustomKind for SampleKind {
+    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "Sample", plural: "samples" };
+    type Spec = api::sample::SampleFields;
+    type Status = api::sample::SampleStatus;
+
+    /// A Sample has no `spec`: its fields stand at the top.
+    fn spec(json: &str) -> serde_json::Result<Self::Spec> {
+        serde_json::from_str(json)
+    }
+}
+
+/// A Sample as the planner sees it.
+pub type Sample = Custom<SampleKind>;
+
+/// What the controller may do in each watched namespace.
+pub const PERMISSIONS: &[Permission] = &[
+    Permission { group: api::GROUP, resources: &["samples"], verbs: &["list", "watch"] },
+    Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
+    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
+    Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch"] },
+];
+
+/// The stores that the operator reads.
+pub struct SampleOperator {
+    samples: Arc<Store<Sample>>,
+    config_maps: Arc<Store<ConfigMap>>,
+}
+
+impl SampleOperator {
+    /// An operator over these caches.
+    pub fn new(cache: &mut Cache) -> Self {
+        Self { samples: cache.store(), config_maps: cache.store() }
+    }
+
+    /// What the stores say of `sample`.
+    #[must_use]
+    pub fn look(&self, sample: &Arc<Sample>) -> Observed {
+        let config_map = self.config_maps.child(&sample.meta.key, &sample.meta);
+        Observed { sample: sample.clone(), config_map }
+    }
+}
+
+impl Operator for SampleOperator {
+    const NAME: &'static str = "sample";
+    type Object = Sample;
+    type Observed = Observed;
+
+    fn objects(&self) -> &Arc<Store<Sample>> {
+        &self.samples
+    }
+
+    fn watch(&self, watches: &mut Watches) {
+        watches.children(&self.config_maps);
+    }
+
+    async fn observe(&self, sample: &Arc<Sample>) -> Result<Observed, Error> {
+        Ok(self.look(sample))
+    }
+
+    fn plan(observed: &Observed, now: Timestamp) -> Plan<api::sample::SampleStatus> {
+        plan::plan(observed, now)
+    }
+}

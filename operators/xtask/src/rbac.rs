@@ -1,0 +1,54 @@
+//! RBAC from PERMISSIONS: one ClusterRole for a manager of all namespaces, one Role for each watched namespace of a
+//! namespaced install, and the rights that do not depend on which.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, Permission};
+
+use crate::{Generated, document};
+
+/// Each operator's own permissions.
+const OPERATORS: [&[Permission]; 2] = [my_app::PERMISSIONS, sample::PERMISSIONS];
+
+pub(crate) fn files() -> Vec<Generated> {
+    let work = rules(OPERATORS.into_iter().chain([NAMESPACED]).flatten());
+    let cluster_role = |name: &str, rules: &[PolicyRule]| {
+        document(&ClusterRole { metadata: named(name), rules: Some(rules.to_vec()), ..ClusterRole::default() })
+    };
+    let role = |name: &str, rules: Vec<PolicyRule>| document(&Role { metadata: named(name), rules: Some(rules) });
+    vec![
+        ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
+        ("config/rbac/manager_role.yaml".into(), role("manager", work)),
+        ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &rules(CLUSTER))),
+        ("config/rbac/leader_election_role.yaml".into(), role("leader-election", rules(LEASE))),
+    ]
+}
+
+fn named(name: &str) -> ObjectMeta {
+    ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() }
+}
+
+/// One rule a resource, with the verbs of all permissions that name it.
+fn rules<'a>(permissions: impl IntoIterator<Item = &'a Permission>) -> Vec<PolicyRule> {
+    let mut verbs: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for permission in permissions {
+        for resource in permission.resources {
+            verbs.entry((permission.group, resource)).or_default().extend(permission.verbs);
+        }
+    }
+    verbs
+        .into_iter()
+        .map(|((group, resource), mut verbs)| {
+            verbs.sort_unstable();
+            verbs.dedup();
+            PolicyRule {
+                api_groups: Some(vec![group.to_owned()]),
+                resources: Some(vec![resource.to_owned()]),
+                verbs: verbs.into_iter().map(str::to_owned).collect(),
+                ..PolicyRule::default()
+            }
+        })
+        .collect()
+}
