@@ -1,1 +1,254 @@
+//! Elections against an API server that holds one Lease, in time that passes only when everybody waits.
 
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::{Method, Request, Response};
+use http_body_util::{BodyExt, Either, Full, StreamBody};
+use hyper::body::{Bytes, Frame};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::client::Body;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::*;
+
+type Events = StreamBody<BoxStream<'static, Result<Frame<Bytes>, Infallible>>>;
+type Answer = Either<Full<Bytes>, Events>;
+
+/// One Lease, with resourceVersions and watches as the real API server has them.
+#[derive(Clone)]
+struct Server {
+    lease: Arc<watch::Sender<Option<Lease>>>,
+    fault: Arc<Mutex<Fault>>,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    None,
+    Hangs,
+    ForbidsWatches,
+}
+
+impl Server {
+    fn new() -> Self {
+        let (lease, fault) = (Arc::new(watch::Sender::new(None)), Arc::new(Mutex::new(Fault::None)));
+        Self { lease, fault, requests: Arc::default() }
+    }
+
+    fn candidate(&self, name: &str) -> Elector {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| server.clone().answer(request));
+        let lease = LeaseName { namespace: "system".into(), name: "leader".into() };
+        Elector::new(Client::new(service, "system"), lease, name.into())
+    }
+
+    fn set(&self, fault: Fault) {
+        *self.fault.lock().unwrap() = fault;
+    }
+
+    fn holder(&self) -> Option<String> {
+        self.lease.borrow().as_ref()?.spec.as_ref()?.holder_identity.clone()
+    }
+
+    fn transitions(&self) -> Option<i32> {
+        self.lease.borrow().as_ref()?.spec.as_ref()?.lease_transitions
+    }
+
+    fn requests(&self) -> Vec<String> {
+        std::mem::take(&mut *self.requests.lock().unwrap())
+    }
+
+    async fn answer(self, request: Request<Body>) -> Result<Response<Answer>, tower::BoxError> {
+        let fault = *self.fault.lock().unwrap();
+        let watches = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let verb = if watches { "WATCH".to_owned() } else { request.method().to_string() };
+        self.requests.lock().unwrap().push(verb);
+        match fault {
+            Fault::Hangs => std::future::pending().await,
+            Fault::ForbidsWatches if watches => return Ok(Self::failure(403)),
+            _ => {}
+        }
+        if watches {
+            assert!(request.uri().query().is_some_and(|query| query.contains("fieldSelector=metadata.name%3Dleader")));
+            return Ok(Response::new(Either::Right(self.events())));
+        }
+        if request.method() == Method::GET {
+            let lease = self.lease.borrow().clone();
+            return Ok(lease.map_or_else(|| Self::failure(404), |lease| Self::success(&lease)));
+        }
+        let create = request.method() == Method::POST;
+        let mut lease: Lease = serde_json::from_slice(&request.into_body().collect().await?.to_bytes())?;
+        let mut answer = Self::failure(409);
+        self.lease.send_if_modified(|current| {
+            let version = |lease: &Lease| lease.metadata.resource_version.clone();
+            if create != current.is_none()
+                || current.as_ref().is_some_and(|current| version(current) != version(&lease))
+            {
+                return false;
+            }
+            let next: u64 = version(&lease).map_or(1, |version| version.parse::<u64>().unwrap() + 1);
+            lease.metadata.resource_version = Some(next.to_string());
+            answer = Self::success(&lease);
+            *current = Some(lease.clone());
+            true
+        });
+        Ok(answer)
+    }
+
+    fn events(&self) -> Events {
+        let changes = futures::stream::unfold(self.lease.subscribe(), |mut lease| async {
+            lease.changed().await.ok()?;
+            let object = lease.borrow_and_update().clone();
+            let event = match object {
+                Some(object) => serde_json::json!({"type": "MODIFIED", "object": object}),
+                None => serde_json::json!({"type": "DELETED", "object": Lease::default()}),
+            };
+            Some((Ok(Frame::data(Bytes::from(format!("{event}\n")))), lease))
+        });
+        StreamBody::new(changes.boxed())
+    }
+
+    fn success(lease: &Lease) -> Response<Answer> {
+        Response::new(Either::Left(Full::from(serde_json::to_vec(lease).unwrap())))
+    }
+
+    fn failure(code: u16) -> Response<Answer> {
+        let reason = if code == 404 { "NotFound" } else { "" };
+        let status = serde_json::json!({"status": "Failure", "message": "refused", "reason": reason, "code": code});
+        let body = Either::Left(Full::from(status.to_string()));
+        Response::builder().status(code).body(body).unwrap()
+    }
+}
+
+/// A process that leads when it can, until its token is cancelled (`release`d then) or it loses the lease.
+fn process(server: &Server, name: &'static str, stop: &CancellationToken) -> tokio::task::JoinHandle<Option<Held>> {
+    let (mut elector, stop) = (server.candidate(name), stop.clone());
+    tokio::spawn(async move {
+        if !elector.acquire(&stop).await.unwrap() {
+            return None;
+        }
+        let held = elector.hold(&stop).await;
+        if held == Held::Stopped {
+            elector.release().await;
+        }
+        Some(held)
+    })
+}
+
+/// Lets time pass until `holder` holds the lease; says how long that took.
+async fn until_held_by(server: &Server, holder: &str) -> Duration {
+    let start = Instant::now();
+    while server.holder().as_deref() != Some(holder) {
+        sleep(Duration::from_millis(10)).await;
+        assert!(start.elapsed() < Duration::from_secs(60), "{holder} never leads");
+    }
+    start.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_leads_and_a_standby_watches_without_polling() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let _first = process(&server, "first", &stop);
+    until_held_by(&server, "first").await;
+    let _second = process(&server, "second", &stop);
+    sleep(Duration::from_secs(1)).await;
+    server.requests();
+    sleep(Duration::from_secs(60)).await;
+    let requests = server.requests();
+    assert!(requests.iter().all(|verb| verb == "PUT") && (29..=31).contains(&requests.len()), "{requests:?}");
+    assert_eq!((server.holder().as_deref(), server.transitions()), (Some("first"), Some(0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_killed_leader_is_followed_when_its_lease_ends_and_a_stopped_one_at_once() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let first = process(&server, "first", &CancellationToken::new());
+    until_held_by(&server, "first").await;
+    let second = process(&server, "second", &stop);
+    sleep(Duration::from_secs(5)).await;
+    first.abort();
+    let took = until_held_by(&server, "second").await;
+    assert!((12.0..=15.5).contains(&took.as_secs_f64()), "{took:?}");
+    assert_eq!(server.transitions(), Some(1));
+
+    let _third = process(&server, "third", &CancellationToken::new());
+    sleep(Duration::from_secs(5)).await;
+    stop.cancel();
+    assert!(until_held_by(&server, "third").await < Duration::from_millis(500));
+    assert_eq!(second.await.unwrap(), Some(Held::Stopped));
+    assert_eq!(server.transitions(), Some(2));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_gives_up_at_its_deadline_when_the_api_server_hangs() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let first = process(&server, "first", &stop);
+    until_held_by(&server, "first").await;
+    server.set(Fault::Hangs);
+    let start = Instant::now();
+    assert!(matches!(first.await.unwrap(), Some(Held::Lost(_))));
+    assert!((8.0..=10.1).contains(&start.elapsed().as_secs_f64()), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_survives_a_short_outage_and_a_deleted_lease() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let first = process(&server, "first", &stop);
+    until_held_by(&server, "first").await;
+    server.set(Fault::Hangs);
+    sleep(Duration::from_secs(5)).await;
+    server.set(Fault::None);
+    sleep(Duration::from_secs(20)).await;
+    server.lease.send_replace(None);
+    until_held_by(&server, "first").await;
+    sleep(Duration::from_secs(20)).await;
+    assert!(!first.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_replaced_leader_is_lost_at_its_next_renewal() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let first = process(&server, "first", &stop);
+    until_held_by(&server, "first").await;
+    server.lease.send_modify(|lease| {
+        let lease = lease.as_mut().unwrap();
+        lease.metadata.resource_version = Some("100".into());
+        lease.spec.as_mut().unwrap().holder_identity = Some("thief".into());
+    });
+    let start = Instant::now();
+    assert_eq!(first.await.unwrap(), Some(Held::Lost("thief holds the lease now".into())));
+    assert!(start.elapsed() <= Duration::from_millis(2100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_standby_that_may_not_watch_polls_at_the_retry_period() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    server.set(Fault::ForbidsWatches);
+    let first = process(&server, "first", &stop);
+    until_held_by(&server, "first").await;
+    let _second = process(&server, "second", &CancellationToken::new());
+    sleep(Duration::from_secs(1)).await;
+    server.requests();
+    sleep(Duration::from_secs(22)).await;
+    let polls = server.requests().iter().filter(|verb| *verb == "GET").count();
+    assert!((8..=11).contains(&polls), "{polls}");
+    stop.cancel();
+    assert!(until_held_by(&server, "second").await < Duration::from_millis(2500));
+    assert_eq!(first.await.unwrap(), Some(Held::Stopped));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_that_race_exactly_one_leads() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let names = ["a", "b", "c", "d", "e", "f"];
+    let racers: Vec<_> = names.iter().map(|name| process(&server, name, &stop)).collect();
+    sleep(Duration::from_secs(30)).await;
+    assert_eq!(server.transitions(), Some(0));
+    stop.cancel();
+    let led = futures::future::join_all(racers).await.into_iter().filter(|led| matches!(led, Ok(Some(_)))).count();
+    assert_eq!((led, server.holder().as_deref()), (1, Some("")));
+}

@@ -1,0 +1,141 @@
+//! Traces reach a real OTLP receiver, and a receiver that is not there holds nothing up.
+//!
+//! What is exported is decided by the environment, which a process cannot change safely for itself: each test runs its
+//! part again in a child process.
+
+use std::collections::BTreeMap;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{TraceService, TraceServiceServer};
+use opentelemetry_proto::tonic::collector::trace::v1::{ExportTraceServiceRequest, ExportTraceServiceResponse};
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use runtime::telemetry::{LogFormat, init};
+use tokio::net::TcpListener;
+use tokio::process::Command;
+use tokio::sync::mpsc;
+use tonic::transport::Server;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+
+struct Receiver(mpsc::UnboundedSender<ExportTraceServiceRequest>);
+
+#[tonic::async_trait]
+impl TraceService for Receiver {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        self.0.send(request.into_inner()).map_err(|_| Status::unavailable("the test is over"))?;
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+/// Runs `test` of this file in a process whose environment names `endpoint`; returns what it logged.
+async fn run(test: &str, endpoint: &str) -> String {
+    let output = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test, "--ignored", "--nocapture"])
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
+        .env("OTEL_RESOURCE_ATTRIBUTES", "cluster=test")
+        .env("OTEL_BSP_SCHEDULE_DELAY", "100")
+        .env("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
+        .stdout(Stdio::null())
+        .output()
+        .await
+        .unwrap();
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{log}");
+    log
+}
+
+#[tokio::test]
+async fn a_span_of_a_reconcile_arrives_with_its_attributes() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, mut received) = mpsc::unbounded_channel();
+    let server = Server::builder().add_service(TraceServiceServer::new(Receiver(sender)));
+    tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
+
+    let log = run("emits_one_span", &format!("http://{address}")).await;
+    assert!(log.contains("a line for people") && !log.contains('\u{1b}'), "{log}");
+
+    let export = received.recv().await.unwrap().resource_spans.remove(0);
+    let resource = export.resource.unwrap();
+    let resource = attributes(&resource.attributes);
+    assert_eq!(resource["service.name"], "otlp-test");
+    assert_eq!(resource["cluster"], "test");
+    let spans: Vec<_> = export.scope_spans.iter().flat_map(|scope| &scope.spans).collect();
+    assert_eq!(spans.len(), 1, "only ours: {spans:?}");
+    assert_eq!(spans[0].name, "reconcile");
+    let span = attributes(&spans[0].attributes);
+    for (name, value) in
+        [("controller", "my-app"), ("namespace", "shop"), ("name", "web"), ("generation", "7"), ("attempt", "2")]
+    {
+        assert_eq!(span[name], value, "{name}");
+    }
+    let events: Vec<_> = spans[0].events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(events, ["a warning goes along"]);
+}
+
+#[tokio::test]
+async fn a_receiver_that_is_not_there_costs_one_line_and_no_time() {
+    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let log = run("emits_spans_for_two_seconds", &format!("http://{gone}")).await;
+    assert_eq!(log.matches("traces cannot be exported").count(), 1, "{log}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_makes_no_sense_is_a_warning() {
+    let log = run("emits_one_span", "http://not an endpoint").await;
+    assert!(log.contains("no traces are exported") && log.contains("a line for people"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "run by the tests above in a process of its own"]
+async fn emits_one_span() {
+    let telemetry = init(LogFormat::Text, "info", "otlp-test").unwrap();
+    emit();
+    tracing::info!("a line for people");
+    let _foreign = tracing::info_span!(target: "hyper::client", "not ours").entered();
+    telemetry.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "run by the tests above in a process of its own"]
+async fn emits_spans_for_two_seconds() {
+    let telemetry = init(LogFormat::Json, "info", "otlp-test").unwrap();
+    let start = Instant::now();
+    for _ in 0..20 {
+        emit();
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    assert!(start.elapsed() < Duration::from_secs(4), "emitting blocks");
+    let start = Instant::now();
+    telemetry.shutdown().await;
+    assert!(start.elapsed() < Duration::from_secs(4), "flushing blocks");
+}
+
+fn emit() {
+    let span = tracing::info_span!(
+        "reconcile",
+        controller = "my-app",
+        namespace = "shop",
+        name = "web",
+        generation = 7_i64,
+        attempt = 2_u32
+    );
+    span.in_scope(|| {
+        tracing::info!("does not go along");
+        tracing::warn!("a warning goes along");
+    });
+}
+
+fn attributes(list: &[KeyValue]) -> BTreeMap<&str, String> {
+    let text = |value: &KeyValue| match value.value.as_ref().and_then(|value| value.value.as_ref()) {
+        Some(Value::StringValue(text)) => text.clone(),
+        Some(Value::IntValue(number)) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    list.iter().map(|attribute| (attribute.key.as_str(), text(attribute))).collect()
+}
