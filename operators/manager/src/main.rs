@@ -1,18 +1,25 @@
 //! The manager: parses flags, wires operators to the caches, leads, serves health and metrics, stops gracefully.
 
+use std::net::SocketAddr;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use clap::Parser;
+use kube::Client;
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use runtime::leader::{Elector, Held, identity};
-use runtime::{client, telemetry};
+use runtime::{client, metrics, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 mod args;
+mod health;
+mod server;
 mod wiring;
 
 use args::Args;
+use server::{HealthServer, MetricsOptions, MetricsServer};
 use wiring::{Leader, Manager};
 
 #[global_allocator]
@@ -24,7 +31,7 @@ const DRAIN: Duration = Duration::from_secs(5);
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::read();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(args.worker_threads).enable_all().build();
     let result = runtime.map_err(Failure::from).and_then(|runtime| runtime.block_on(run(args)));
     match result {
@@ -44,14 +51,53 @@ async fn run(args: Args) -> Result<(), Failure> {
     let identity = identity(args.identity.as_deref());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %lease, identity, "starting");
 
+    let recorder = record_metrics()?;
     let manager = Manager::new(&args, &client, &lease, &identity)?;
     let background = CancellationToken::new();
+    let servers = serve(&args, &manager, &client, recorder, &background).await?;
     let leader = manager.start(&client, &background);
     let elector = (!args.no_leader_election).then(|| Elector::new(client, lease, identity));
     let result = lead(elector, leader, &stop).await;
     background.cancel();
+    servers.join_all().await;
     telemetry.shutdown().await;
     result
+}
+
+/// Starts counting. Histograms have controller-runtime's buckets.
+fn record_metrics() -> Result<PrometheusHandle, Failure> {
+    let handle = PrometheusBuilder::new()
+        .set_buckets_for_metric(Matcher::Prefix("workqueue_".to_owned()), &metrics::QUEUE_BUCKETS)?
+        .set_buckets(&metrics::RECONCILE_BUCKETS)?
+        .install_recorder()?;
+    metrics::describe();
+    Ok(handle)
+}
+
+/// Serves health and metrics, each where asked for.
+async fn serve(
+    args: &Args,
+    manager: &Manager,
+    client: &Client,
+    recorder: PrometheusHandle,
+    stop: &CancellationToken,
+) -> Result<JoinSet<()>, Failure> {
+    let mut servers = JoinSet::new();
+    if let Some(address) = args.health_probe_bind_address.0 {
+        let health = Arc::new(health::Watches(manager.health()));
+        let server = HealthServer::bind(address, health).await.map_err(|error| unbindable(address, &error))?;
+        servers.spawn(server.run(stop.clone()));
+    }
+    if let Some(address) = args.metrics_bind_address.0 {
+        let options = MetricsOptions { address, secure: args.metrics_secure, cert_dir: args.metrics_cert_dir.clone() };
+        let server = MetricsServer::bind(options, recorder, client.clone()).await;
+        servers.spawn(server.map_err(|error| unbindable(address, &error))?.run(stop.clone()));
+    }
+    Ok(servers)
+}
+
+fn unbindable(address: SocketAddr, error: &std::io::Error) -> Failure {
+    format!("cannot listen at {address}: {error}; choose another address by flag, or 0 for none").into()
 }
 
 /// Waits for leadership, works while it lasts, drains, and gives the Lease back.

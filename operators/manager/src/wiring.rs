@@ -4,12 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use kube::Client;
+use runtime::Operator;
 use runtime::cache::{Cache, Health};
 use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::LeaseName;
-use runtime::{Operator, metrics};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -55,7 +55,6 @@ impl Manager {
     /// # Errors
     /// If an unknown controller is asked for.
     pub fn new(args: &Args, client: &Client, lease: &LeaseName, identity: &str) -> Result<Self, Failure> {
-        metrics::describe();
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);

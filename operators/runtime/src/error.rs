@@ -60,7 +60,9 @@ impl Error {
     #[must_use]
     pub fn reason(&self) -> Cow<'static, str> {
         match self {
-            Self::Invalid { reason, .. } | Self::Blocked { reason, .. } | Self::Transient { reason, .. } => reason.clone(),
+            Self::Invalid { reason, .. } | Self::Blocked { reason, .. } | Self::Transient { reason, .. } => {
+                reason.clone()
+            }
         }
     }
 
@@ -78,7 +80,10 @@ impl Error {
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         let kube::Error::Api(status) = &error else {
-            return Self::transient("APIServerUnreachable", format!("the API server did not answer: {}", innermost(&error)));
+            return Self::transient(
+                "APIServerUnreachable",
+                format!("the API server did not answer: {}", innermost(&error)),
+            );
         };
         let message = status.message.clone();
         match status.code {

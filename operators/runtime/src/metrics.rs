@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use metrics::{Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram};
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
 
 /// Buckets of `controller_runtime_reconcile_time_seconds`, in seconds, as controller-runtime has them.
 pub const RECONCILE_BUCKETS: [f64; 16] =

@@ -13,8 +13,8 @@ pub mod seen;
 pub mod trouble;
 
 pub use effect::{Apply, Delete, Effect};
-pub use seen::Seen;
 pub use meta::{Key, Kind, Meta, Owner};
+pub use seen::Seen;
 
 /// What one pass decided.
 #[derive(Clone, Debug, PartialEq)]

@@ -102,7 +102,13 @@ impl StatusWriter {
         format!("{}/{}", self.managed_by, self.writer.manager())
     }
 
-    async fn apply(&self, kind: &Kind, meta: &Meta, manager: &str, status: &impl serde::Serialize) -> Result<(), Error> {
+    async fn apply(
+        &self,
+        kind: &Kind,
+        meta: &Meta,
+        manager: &str,
+        status: &impl serde::Serialize,
+    ) -> Result<(), Error> {
         let key = &meta.key;
         let body: Value = json!({
             "apiVersion": kind.api_version(),

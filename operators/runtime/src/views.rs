@@ -9,4 +9,3 @@ pub use child::{Child, ConfigMap, DisruptionBudget, Service};
 pub use custom::{Custom, CustomKind, Resource};
 pub use deployment::{Deployment, Rollout};
 pub use pod::{Pod, Trouble};
-

@@ -111,7 +111,9 @@ impl Scopes {
         let failing = self.states.values().find(|s| matches!(s, State::Failing { .. }));
         match failing {
             Some(failing) => failing.clone(),
-            None if self.states.len() == self.expected && self.states.values().all(|s| *s == State::Synced) => State::Synced,
+            None if self.states.len() == self.expected && self.states.values().all(|s| *s == State::Synced) => {
+                State::Synced
+            }
             None => State::Starting,
         }
     }

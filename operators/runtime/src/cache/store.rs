@@ -57,7 +57,8 @@ impl<V: View> Entry<V> {
             Ok(view) => Ok(Self::Object(Arc::new(view))),
             Err(error) => {
                 let Named { metadata } = serde_json::from_str(json)?;
-                let contract = serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
+                let contract =
+                    serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
                 Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract })))
             }
         }
@@ -87,7 +88,9 @@ impl<V: View> Entry<V> {
         match (self, before) {
             (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),
             (Self::Broken(now), Self::Broken(before)) => {
-                now.error == before.error && now.meta.uid == before.meta.uid && now.meta.generation == before.meta.generation
+                now.error == before.error
+                    && now.meta.uid == before.meta.uid
+                    && now.meta.generation == before.meta.generation
             }
             _ => false,
         }
@@ -229,9 +232,8 @@ impl<V: View> Store<V> {
     /// Takes out what a relist of `namespace` (or of all) did not find.
     pub fn retain(&self, namespace: Option<&str>, found: &HashSet<Key>) {
         let inside = |key: &Key| namespace.is_none_or(|namespace| namespace == &*key.namespace);
-        let gone: Vec<Key> = self.read(|inner| {
-            inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect()
-        });
+        let gone: Vec<Key> = self
+            .read(|inner| inner.objects.keys().filter(|key| inside(key) && !found.contains(*key)).cloned().collect());
         for key in gone {
             self.delete(&key);
         }
@@ -253,9 +255,8 @@ impl<V: View> Store<V> {
     }
 
     fn routes(&self) -> &[Route] {
-        self.routes.get_or_init(|| {
-            std::mem::take(&mut *self.pending_routes.write().unwrap_or_else(PoisonError::into_inner))
-        })
+        self.routes
+            .get_or_init(|| std::mem::take(&mut *self.pending_routes.write().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn read<T>(&self, with: impl FnOnce(&Inner<V>) -> T) -> T {

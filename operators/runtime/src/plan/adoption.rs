@@ -44,10 +44,8 @@ mod tests {
     const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
 
     fn meta(uid: &str, controller: Option<(&str, &str)>) -> Meta {
-        let controller = controller.map(|(kind, uid)| Controller {
-            owner: Owner { kind: kind.into(), name: "a".into() },
-            uid: uid.into(),
-        });
+        let controller = controller
+            .map(|(kind, uid)| Controller { owner: Owner { kind: kind.into(), name: "a".into() }, uid: uid.into() });
         Meta { key: Key::new("n", "a"), uid: uid.into(), version: 1, generation: 1, deleting: false, controller }
     }
 

@@ -95,9 +95,8 @@ pub fn announcements(before: &Contract, after: &Contract) -> Vec<Announcement> {
     if ready && before.observed_generation >= 0 && !before.is_true(condition_type::READY) {
         announcements.extend(announce(after, condition_type::READY, false));
     }
-    let stalled = |contract: &Contract| {
-        contract.condition(condition_type::STALLED).map(|c| (c.status, c.reason.clone()))
-    };
+    let stalled =
+        |contract: &Contract| contract.condition(condition_type::STALLED).map(|c| (c.status, c.reason.clone()));
     if stalled(after).is_some() && stalled(before) != stalled(after) {
         announcements.extend(announce(after, condition_type::STALLED, true));
     }

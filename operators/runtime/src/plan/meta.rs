@@ -218,8 +218,5 @@ pub fn labels(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
 /// The labels that tell an object's children from all others'.
 #[must_use]
 pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        (NAME.to_owned(), kind.kind.to_lowercase()),
-        (INSTANCE.to_owned(), owner.key.name.to_string()),
-    ])
+    BTreeMap::from([(NAME.to_owned(), kind.kind.to_lowercase()), (INSTANCE.to_owned(), owner.key.name.to_string())])
 }

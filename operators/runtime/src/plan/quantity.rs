@@ -57,7 +57,9 @@ mod tests {
 
     #[test]
     fn two_spellings_of_one_amount_are_one() {
-        for (a, b) in [("1", "1000m"), ("0.5", "500m"), ("1Ki", "1024"), ("1e3", "1k"), (".5Gi", "512Mi"), ("-1", "-1000m")] {
+        for (a, b) in
+            [("1", "1000m"), ("0.5", "500m"), ("1Ki", "1024"), ("1e3", "1k"), (".5Gi", "512Mi"), ("-1", "-1000m")]
+        {
             assert_eq!(canonical(a), canonical(b), "{a} and {b}");
             assert!(canonical(a).is_some(), "{a}");
         }

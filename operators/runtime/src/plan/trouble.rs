@@ -106,13 +106,17 @@ fn container(container: &WireContainer) -> Option<Trouble> {
             ),
             lasting: true,
         }),
-        Some(reason @ ("ErrImageNeverPull" | "InvalidImageName" | "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError")) => {
-            Some(Trouble {
-                reason: reason.to_owned(),
-                message: format!("container {}: {}", container.name, waiting.map_or("", |w| w.message.as_str())),
-                lasting: true,
-            })
-        }
+        Some(
+            reason @ ("ErrImageNeverPull"
+            | "InvalidImageName"
+            | "CreateContainerConfigError"
+            | "CreateContainerError"
+            | "RunContainerError"),
+        ) => Some(Trouble {
+            reason: reason.to_owned(),
+            message: format!("container {}: {}", container.name, waiting.map_or("", |w| w.message.as_str())),
+            lasting: true,
+        }),
         _ => crashed(container),
     }
 }
@@ -176,7 +180,9 @@ mod tests {
     fn both_faces_of_a_crash_loop_read_the_same() {
         let ended = json!({ "terminated": { "reason": "Error", "exitCode": 1 } });
         let container = |state: Value, last: Value| {
-            trouble(json!({ "containerStatuses": [{ "name": "app", "restartCount": 3, "state": state, "lastState": last }] }))
+            trouble(
+                json!({ "containerStatuses": [{ "name": "app", "restartCount": 3, "state": state, "lastState": last }] }),
+            )
         };
         let back_off = json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 40s" } });
         let waits = container(back_off, ended.clone()).unwrap();
@@ -188,7 +194,10 @@ mod tests {
     #[test]
     fn a_pod_that_starts_or_serves_or_goes_is_in_no_trouble() {
         assert_eq!(waiting("ContainerCreating", ""), None);
-        assert_eq!(trouble(json!({ "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 1 }] })), None);
+        assert_eq!(
+            trouble(json!({ "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 1 }] })),
+            None
+        );
         let pending = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False" }] } });
         assert_eq!(of(&serde_json::from_value(pending).unwrap(), true), None);
     }
