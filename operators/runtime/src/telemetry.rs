@@ -24,6 +24,10 @@ use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 /// How long flushing traces may hold up the end of the process.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The library warns with the whole answer when one does not decode, and an answer may be a Secret. What fails is
+/// reported by whoever asked. Nothing in a filter overrides this.
+const UNSPOKEN: &str = "kube_client::client=error";
+
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LogFormat {
@@ -102,7 +106,7 @@ pub fn init(format: LogFormat, filter: &str, service_name: &'static str) -> Resu
 /// # Errors
 /// A sentence that says what is allowed.
 pub fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(filter).map_err(|error| {
+    EnvFilter::try_new(format!("{filter},{UNSPOKEN}")).map_err(|error| {
         format!(
             "a log level is error, warn, info, debug, trace or off, or directives such as info,runtime=debug: {error}"
         )
@@ -197,6 +201,7 @@ mod tests {
         for filter in ["info", "debug,hyper=warn", "off", "runtime=trace"] {
             assert!(parse_filter(filter).is_ok(), "{filter}");
         }
+        assert!(parse_filter("kube_client::client=trace").unwrap().to_string().contains(UNSPOKEN));
         assert!(parse_filter("runtime=loud").unwrap_err().contains("info,runtime=debug"));
     }
 

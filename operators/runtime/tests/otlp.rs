@@ -3,6 +3,8 @@
 //! What is exported is decided by the environment, which a process cannot change safely for itself: each test runs its
 //! part again in a child process.
 
+#![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
+
 use std::collections::BTreeMap;
 use std::process::Stdio;
 use std::time::{Duration, Instant};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use hyper::body::Incoming;
 use kube::Client;
 use metrics_exporter_prometheus::PrometheusHandle;
@@ -19,6 +19,9 @@ use super::{process, respond, serve, tls};
 
 /// How often the recorder folds what histograms gathered; rendering does it as well.
 const UPKEEP: Duration = Duration::from_secs(300);
+
+/// Prometheus 3 refuses what does not name its format.
+const EXPOSITION: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// How metrics are served.
 #[derive(Clone, Debug)]
@@ -86,5 +89,26 @@ async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: Prome
     }
     let mut text = handle.render();
     process::append(&mut text);
-    respond(StatusCode::OK, text)
+    let mut response = respond(StatusCode::OK, text);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(EXPOSITION));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use metrics_exporter_prometheus::PrometheusBuilder;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn metrics_are_told_in_the_format_of_prometheus() {
+        let ask = |path: &str| {
+            let handle = PrometheusBuilder::new().build_recorder().handle();
+            scrape(Request::get(path).body(()).unwrap(), None, handle)
+        };
+        let response = ask("/metrics").await;
+        assert_eq!(response.headers()[header::CONTENT_TYPE], EXPOSITION);
+        assert!(response.body().contains("\nprocess_open_fds "), "{}", response.body());
+        assert_eq!(ask("/").await.status(), StatusCode::NOT_FOUND);
+    }
 }
