@@ -85,7 +85,7 @@ func runScenarios(ctx context.Context, args []string) (any, error) {
 
 func everything(ctx context.Context, b *scenario.Bench, chosen []string) error {
 	steps := map[string]func() error{
-		"light": func() error { return b.Light(ctx, slices.Min([]int{slices.Max(b.Counts), 2000})) },
+		"light": func() error { return b.Light(ctx, min(max(slices.Max(b.Counts), 500), 2000)) },
 		"idle":  func() error { return b.Idle(ctx) },
 		"create": func() error {
 			for _, count := range b.Counts {

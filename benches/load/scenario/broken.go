@@ -49,7 +49,7 @@ func (b *Bench) Broken(ctx context.Context, count int) error {
 				return err
 			}
 		}
-		b.Report.Add(scenario, "with broken ones", "healthy p99, of that without", "", s.Name, p99[1]/p99[0])
+		b.Report.Add(scenario, "compared", "healthy p99 with, of that without", "", s.Name, p99[1]/p99[0])
 		return nil
 	})
 }

@@ -23,6 +23,9 @@ import (
 const (
 	fieldManager  = "myapp-controller-runtime"
 	instanceIndex = "instance"
+
+	// soon is when a conflict is worth another try: the cache is a few milliseconds behind.
+	soon = 20 * time.Millisecond
 )
 
 type reconciler struct {
@@ -51,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	live, failure := r.ensureDeployment(ctx, &app)
 	if apierrors.IsConflict(failure) {
-		return ctrl.Result{RequeueAfter: time.Second}, nil // the cache is behind; its next event usually comes first
+		return ctrl.Result{RequeueAfter: soon}, nil // the cache is behind, which is nobody's failure
 	}
 	var trouble string
 	if failure != nil {
@@ -65,7 +68,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	wait, err := r.writeStatus(ctx, &app, live, judge(&app, live, trouble))
 	switch {
 	case apierrors.IsConflict(err):
-		return ctrl.Result{RequeueAfter: time.Second}, nil
+		return ctrl.Result{RequeueAfter: soon}, nil
 	case err != nil:
 		return ctrl.Result{}, err
 	case apierrors.IsInvalid(failure):
