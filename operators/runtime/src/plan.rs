@@ -9,6 +9,7 @@ pub mod effect;
 pub mod lease;
 pub mod meta;
 pub mod quantity;
+pub mod report;
 pub mod seen;
 pub mod trouble;
 

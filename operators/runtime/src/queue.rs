@@ -317,3 +317,6 @@ impl Default for Item {
         Self { place: Place::Idle, news: Vec::new(), writes: Vec::new(), backoff: None, generation: 0 }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -11,6 +11,7 @@ use crate::cache::Broken;
 use crate::events::Publisher;
 use crate::plan::conditions::{self, Summary, condition};
 use crate::plan::meta::{Kind, Meta};
+use crate::plan::report::report;
 use crate::queue::At;
 use crate::views::Resource;
 
@@ -25,8 +26,7 @@ pub struct StatusWriter {
 }
 
 impl StatusWriter {
-    /// Writes what a pass over `object` came to: `planned` if all went well (`None` leaves the status alone), else the
-    /// failure. A conflict at the first try is no news for anyone, so it is not written.
+    /// Writes what a pass over `object` came to; see [`report`].
     ///
     /// # Errors
     /// If the write failed. An object that is gone needs no status.
@@ -38,22 +38,10 @@ impl StatusWriter {
         failures: u32,
         now: Timestamp,
     ) -> Result<(), Error> {
-        let mut status = match (planned, acted) {
-            (None, Ok(())) => return Ok(()),
-            (planned, _) => planned.unwrap_or_else(|| object.status().clone()),
-        };
-        if let Err(error) = acted {
-            if failures == 0 && error.reason() == "Conflict" {
-                return Ok(());
-            }
-            fail(status.contract_mut(), error, now);
-        }
         let (meta, before) = (object.meta(), object.status());
-        conditions::merge(status.contract_mut(), before.contract(), meta.generation, &self.managed_by);
+        let told = report(planned, acted, before, meta, &self.managed_by, failures, now);
         self.release_conflict::<R>(meta, before.contract()).await?;
-        if same(&status, before) {
-            return Ok(());
-        }
+        let Some(status) = told else { return Ok(()) };
         self.apply(&R::KIND, meta, self.writer.manager(), &status).await?;
         for announcement in conditions::announcements(before.contract(), status.contract()) {
             self.events.publish(&R::KIND, meta, announcement);
@@ -124,20 +112,4 @@ impl StatusWriter {
         }
         Ok(())
     }
-}
-
-/// Replaces the summary by the failure.
-fn fail(contract: &mut Contract, error: &Error, now: Timestamp) {
-    let summary = if error.stalled() { Summary::Stalled } else { Summary::Reconciling };
-    let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED];
-    contract.conditions.retain(|c| !ours.contains(&&*c.type_));
-    contract.conditions.extend(summary.conditions(error.reason(), error.to_string(), now));
-}
-
-/// Whether nothing that we write differs.
-fn same<S: Status>(status: &S, before: &S) -> bool {
-    let mut before = before.clone();
-    before.contract_mut().conditions.retain(|c| c.type_ != condition_type::CONFLICT);
-    before.contract_mut().conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
-    *status == before
 }

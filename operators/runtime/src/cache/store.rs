@@ -290,3 +290,6 @@ impl<V: View> Inner<V> {
         Some(entry)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -264,8 +264,8 @@ mod tests {
                 { "manager": manager, "operation": "Apply", "fieldsV1": { "f:c": {} } }
             ] } })
         };
-        assert_eq!(owned(&live("multi-operator-my-app")), Some(&json!({ "f:c": {} })));
-        assert_eq!(owned(&live("hand-over/multi-operator-my-app")), None);
-        assert_eq!(owned(&live("kubectl")), None);
+        assert_eq!(super::owned(&live("multi-operator-my-app")), Some(&json!({ "f:c": {} })));
+        assert_eq!(super::owned(&live("hand-over/multi-operator-my-app")), None);
+        assert_eq!(super::owned(&live("kubectl")), None);
     }
 }

@@ -15,7 +15,7 @@ fn thousandths(text: &str) -> Option<i128> {
     let (numerator, denominator) = scale(suffix)?;
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
     let negative = whole.starts_with('-');
-    let digits = format!("{}{fraction}", whole.trim_start_matches(['+', '-']));
+    let digits = format!("{}{fraction}", whole.strip_prefix(['+', '-']).unwrap_or(whole));
     if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }

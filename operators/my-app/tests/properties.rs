@@ -1,0 +1,249 @@
+//! MyApp in a cluster in memory: whatever happens on the way, it ends as a fresh one of the same spec would, then is
+//! silent; and nothing of a stranger's is ever touched.
+
+use std::sync::Arc;
+
+use my_app::{MyApp, MyAppOperator, plan};
+use proptest::prelude::*;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::{Key, Kind};
+use runtime::testing::{NOW, World};
+use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use serde_json::{Value, json};
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The user edits the spec.
+    Edit(Value),
+    /// The user asks for a restart.
+    Restart(u8),
+    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
+    Pass { sees: usize, lives: Option<usize> },
+    /// The Deployment's own controller gets that far.
+    Rollout { ready: i32 },
+    /// Somebody changes a field of ours in a child.
+    HandEdit(Child),
+    /// Somebody deletes a child.
+    HandDelete(Child),
+    /// The user deletes the MyApp and makes it again at once.
+    Recreate,
+    /// A Service of that name appears that is not ours, if there is none.
+    Stranger,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Child {
+    Deployment,
+    Service,
+    Budget,
+}
+
+impl Child {
+    fn kind(self) -> Kind {
+        match self {
+            Self::Deployment => Deployment::KIND,
+            Self::Service => Service::KIND,
+            Self::Budget => DisruptionBudget::KIND,
+        }
+    }
+}
+
+fn spec() -> impl Strategy<Value = Value> {
+    let replicas = prop_oneof![Just(Value::Null), (0..4).prop_map(Value::from)];
+    let port = prop_oneof![Just(Value::Null), Just(json!(80)), Just(json!(8080))];
+    let budget =
+        prop_oneof![Just(Value::Null), Just(json!({ "minAvailable": 1 })), Just(json!({ "maxUnavailable": "25%" }))];
+    let env =
+        prop_oneof![Just(json!([])), Just(json!([{ "name": "A", "value": "1" }])), Just(json!([{ "name": "A" }]))];
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1)).prop_map(
+        |(image, replicas, port, budget, env, paused)| {
+            json!({
+                "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
+                "env": env, "paused": paused,
+            })
+        },
+    )
+}
+
+fn child() -> impl Strategy<Value = Child> {
+    prop_oneof![Just(Child::Deployment), Just(Child::Service), Just(Child::Budget)]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => spec().prop_map(Step::Edit),
+        1 => any::<u8>().prop_map(Step::Restart),
+        8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        3 => (0..4).prop_map(|ready| Step::Rollout { ready }),
+        1 => child().prop_map(Step::HandEdit),
+        1 => child().prop_map(Step::HandDelete),
+        1 => Just(Step::Recreate),
+        1 => Just(Step::Stranger),
+    ]
+}
+
+struct Bench {
+    world: World,
+    operator: MyAppOperator,
+    apps: Arc<Store<MyApp>>,
+    key: Key,
+}
+
+impl Bench {
+    fn new(app: Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let operator = MyAppOperator::new(&mut cache);
+        let apps = cache.store::<MyApp>();
+        let mut world = World::default();
+        world.feed(&apps);
+        world.feed(&cache.store::<Deployment>());
+        world.feed(&cache.store::<Service>());
+        world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Pod>());
+        let key = Key::new("n", "app");
+        world.create(MyApp::KIND, &key, app);
+        Self { world, operator, apps, key }
+    }
+
+    fn take(&mut self, step: Step) {
+        let key = self.key.clone();
+        match step {
+            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Restart(at) => self.world.edit(MyApp::KIND, &key, |app| {
+                app["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/restartedAt": at.to_string() });
+            }),
+            Step::Pass { sees, lives } => {
+                self.world.deliver(sees);
+                self.world.lifetime = lives;
+                self.pass();
+                self.world.lifetime = None;
+            }
+            Step::Rollout { ready } => self.roll_out(ready),
+            Step::HandEdit(child) => self.world.edit(child.kind(), &key, |child| {
+                if child["metadata"]["labels"].is_object() {
+                    child["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("edited");
+                }
+                if child["spec"]["replicas"].is_number() {
+                    child["spec"]["replicas"] = json!(7);
+                }
+            }),
+            Step::HandDelete(child) if !self.is_strangers(child) => self.world.remove(child.kind(), &key),
+            Step::HandDelete(_) => {}
+            Step::Recreate => {
+                let Some(app) = self.world.get(MyApp::KIND, &key).cloned() else { return };
+                self.world.remove(MyApp::KIND, &key);
+                self.world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": app["spec"] }));
+            }
+            Step::Stranger => {
+                if self.world.get(Service::KIND, &key).is_none() {
+                    self.world.create(Service::KIND, &key, json!({ "metadata": {}, "spec": { "stranger": true } }));
+                }
+            }
+        }
+    }
+
+    fn is_strangers(&self, child: Child) -> bool {
+        self.world.get(child.kind(), &self.key).is_some_and(|child| child["spec"]["stranger"] == true)
+    }
+
+    /// One pass over what the stores hold.
+    fn pass(&mut self) {
+        if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
+            let planned = plan::plan(&self.operator.look(&app), NOW);
+            drop(self.world.pass(&*app, planned));
+        }
+    }
+
+    /// The Deployment's own controller.
+    fn roll_out(&mut self, at_most: i32) {
+        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+            let ready = wanted.min(i64::from(at_most));
+            deployment["status"] = json!({
+                "observedGeneration": deployment["metadata"]["generation"],
+                "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready,
+            });
+        });
+    }
+
+    /// Lets everything come to rest, without faults.
+    fn settle(&mut self) {
+        if self.is_strangers(Child::Service) {
+            self.world.remove(Service::KIND, &self.key.clone());
+        }
+        for _ in 0..8 {
+            self.world.collect_garbage();
+            self.world.deliver_all();
+            self.pass();
+            self.roll_out(i32::MAX);
+        }
+        self.world.deliver_all();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Crashes between any two effects, stale stores, edits by hand, strangers: the end is that of a fresh MyApp.
+    #[test]
+    fn ends_like_a_fresh_one_and_then_is_silent(
+        first in spec(),
+        steps in prop::collection::vec(step(), 0..40),
+        mut last in spec(),
+        replicas in 0..4,
+    ) {
+        let mut bench = Bench::new(json!({ "metadata": {}, "spec": first }));
+        for step in steps {
+            let strangers = bench.is_strangers(Child::Service).then(|| bench.world.get(Service::KIND, &bench.key).cloned());
+            let by_hand = matches!(step, Step::HandEdit(Child::Service));
+            bench.take(step);
+            if let Some(stranger) = strangers.filter(|_| !by_hand) {
+                prop_assert_eq!(bench.world.get(Service::KIND, &bench.key).cloned(), stranger, "a stranger was touched");
+            }
+        }
+        last["replicas"] = json!(replicas);
+        last["paused"] = json!(false);
+        bench.take(Step::Edit(last));
+        bench.settle();
+        let app = bench.world.get(MyApp::KIND, &bench.key).cloned().expect("nobody deleted it for good");
+        let annotations = app["metadata"].get("annotations").cloned();
+        let metadata = annotations.map_or_else(|| json!({}), |annotations| json!({ "annotations": annotations }));
+        let mut fresh = Bench::new(json!({ "metadata": metadata, "spec": app["spec"] }));
+        fresh.settle();
+        prop_assert_eq!(without_status_generation(&bench.world), without_status_generation(&fresh.world));
+
+        let writes = bench.world.writes;
+        bench.pass();
+        prop_assert_eq!(bench.world.writes, writes, "a converged MyApp is silent");
+        let phase = if replicas == 0 { "ScaledToZero" } else { "Running" };
+        prop_assert_eq!(&app["status"]["phase"], phase);
+    }
+
+    /// Every crash point: the operator dies after each number of writes, and another one takes over.
+    #[test]
+    fn any_crash_point_converges(spec in spec()) {
+        let mut whole = Bench::new(json!({ "metadata": {}, "spec": spec }));
+        whole.settle();
+        for lives in 0..whole.world.writes {
+            let mut bench = Bench::new(json!({ "metadata": {}, "spec": spec }));
+            bench.take(Step::Pass { sees: 9, lives: Some(lives) });
+            bench.settle();
+            prop_assert_eq!(without_status_generation(&bench.world), without_status_generation(&whole.world));
+        }
+    }
+}
+
+/// The content of a world without the generations that its history left in status.
+fn without_status_generation(world: &World) -> Value {
+    let mut content: Value = world.content().into_iter().collect();
+    for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
+        if let Some(status) = object["status"].as_object_mut() {
+            status.remove("observedGeneration");
+            for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+                condition.as_object_mut().map(|condition| condition.remove("observedGeneration"));
+            }
+        }
+    }
+    content
+}

@@ -1,0 +1,181 @@
+//! The queue, without a cluster. Time is paused where delays matter, so nothing here waits.
+
+use super::*;
+
+const APP: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+const CHILD: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+
+fn key(name: &str) -> Key {
+    Key::new("n", name)
+}
+
+fn child(name: &str, version: u64) -> Version {
+    Version { kind: CHILD, key: key(name), at: At::Version(version) }
+}
+
+fn gone(name: &str) -> Version {
+    Version { kind: CHILD, key: key(name), at: At::Gone }
+}
+
+async fn next(queue: &Queue) -> Work {
+    queue.next().await.expect("the queue is open")
+}
+
+/// Whether a key is ready now, without waiting.
+async fn ready(queue: &Queue) -> Option<Key> {
+    tokio::select! { biased; work = queue.next() => work.map(|work| work.key), () = std::future::ready(()) => None }
+}
+
+#[tokio::test]
+async fn first_in_first_out_and_each_key_once() {
+    let queue = Queue::new("test");
+    for name in ["a", "b", "a", "c", "b"] {
+        queue.add(&key(name));
+    }
+    assert_eq!(queue.depth(), 3);
+    for name in ["a", "b", "c"] {
+        assert_eq!(next(&queue).await.key, key(name));
+    }
+    assert_eq!(ready(&queue).await, None);
+}
+
+#[tokio::test]
+async fn a_key_is_never_worked_on_twice_at_a_time() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.add(&key("a"));
+    assert_eq!(ready(&queue).await, None);
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    assert_eq!(ready(&queue).await, Some(key("a")));
+}
+
+#[tokio::test]
+async fn the_event_of_an_own_write_is_no_news_whichever_comes_first() {
+    for event_first in [true, false] {
+        let queue = Queue::new("test");
+        queue.add(&key("a"));
+        next(&queue).await;
+        if event_first {
+            queue.observe(&key("a"), child("a", 7), None, true);
+            queue.wrote(&key("a"), child("a", 7), 0);
+        } else {
+            queue.wrote(&key("a"), child("a", 7), 0);
+            queue.observe(&key("a"), child("a", 7), None, true);
+        }
+        queue.done(&key("a"), 1, &Outcome::Settled);
+        assert_eq!(ready(&queue).await, None, "event first: {event_first}");
+        queue.observe(&key("a"), child("a", 8), None, true);
+        assert_eq!(ready(&queue).await, Some(key("a")), "but the next change is");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_its_own_writes_to_come_back() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.wrote(&key("a"), child("a", 7), 5);
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    queue.observe(&key("a"), child("other", 6), None, true);
+    assert_eq!(ready(&queue).await, None, "another event must not plan from before the write");
+    queue.observe(&key("a"), child("a", 7), None, true);
+    assert_eq!(ready(&queue).await, Some(key("a")));
+}
+
+#[tokio::test]
+async fn a_write_that_changed_nothing_is_not_waited_for() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.wrote(&key("a"), child("a", 7), 7);
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    queue.add(&key("a"));
+    assert_eq!(ready(&queue).await, Some(key("a")));
+}
+
+#[tokio::test]
+async fn a_deletion_by_somebody_else_is_news_although_a_write_is_under_way() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.wrote(&key("a"), child("a", 7), 5);
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    queue.observe(&key("a"), gone("a"), None, true);
+    assert_eq!(ready(&queue).await, Some(key("a")));
+}
+
+#[tokio::test]
+async fn an_own_deletion_is_no_news() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.wrote(&key("a"), gone("a"), 5);
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    queue.observe(&key("a"), gone("a"), None, true);
+    assert_eq!(ready(&queue).await, None);
+}
+
+#[tokio::test]
+async fn failures_are_counted_until_success() {
+    let queue = Queue::new("test");
+    for failures in 0..3 {
+        queue.add(&key("a"));
+        assert_eq!(next(&queue).await.failures, failures);
+        queue.done(&key("a"), 1, &Outcome::Failed);
+    }
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    queue.add(&key("a"));
+    assert_eq!(next(&queue).await.failures, 0);
+}
+
+#[tokio::test]
+async fn a_new_generation_ends_delays_and_starts_counting_anew() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.done(&key("a"), 1, &Outcome::Failed);
+    assert_eq!(ready(&queue).await, None);
+    let edited = Version { kind: APP, key: key("a"), at: At::Version(9) };
+    queue.observe(&key("a"), edited, Some(2), true);
+    assert_eq!(next(&queue).await.failures, 0);
+}
+
+#[tokio::test]
+async fn a_failed_key_comes_back_by_itself() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.done(&key("a"), 1, &Outcome::Failed);
+    let again = tokio::time::timeout(Duration::from_secs(5), next(&queue)).await.expect("within the first delay");
+    assert_eq!(again.failures, 1);
+}
+
+#[tokio::test]
+async fn a_settled_key_leaves_nothing_behind() {
+    let queue = Queue::new("test");
+    queue.add(&key("a"));
+    next(&queue).await;
+    queue.done(&key("a"), 1, &Outcome::Settled);
+    assert!(queue.lock().items.is_empty());
+}
+
+#[tokio::test]
+async fn closing_ends_every_worker() {
+    let queue = Queue::new("test");
+    let workers: Vec<_> = (0..4)
+        .map(|_| {
+            tokio::spawn({
+                let queue = queue.clone();
+                async move { queue.next().await }
+            })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    queue.close();
+    for worker in workers {
+        assert_eq!(worker.await.expect("no panic"), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Field ownership, coarser than the API server's: lists belong to a manager whole.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+pub(super) type Path = Vec<String>;
+pub(super) type Owned = BTreeSet<Path>;
+
+/// The leaves of what an apply sends, without what it never owns.
+pub(super) fn of(body: &Value) -> Owned {
+    let mut owned = Owned::new();
+    collect(body, &mut Vec::new(), &mut owned);
+    let identity = |path: &Path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["apiVersion" | "kind"] => true,
+        ["metadata", part] => matches!(part, "name" | "namespace" | "uid"),
+        _ => false,
+    };
+    owned.retain(|path| !identity(path));
+    owned
+}
+
+fn collect(value: &Value, path: &mut Path, owned: &mut Owned) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (key, field) in fields {
+                path.push(key.clone());
+                collect(field, path, owned);
+                path.pop();
+            }
+        }
+        _ => drop(owned.insert(path.clone())),
+    }
+}
+
+/// The same as the API server writes it.
+pub(super) fn fields_v1(owned: &Owned) -> Value {
+    let mut fields = Value::Object(Map::new());
+    for path in owned {
+        let mut place = &mut fields;
+        for key in path {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            place = &mut place[format!("f:{key}").as_str()];
+        }
+        if place.is_null() {
+            *place = Value::Object(Map::new());
+        }
+    }
+    fields
+}
