@@ -145,7 +145,7 @@ func (b *Bench) creation(ctx context.Context, r *Running, count, replicas int, a
 	add("Event writes per MyApp", "", float64(requests.EventWrites)/n)
 	for _, verb := range slices.Sorted(maps.Keys(requests.ByVerb)) {
 		if !strings.HasSuffix(verb, " leases") {
-			add("  per MyApp: "+verb, "", float64(requests.ByVerb[verb])/n)
+			add(detail+verb, "", float64(requests.ByVerb[verb])/n)
 		}
 	}
 	add("reconciles per create", "", (total-reconciled)/n)

@@ -1,11 +1,13 @@
 package scenario
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -23,6 +25,8 @@ type Figure struct {
 	Medians  map[string]float64   `json:"medians"`
 	Ratio    *float64             `json:"ratio_to_peer,omitempty"`
 }
+
+func (f *Figure) heading() string { return strings.TrimSpace(f.Scenario + "  " + f.Case) }
 
 // Report collects figures in the order in which they first came.
 type Report struct {
@@ -44,8 +48,26 @@ func (r *Report) Add(scenario, situation, metric, unit, subject string, value fl
 	})
 }
 
-// finish computes medians, and what ours is of the peer's.
+// detail marks the lines that subjects do not share, such as one verb's.
+const detail = "  per MyApp: "
+
+// finish brings figures of one heading together, details last, and computes medians, and what ours is of the peer's.
 func (r *Report) finish() {
+	heading := map[string]int{}
+	for i, f := range r.Figures {
+		if _, known := heading[f.heading()]; !known {
+			heading[f.heading()] = i
+		}
+	}
+	slices.SortStableFunc(r.Figures, func(a, b *Figure) int {
+		last := func(f *Figure) int {
+			if strings.HasPrefix(f.Metric, detail) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(heading[a.heading()], heading[b.heading()]), cmp.Compare(last(a), last(b)))
+	})
 	for _, f := range r.Figures {
 		f.Medians = map[string]float64{}
 		for subject, values := range f.Values {
@@ -81,7 +103,7 @@ func (r *Report) Print(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	heading := ""
 	for _, f := range r.Figures {
-		if h := strings.TrimSpace(f.Scenario + "  " + f.Case); h != heading {
+		if h := f.heading(); h != heading {
 			if heading != "" {
 				fmt.Fprintln(table)
 			}
