@@ -1,1 +1,15 @@
-//! Helpers of the end-to-end tests, which run on a real cluster.
+//! Helpers of the end-to-end tests, which run on a real cluster: that of `KUBECONFIG`.
+//!
+//! A test makes a [`namespace::Namespace`] of its own, acts in it as a user would, and waits by watching.
+
+pub mod audit;
+pub mod call;
+pub mod cluster;
+pub mod kubectl;
+pub mod namespace;
+pub mod objects;
+pub mod otlp;
+pub mod process;
+pub mod proxy;
+pub mod recording;
+pub mod wait;

@@ -1,0 +1,217 @@
+//! A namespace for one test, and what a test does in it.
+
+use std::fmt::Debug;
+use std::process::Stdio;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::core::v1 as core;
+use kube::api::{DynamicObject, ListParams, PostParams};
+use kube::core::Resource;
+use kube::{Api, Client};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::cluster::{self, Alone, Shared};
+use crate::kubectl::{Answer, kubectl_with};
+use crate::recording::Recording;
+use crate::wait::{PATIENCE, found, try_wait};
+
+/// A namespace of its own for one test; deleted when dropped.
+pub struct Namespace {
+    /// Its name.
+    pub name: String,
+    /// The test's client.
+    pub client: Client,
+    turn: Turn,
+}
+
+/// Whether other tests may run meanwhile.
+enum Turn {
+    Shared(#[expect(dead_code, reason = "held")] Shared),
+    Alone(#[expect(dead_code, reason = "held")] Alone),
+    Changing,
+}
+
+impl Namespace {
+    /// Makes one, with the manager ready to serve it.
+    pub async fn new(purpose: &str) -> Self {
+        Self::labelled(purpose, &[]).await
+    }
+
+    /// Makes one with these labels.
+    pub async fn labelled(purpose: &str, labels: &[(&str, &str)]) -> Self {
+        Self::with_turn(purpose, labels, Turn::Shared(cluster::shared().await)).await
+    }
+
+    /// Makes one while no other test runs: for times that are measured.
+    pub async fn alone(purpose: &str) -> Self {
+        Self::with_turn(purpose, &[], Turn::Alone(cluster::alone().await)).await
+    }
+
+    /// From now on, no other test runs.
+    pub async fn be_alone(&mut self) {
+        // The shared turn has to be given up before one alone can be had.
+        self.turn = Turn::Changing;
+        self.turn = Turn::Alone(cluster::alone().await);
+    }
+
+    async fn with_turn(purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {
+        let client = cluster::client().await;
+        cluster::manager_is_ready(&client).await;
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
+        let name = format!("e2e-{purpose}-{:x}", since.as_micros() % (1 << 40));
+        let mut namespace = core::Namespace::default();
+        namespace.metadata.name = Some(name.clone());
+        namespace.metadata.labels =
+            Some(labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
+        let made = Api::all(client.clone()).create(&PostParams::default(), &namespace).await;
+        made.unwrap_or_else(|error| panic!("the namespace {name} cannot be made: {error}"));
+        Self { name, client, turn }
+    }
+
+    /// Objects of a kind in it.
+    #[must_use]
+    pub fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+    {
+        Api::namespaced(self.client.clone(), &self.name)
+    }
+
+    /// kubectl in this namespace.
+    pub async fn kubectl(&self, arguments: &[&str]) -> Answer {
+        self.kubectl_with("", arguments).await
+    }
+
+    /// kubectl in this namespace, with that on its standard input.
+    pub async fn kubectl_with(&self, input: &str, arguments: &[&str]) -> Answer {
+        kubectl_with(input, &[&["--namespace", self.name.as_str()], arguments].concat()).await
+    }
+
+    /// Applies a manifest, as a user does.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn apply(&self, manifest: &str) {
+        drop(self.kubectl_with(manifest, &["apply", "--filename", "-"]).await.ok());
+    }
+
+    /// Merges this into an object, as `kubectl patch` does: `null` takes a field away.
+    ///
+    /// # Panics
+    /// If it is refused.
+    pub async fn patch(&self, object: &str, patch: &serde_json::Value) {
+        drop(self.kubectl(&["patch", object, "--type=merge", "--patch", &patch.to_string()]).await.ok());
+    }
+
+    /// Watches an object until `judge` finds what it looks for.
+    ///
+    /// # Panics
+    /// When the time is up, with all there is to know.
+    pub async fn until<K, T>(&self, name: &str, what: &str, judge: impl FnMut(Option<&K>) -> Option<T>) -> T
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + Serialize + DeserializeOwned,
+    {
+        match found(&self.api::<K>(), name, PATIENCE, judge).await {
+            Ok(found) => found,
+            Err(last) => {
+                let last = last.map_or_else(
+                    || format!("(there is no {} {name})", K::kind(&())),
+                    |last| serde_yaml_ng::to_string(&last).unwrap_or_else(|error| error.to_string()),
+                );
+                self.give_up(what, PATIENCE, &last).await
+            }
+        }
+    }
+
+    /// Asks until the answer is `Ok`; an `Err` says what is still missing.
+    ///
+    /// # Panics
+    /// When the time is up, with all there is to know.
+    pub async fn eventually<T, F>(&self, what: &str, ask: impl FnMut() -> F) -> T
+    where
+        F: Future<Output = Result<T, String>>,
+    {
+        match try_wait(PATIENCE, ask).await {
+            Ok(found) => found,
+            Err(last) => self.give_up(what, PATIENCE, &last).await,
+        }
+    }
+
+    /// Waits until an object is absent.
+    pub async fn until_gone<K>(&self, name: &str)
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + Serialize + DeserializeOwned,
+    {
+        let what = format!("the {} {name} to be gone", K::kind(&()));
+        self.until::<K, ()>(name, &what, |seen| seen.is_none().then_some(())).await;
+    }
+
+    /// Records all that an object is from now on.
+    pub async fn record<K>(&self, name: &str) -> Recording<K>
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + DeserializeOwned + Send + 'static,
+    {
+        Recording::start(self.api(), name).await
+    }
+
+    /// The object, which must be there.
+    ///
+    /// # Panics
+    /// If it is not.
+    pub async fn get<K>(&self, name: &str) -> K
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + DeserializeOwned,
+    {
+        self.api::<K>().get(name).await.unwrap_or_else(|error| panic!("{} {name}: {error}", K::kind(&())))
+    }
+
+    async fn give_up(&self, what: &str, patience: Duration, last: &str) -> ! {
+        let around = self.around().await;
+        panic!("waited {patience:?} in vain for {what}; last seen:\n{last}\n{around}")
+    }
+
+    /// Pods and events of the namespace, and what the manager logged of it.
+    pub async fn around(&self) -> String {
+        let mut text = format!("--- namespace {}\n", self.name);
+        let pods = self.kubectl(&["get", "myapps,samples,deployments,replicasets,pods", "--output=wide"]).await;
+        text.push_str(&pods.stdout);
+        let events: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &event());
+        match events.list(&ListParams::default()).await {
+            Ok(events) => events.items.iter().for_each(|event| {
+                let (of, data) = (&event.data["involvedObject"], &event.data);
+                let said = format!("{}/{}: {} {}", of["kind"], of["name"], data["reason"], data["message"]);
+                text.push_str(&format!("event {}\n", said.replace('"', "")));
+            }),
+            Err(error) => text.push_str(&format!("(no events: {error})\n")),
+        }
+        text.push_str("--- the manager's log\n");
+        let log = cluster::manager_log(2000).await;
+        let lines: Vec<&str> = log.lines().filter(|line| line.contains(&self.name)).collect();
+        text + &lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+fn event() -> kube::api::ApiResource {
+    kube::api::ApiResource::erase::<core::Event>(&())
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // Not waited for: its end is nothing that a test is about.
+        let delete = std::process::Command::new("kubectl")
+            .args(["delete", "namespace", &self.name, "--wait=false"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status();
+        if let Err(error) = delete {
+            eprintln!("the namespace {} is left: {error}", self.name);
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The documented MyApp becomes running pods.
+
+use std::time::{Duration, Instant};
+
+use api::my_app::{MyApp, Phase};
+use e2e::cluster;
+use e2e::namespace::Namespace;
+use e2e::objects::{phase, runs, status};
+use k8s_openapi::api::apps::v1::Deployment;
+
+use crate::writes::{calls, lines, settled, to, writes};
+
+/// config/samples/my_app.yaml, which is what the documentation shows.
+const DOCUMENTED: &str = include_str!("../../../config/samples/my_app.yaml");
+const NAME: &str = "sample-app";
+
+#[tokio::test]
+async fn the_documented_manifest_becomes_three_ready_pods() {
+    let ns = Namespace::alone("create").await;
+    let audit = cluster::audit();
+    let history = ns.record::<MyApp>(NAME).await;
+    let begun = Instant::now();
+    ns.apply(DOCUMENTED).await;
+    let pods_ready = ns.until::<Deployment, _>(NAME, "3 ready pods", |deployment| {
+        (deployment?.status.as_ref()?.ready_replicas? == 3).then(|| begun.elapsed())
+    });
+    let all_told =
+        ns.until::<MyApp, _>(NAME, "the MyApp to run", |app| runs(app?, 3).then(|| (app.cloned(), begun.elapsed())));
+    let (pods_ready, (app, told)) = tokio::join!(pods_ready, all_told);
+    println!("apply to 3 ready pods: {pods_ready:.1?}; to Ready=True: {told:.1?} (bar: 8 s)");
+    assert!(pods_ready < Duration::from_secs(20), "3 ready pods took {pods_ready:?}");
+
+    let app = app.expect("it runs");
+    let last = status(&app).expect("it has a status");
+    assert_eq!((last.ready.as_deref(), last.image.as_deref()), (Some("3/3"), Some("nginx:1.25")));
+    assert_eq!(last.contract.conditions.len(), 1, "only Ready is left: {:?}", last.contract.conditions);
+    let early = history
+        .objects()
+        .into_iter()
+        .find(|app| phase(app) == Some(Phase::Running) && status(app).is_some_and(|status| status.ready_replicas < 3));
+    assert!(early.is_none(), "it said Running before all pods were ready: {early:?}");
+
+    let columns = ns.kubectl(&["get", "myapp", NAME]).await.ok();
+    let (head, row) = columns.trim_end().split_once('\n').expect("a head and a row");
+    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["NAME", "READY", "PHASE", "IMAGE", "AGE"]);
+    let cells: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(cells[..4], [NAME, "3/3", "Running", "nginx:1.25"], "{columns}");
+    drop(ns.kubectl(&["wait", "--for=condition=Ready", "--timeout=1s", &format!("myapp/{NAME}")]).await.ok());
+
+    let written = writes(&audit, &ns);
+    let told: Vec<i32> = history.objects().iter().filter_map(|app| Some(app.status.as_ref()?.ready_replicas)).collect();
+    let values = told.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    println!("writes of ours: {} with {values} changes of readyReplicas told\n{}", written.len(), lines(&written));
+    // The Deployment, the first status, Ready; and one for each value of readyReplicas on the way to the last.
+    assert!(written.len() <= 3 + values.saturating_sub(1), "too many writes:\n{}", lines(&written));
+    assert_eq!(to(&written, "deployments").len(), 1, "one apply makes the Deployment:\n{}", lines(&written));
+}
+
+#[tokio::test]
+async fn many_at_once_without_pods_cost_two_writes_each() {
+    const MANY: usize = 20;
+    let ns = Namespace::new("zero").await;
+    let audit = cluster::audit();
+    let one = |i| {
+        format!(
+            "apiVersion: example.com/v1\nkind: MyApp\nmetadata: {{name: app-{i}}}\nspec: {{replicas: 0, image: nginx:1.25}}\n"
+        )
+    };
+    ns.apply(&(0..MANY).map(one).collect::<Vec<_>>().join("---\n")).await;
+    for i in 0..MANY {
+        let name = format!("app-{i}");
+        ns.until::<MyApp, _>(&name, "a MyApp without pods to be done", |app| {
+            (phase(app?) == Some(Phase::ScaledToZero)).then_some(())
+        })
+        .await;
+    }
+    settled(&audit, &ns).await;
+    let written = writes(&audit, &ns);
+    for i in 0..MANY {
+        let name = format!("app-{i}");
+        let its: Vec<_> = written.iter().filter(|call| call.name == name).cloned().collect();
+        assert!(matches!(its.len(), 1..=2), "{name} cost {} writes:\n{}", its.len(), lines(&its));
+    }
+    let reads = calls(&audit, &ns).into_iter().filter(|call| !call.is_write()).collect::<Vec<_>>();
+    println!("{MANY} MyApps: {} writes, {} reads", written.len(), reads.len());
+    assert!(reads.len() <= MANY, "one look before each first apply is enough:\n{}", lines(&reads));
+}

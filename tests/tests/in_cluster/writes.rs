@@ -1,0 +1,41 @@
+//! What the manager asked of the API server, in one namespace.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use e2e::audit::Audit;
+use e2e::call::Call;
+pub use e2e::call::lines;
+use e2e::namespace::Namespace;
+
+/// How long nothing may be written for an object to count as settled.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// All its requests in that namespace.
+pub fn calls(audit: &Audit, ns: &Namespace) -> Vec<Call> {
+    let calls = audit.calls().expect("the audit log can be read");
+    calls.into_iter().filter(|call| call.namespace == ns.name).collect()
+}
+
+/// Its writes in that namespace, Events apart.
+pub fn writes(audit: &Audit, ns: &Namespace) -> Vec<Call> {
+    calls(audit, ns).into_iter().filter(Call::is_write).collect()
+}
+
+/// Those of them that aim at such a resource.
+pub fn to<'a>(calls: &'a [Call], target: &str) -> Vec<&'a Call> {
+    calls.iter().filter(|call| call.target() == target).collect()
+}
+
+/// Waits until nothing has been written in that namespace for a while.
+pub async fn settled(audit: &Audit, ns: &Namespace) {
+    let (seen, since) = (Cell::new(usize::MAX), Cell::new(Instant::now()));
+    ns.eventually("the manager to write no more", || async {
+        let count = writes(audit, ns).len();
+        if seen.replace(count) != count {
+            since.set(Instant::now());
+        }
+        if since.get().elapsed() >= QUIET { Ok(()) } else { Err(lines(&writes(audit, ns))) }
+    })
+    .await;
+}
