@@ -76,3 +76,6 @@ where
         })),
     }
 }
+
+#[cfg(test)]
+mod tests;

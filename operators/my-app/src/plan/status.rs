@@ -164,7 +164,7 @@ fn ride_along(status: MyAppStatus, before: &MyAppStatus, now: Timestamp) -> (MyA
     let mut held = status.clone();
     (held.replicas, held.updated_replicas) = (before.replicas, before.updated_replicas);
     let minor = held != status && said(&held) == said(before);
-    match RIDE_ALONG.checked_sub(since) {
+    match RIDE_ALONG.checked_sub(since).filter(|rest| !rest.is_zero()) {
         Some(rest) if minor => (held, Next::After(rest)),
         _ => (status, Next::Change),
     }

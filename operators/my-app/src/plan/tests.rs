@@ -1,0 +1,192 @@
+//! Decisions about a MyApp, case by case.
+
+use std::sync::Arc;
+
+use api::my_app::Phase;
+use api::{ConditionStatus, condition_type};
+use jiff::ToSpan;
+use runtime::plan::Next;
+use runtime::plan::trouble::Trouble;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::MyApp;
+
+const NOW: Timestamp = Timestamp::UNIX_EPOCH;
+
+fn app(spec: Value, status: Value) -> Arc<MyApp> {
+    let metadata = json!({ "name": "a", "namespace": "n", "uid": "u", "generation": 2 });
+    let json = json!({ "metadata": metadata, "spec": spec, "status": status });
+    Arc::new(MyApp::decode(&json.to_string()).unwrap())
+}
+
+/// A Deployment just as `app` asks for, with that status.
+fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
+    let mut object = objects::deployment(app).body;
+    object["metadata"]["uid"] = json!("d");
+    object["metadata"]["generation"] = json!(2);
+    object["status"] = status;
+    let mut live = Deployment::decode(&object.to_string()).unwrap();
+    live.fingerprint = objects::deployment(app).fingerprint();
+    live.owns_replicas = app.spec.replicas.is_some();
+    Seen::Ours(Arc::new(live))
+}
+
+fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
+    Observed { app, deployment, service: Seen::Absent, budget: Seen::Absent, troubles: Vec::new() }
+}
+
+/// The plan for three pods of which so many exist, are updated and are ready.
+fn three(replicas: i32, updated: i32, ready: i32) -> (Observed, Plan<MyAppStatus>) {
+    let app = app(json!({ "image": "i:2", "replicas": 3 }), json!({ "image": "i:1" }));
+    let status = json!({
+        "observedGeneration": 2, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready
+    });
+    let deployment = live(&app, status);
+    let observed = observed(app, deployment);
+    let plan = plan(&observed, NOW);
+    (observed, plan)
+}
+
+fn status(plan: &Plan<MyAppStatus>) -> &MyAppStatus {
+    plan.status.as_ref().unwrap()
+}
+
+fn ready(plan: &Plan<MyAppStatus>) -> (&str, &str) {
+    let ready = status(plan).contract.condition(condition_type::READY).unwrap();
+    (&ready.reason, &ready.message)
+}
+
+#[test]
+fn a_new_app_is_applied_and_told_to_be_under_way() {
+    let plan = plan(&observed(app(json!({ "image": "i", "replicas": 3 }), json!({})), Seen::Absent), NOW);
+    assert_eq!(plan.effects.len(), 1);
+    assert_eq!(status(&plan).phase, Some(Phase::Progressing));
+    assert_eq!(ready(&plan), ("Progressing", "0 of 3 pods are ready"));
+    assert!(status(&plan).contract.is_true(condition_type::RECONCILING));
+}
+
+#[test]
+fn an_app_of_no_pods_is_ready_in_one_pass_and_stays_so() {
+    let app = app(json!({ "image": "i", "replicas": 0 }), json!({}));
+    let first = plan(&observed(app.clone(), Seen::Absent), NOW);
+    assert_eq!((first.effects.len(), status(&first).phase), (1, Some(Phase::ScaledToZero)));
+    let Seen::Ours(deployment) = live(&app, json!({})) else { unreachable!() };
+    let mut untouched = Arc::into_inner(deployment).unwrap();
+    untouched.meta.generation = 1;
+    let then = plan(&observed(app, Seen::Ours(Arc::new(untouched))), NOW);
+    assert_eq!((then.effects.len(), status(&then).phase), (0, Some(Phase::ScaledToZero)));
+}
+
+#[test]
+fn numbers_of_an_earlier_generation_prove_nothing() {
+    let app = app(json!({ "image": "i", "replicas": 3 }), json!({}));
+    let old = json!({ "observedGeneration": 1, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 });
+    let deployment = live(&app, old);
+    let plan = plan(&observed(app, deployment), NOW);
+    assert_eq!(status(&plan).phase, Some(Phase::Progressing));
+}
+
+#[test]
+fn all_pods_ready_and_no_old_ones_left_is_running() {
+    let (_, plan) = three(3, 3, 3);
+    assert_eq!((status(&plan).phase, ready(&plan)), (Some(Phase::Running), ("Running", "3 of 3 pods are ready")));
+    assert_eq!((status(&plan).image.as_deref(), status(&plan).ready.as_deref()), (Some("i:2"), Some("3/3")));
+    assert!(plan.effects.is_empty());
+}
+
+#[test]
+fn an_old_pod_left_means_the_rollout_goes_on_and_the_image_is_the_one_before() {
+    let (_, plan) = three(4, 3, 3);
+    assert_eq!(status(&plan).phase, Some(Phase::Progressing));
+    assert_eq!(ready(&plan).1, "3 of 3 pods are ready; pods are being replaced");
+    assert_eq!(status(&plan).image.as_deref(), Some("i:1"));
+}
+
+#[test]
+fn pods_in_lasting_trouble_stall_the_app_and_say_why() {
+    let (mut observed, _) = three(4, 1, 3);
+    let trouble = |reason: &str, lasting| Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting };
+    observed.troubles =
+        vec![("a-1".into(), trouble("Unschedulable", false)), ("a-2".into(), trouble("ImagePullBackOff", true))];
+    let stalled = plan(&observed, NOW);
+    assert_eq!(status(&stalled).phase, Some(Phase::Degraded));
+    assert_eq!(ready(&stalled), ("ImagePullBackOff", "3 of 3 pods are ready; pod a-2: why"));
+    assert!(status(&stalled).contract.is_true(condition_type::STALLED));
+    assert!(!status(&stalled).contract.is_true(condition_type::RECONCILING));
+    observed.troubles.pop();
+    let waiting = plan(&observed, NOW);
+    assert_eq!(ready(&waiting), ("Progressing", "3 of 3 pods are ready; pod a-1: Unschedulable: why"));
+}
+
+#[test]
+fn a_refusal_for_pod_security_names_the_way_out() {
+    let app = app(json!({ "image": "i", "replicas": 1 }), json!({}));
+    let refused = json!({ "observedGeneration": 2, "conditions": [{
+        "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+        "message": "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\": runAsNonRoot != true"
+    }] });
+    let deployment = live(&app, refused);
+    let plan = plan(&observed(app, deployment), NOW);
+    assert_eq!(ready(&plan).0, "FailedCreate");
+    assert!(ready(&plan).1.contains("set spec.security to Restricted"), "{}", ready(&plan).1);
+}
+
+#[test]
+fn a_pause_changes_nothing_and_tells_what_is() {
+    let app = app(json!({ "image": "i", "replicas": 3, "paused": true }), json!({}));
+    let plan = plan(&observed(app, Seen::Absent), NOW);
+    assert!(plan.effects.is_empty());
+    assert_eq!((status(&plan).phase, ready(&plan).0), (Some(Phase::Paused), "Paused"));
+    let condition = status(&plan).contract.condition(condition_type::READY).unwrap();
+    assert_eq!(condition.status, ConditionStatus::False);
+}
+
+#[test]
+fn the_number_of_pods_is_handed_over_before_it_is_no_longer_sent() {
+    let before = app(json!({ "image": "i", "replicas": 50 }), json!({}));
+    let deployment = live(&before, json!({}));
+    let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), deployment), NOW);
+    let [Effect::Apply(hand_over), Effect::Apply(apply)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
+    assert_eq!((hand_over.hand_over, &hand_over.body["spec"]["replicas"]), (Some("hand-over"), &json!(50)));
+    assert!(apply.hand_over.is_none() && apply.body["spec"].get("replicas").is_none());
+    assert_eq!(status(&plan).ready.as_deref(), Some("0/50"));
+}
+
+#[test]
+fn what_is_no_longer_asked_for_is_deleted_by_its_uid() {
+    let service = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "s" } });
+    let (mut observed, _) = three(3, 3, 3);
+    observed.service = Seen::Ours(Arc::new(runtime::views::Service::decode(&service.to_string()).unwrap()));
+    let plan = plan(&observed, NOW);
+    let [Effect::Delete(delete)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
+    assert_eq!(&*delete.uid, "s");
+}
+
+#[test]
+fn an_app_on_its_way_out_is_left_to_garbage_collection() {
+    let json = json!({ "metadata": { "name": "a", "namespace": "n", "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "image": "i" } });
+    let app = Arc::new(MyApp::decode(&json.to_string()).unwrap());
+    assert_eq!(plan(&observed(app, Seen::Absent), NOW), Plan::nothing());
+}
+
+#[test]
+fn minor_counters_ride_along_for_a_while() {
+    let under_way = three(0, 0, 0).1.status.unwrap();
+    let counted = |now| {
+        let app = app(json!({ "image": "i:2", "replicas": 3 }), serde_json::to_value(&under_way).unwrap());
+        let deployment = live(&app, json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3 }));
+        plan(&observed(app, deployment), now)
+    };
+    let early = counted(NOW + 4.seconds());
+    assert_eq!((status(&early).replicas, early.next), (0, Next::After(std::time::Duration::from_secs(6))));
+    let late = counted(NOW + 10.seconds());
+    assert_eq!((status(&late).replicas, status(&late).updated_replicas, late.next), (3, 3, Next::Change));
+}
+
+#[test]
+fn a_child_that_is_being_deleted_is_waited_for() {
+    let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), Seen::Leaving), NOW);
+    assert!(plan.effects.is_empty());
+    assert_eq!(ready(&plan).0, "WaitingForDeletion");
+}

@@ -1,0 +1,106 @@
+//! Sample in a cluster in memory: whatever happens on the way, the ConfigMap ends as asked, and then there is silence.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::Key;
+use runtime::testing::{NOW, World};
+use runtime::views::ConfigMap;
+use sample::{Sample, SampleOperator, plan};
+use serde_json::json;
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    Edit(String),
+    Pass { sees: usize, lives: Option<usize> },
+    HandEdit,
+    HandDelete,
+    Recreate,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        "[a-c]{0,3}".prop_map(Step::Edit),
+        (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        Just(Step::HandEdit),
+        Just(Step::HandDelete),
+        Just(Step::Recreate),
+    ]
+}
+
+struct Bench {
+    world: World,
+    operator: SampleOperator,
+    samples: Arc<Store<Sample>>,
+    key: Key,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut cache = Cache::new(&[]);
+        let operator = SampleOperator::new(&mut cache);
+        let samples = cache.store::<Sample>();
+        let mut world = World::default();
+        world.feed(&samples);
+        world.feed(&cache.store::<ConfigMap>());
+        let key = Key::new("n", "a");
+        world.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "first" }));
+        Self { world, operator, samples, key }
+    }
+
+    fn take(&mut self, step: Step) {
+        let key = self.key.clone();
+        match step {
+            Step::Edit(string) => self.world.edit(Sample::KIND, &key, |sample| sample["testString"] = json!(string)),
+            Step::Pass { sees, lives } => {
+                self.world.deliver(sees);
+                self.world.lifetime = lives;
+                self.pass();
+                self.world.lifetime = None;
+            }
+            Step::HandEdit => self.world.edit(ConfigMap::KIND, &key, |map| map["data"][plan::ENTRY] = json!("by hand")),
+            Step::HandDelete => self.world.remove(ConfigMap::KIND, &key),
+            Step::Recreate => {
+                self.world.remove(Sample::KIND, &key);
+                self.world.create(Sample::KIND, &key, json!({ "metadata": {}, "testString": "again" }));
+            }
+        }
+    }
+
+    fn pass(&mut self) {
+        if let Some(Entry::Object(sample)) = self.samples.get(&self.key) {
+            let planned = plan::plan(&self.operator.look(&sample), NOW);
+            drop(self.world.pass(&*sample, planned));
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_config_map_ends_as_asked_and_then_there_is_silence(
+        steps in prop::collection::vec(step(), 0..30),
+        last in "[a-z]{1,8}",
+    ) {
+        let mut bench = Bench::new();
+        steps.into_iter().for_each(|step| bench.take(step));
+        bench.take(Step::Edit(last.clone()));
+        for _ in 0..5 {
+            bench.world.collect_garbage();
+            bench.world.deliver_all();
+            bench.pass();
+        }
+        bench.world.deliver_all();
+        let map = bench.world.get(ConfigMap::KIND, &bench.key).expect("it was made");
+        prop_assert_eq!(&map["data"][plan::ENTRY], &json!(last));
+        let sample = bench.world.get(Sample::KIND, &bench.key).expect("nobody deleted it for good");
+        prop_assert_eq!(&sample["status"]["observedGeneration"], &sample["metadata"]["generation"]);
+        prop_assert_eq!(&sample["status"]["conditions"][0]["status"], "True");
+        let writes = bench.world.writes;
+        bench.pass();
+        prop_assert_eq!(bench.world.writes, writes);
+    }
+}
