@@ -1,0 +1,157 @@
+//! What the API server itself says was asked of it: its audit log, for one user.
+//!
+//! The log is a file of JSON lines at metadata level, named by `MULTI_OPERATOR_AUDIT_LOG` (`scripts/cluster env`). Each
+//! manager of these tests has a service account of its own, so the user name tells them apart.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use serde::Deserialize;
+
+use crate::call::Call;
+
+/// The audit log from some moment on, for users whose name begins alike.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    path: PathBuf,
+    user: String,
+    from: u64,
+}
+
+/// One line of the log.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Pairs the stages of one request.
+    pub id: String,
+    /// `ResponseStarted` (watches only) or `ResponseComplete`.
+    pub complete: bool,
+    /// Who sent it.
+    pub user: String,
+    /// What was asked.
+    pub call: Call,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(rename = "auditID")]
+    audit_id: String,
+    stage: String,
+    verb: String,
+    #[serde(rename = "requestURI")]
+    request_uri: String,
+    user: User,
+    #[serde(default)]
+    user_agent: String,
+    #[serde(default)]
+    object_ref: ObjectRef,
+    #[serde(default)]
+    response_status: ResponseStatus,
+}
+
+#[derive(Deserialize)]
+struct User {
+    username: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ObjectRef {
+    api_group: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ResponseStatus {
+    code: u16,
+}
+
+impl Audit {
+    /// The log from now on; `None` where the cluster has none that we can read.
+    #[must_use]
+    pub fn from_now(user: &str) -> Option<Self> {
+        let path = PathBuf::from(std::env::var_os("MULTI_OPERATOR_AUDIT_LOG")?);
+        let from = std::fs::metadata(&path).ok()?.len();
+        Some(Self { path, user: user.to_owned(), from })
+    }
+
+    /// The same log and user, from now on.
+    ///
+    /// # Errors
+    /// If the file is gone.
+    pub fn mark(&self) -> std::io::Result<Self> {
+        Ok(Self { from: std::fs::metadata(&self.path)?.len(), ..self.clone() })
+    }
+
+    /// Everything logged so far.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn entries(&self) -> std::io::Result<Vec<Entry>> {
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.from))?;
+        let needle = format!("\"username\":\"{}", self.user);
+        let mut entries = Vec::new();
+        for line in BufReader::new(file).lines() {
+            let line = line?;
+            // Most lines are other users'; the last one may be half written.
+            if line.contains(&needle)
+                && let Ok(line) = serde_json::from_str::<Line>(&line)
+            {
+                entries.push(line.into());
+            }
+        }
+        Ok(entries)
+    }
+
+    /// The requests that have been answered, watches by their beginning.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn calls(&self) -> std::io::Result<Vec<Call>> {
+        let counts = |entry: &Entry| entry.complete != (entry.call.is_watch() && entry.call.code == Some(200));
+        Ok(self.entries()?.into_iter().filter(counts).map(|entry| entry.call).collect())
+    }
+
+    /// Watches that have begun since the mark and not ended.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn open_watches(&self) -> std::io::Result<Vec<Call>> {
+        let mut open = HashMap::new();
+        for entry in self.entries()?.into_iter().filter(|entry| entry.call.is_watch()) {
+            if entry.complete {
+                open.remove(&entry.id);
+            } else {
+                open.insert(entry.id, entry.call);
+            }
+        }
+        Ok(open.into_values().collect())
+    }
+}
+
+impl From<Line> for Entry {
+    fn from(line: Line) -> Self {
+        let object = line.object_ref;
+        let call = Call {
+            verb: line.verb,
+            group: object.api_group,
+            resource: object.resource,
+            subresource: object.subresource,
+            namespace: object.namespace,
+            name: object.name,
+            uri: line.request_uri,
+            agent: line.user_agent,
+            at: Instant::now(),
+            code: Some(line.response_status.code),
+        };
+        Self { id: line.audit_id, complete: line.stage == "ResponseComplete", user: line.user.username, call }
+    }
+}

@@ -1,0 +1,222 @@
+//! A proxy between one manager and the API server, which keeps a journal and spoils what it is told to.
+//!
+//! It speaks plain HTTP to the manager and TLS to the API server; whom a request comes from is left to the manager's own
+//! token, which passes through. Dropping the proxy closes all its connections.
+
+use std::convert::Infallible;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use http::{Request, Response, Uri, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Bytes;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use kube::Config;
+use kube::client::ConfigExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use crate::call::Call;
+
+mod body;
+mod connection;
+mod rule;
+
+use body::{Body, Broken};
+use connection::{Connection, Hangable};
+use rule::Rules;
+pub use rule::{Fault, InForce, Rule};
+
+/// Sends a request on to the API server.
+type Upstream = Box<dyn Fn(Request<Full<Bytes>>) -> legacy::ResponseFuture + Send + Sync>;
+
+/// The proxy. It serves until dropped.
+pub struct Proxy {
+    /// What the manager's kubeconfig is to name as server.
+    pub url: String,
+    shared: Arc<Shared>,
+    _serving: JoinSet<()>,
+}
+
+struct Shared {
+    upstream: Upstream,
+    server: Uri,
+    rules: Arc<Rules>,
+    journal: Mutex<Vec<Call>>,
+    connections: Mutex<Vec<Weak<Connection>>>,
+    cut: watch::Sender<u64>,
+}
+
+impl Proxy {
+    /// Starts on a port of its own, towards the server of `config`, whose credentials are not used.
+    ///
+    /// # Errors
+    /// If there is no port, or the certificates of `config` cannot be used.
+    pub async fn start(mut config: Config) -> Result<Self, Broken> {
+        config.auth_info = kube::config::AuthInfo::default();
+        let client = legacy::Client::builder(TokioExecutor::new()).build(config.rustls_https_connector()?);
+        let shared = Arc::new(Shared {
+            upstream: Box::new(move |request| client.request(request)),
+            server: config.cluster_url,
+            rules: Arc::default(),
+            journal: Mutex::default(),
+            connections: Mutex::default(),
+            cut: watch::Sender::new(0),
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let url = format!("http://{}", listener.local_addr()?);
+        let mut serving = JoinSet::new();
+        serving.spawn(accept(listener, shared.clone()));
+        Ok(Self { url, shared, _serving: serving })
+    }
+
+    /// Puts a rule in force.
+    pub fn rule(&self, rule: Rule) -> InForce {
+        InForce::new(&self.shared.rules, rule)
+    }
+
+    /// What was asked so far.
+    #[must_use]
+    pub fn journal(&self) -> Vec<Call> {
+        self.shared.journal.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What was asked since the journal was so long.
+    #[must_use]
+    pub fn since(&self, length: usize) -> Vec<Call> {
+        self.journal().split_off(length)
+    }
+
+    /// Breaks off all watches that are open, in the middle.
+    pub fn cut_watches(&self) {
+        self.shared.cut.send_modify(|cuts| *cuts += 1);
+    }
+
+    /// Makes connections hang: all that are open now, or only those that carry a watch. Returns how many.
+    #[must_use]
+    pub fn hang(&self, only_watches: bool) -> usize {
+        let connections = self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = connections.iter().filter_map(Weak::upgrade);
+        let hang = |connection: Arc<Connection>| connection.hangs.store(true, Ordering::SeqCst);
+        open.filter(|c| !only_watches || c.carries_watch.load(Ordering::SeqCst)).map(hang).count()
+    }
+}
+
+async fn accept(listener: TcpListener, shared: Arc<Shared>) {
+    let mut connections = JoinSet::new();
+    while let Ok((stream, _)) = listener.accept().await {
+        connections.spawn(serve(stream, shared.clone()));
+    }
+}
+
+async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    // Small answers should not wait for acknowledgements.
+    drop(stream.set_nodelay(true));
+    let connection = Arc::<Connection>::default();
+    {
+        let mut connections = shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.retain(|connection| connection.strong_count() > 0);
+        connections.push(Arc::downgrade(&connection));
+    }
+    let io = TokioIo::new(Hangable { stream, connection: connection.clone() });
+    let service = service_fn(move |request| {
+        let (shared, connection) = (shared.clone(), connection.clone());
+        async move { Ok::<_, Infallible>(shared.answer(request, &connection).await) }
+    });
+    // A manager that breaks off, or is killed, is what these tests are about.
+    drop(http1::Builder::new().serve_connection(io, service).await);
+}
+
+impl Shared {
+    async fn answer(&self, request: Request<Incoming>, connection: &Connection) -> Response<Body> {
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
+        let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
+        let call = Call::parse(request.method().as_str(), &target, agent.unwrap_or_default());
+        connection.carries_watch.store(call.is_watch(), Ordering::SeqCst);
+        let index = {
+            let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+            journal.push(call.clone());
+            journal.len() - 1
+        };
+        let response = match self.treat(request, &call).await {
+            Ok(response) => response,
+            Err(error) => answer(502, body::full(format!("{error}"))),
+        };
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        journal[index].code = Some(response.status().as_u16());
+        response
+    }
+
+    async fn treat(&self, request: Request<Incoming>, call: &Call) -> Result<Response<Body>, Broken> {
+        let rule = self.rules.find(call);
+        match rule.as_deref() {
+            Some(rule @ Rule { fault: Fault::Answer(code), .. }) => {
+                rule.hit();
+                return Ok(answer(*code, body::full(body::status(*code).to_string())));
+            }
+            Some(rule @ Rule { fault: Fault::NotServed, .. }) => {
+                rule.hit();
+                return Ok(answer(404, body::full("404 page not found\n")));
+            }
+            Some(rule @ Rule { fault: Fault::Expired, .. }) => {
+                rule.hit();
+                return Ok(answer(200, body::expired()));
+            }
+            Some(rule @ Rule { fault: Fault::Hold, .. }) => {
+                rule.hit();
+                rule.until_lifted().await;
+            }
+            _ => {}
+        }
+        let cut = self.cut.subscribe();
+        let (parts, incoming) = self.forward(request).await?.into_parts();
+        if call.is_watch() && parts.status.is_success() {
+            rule.as_deref().inspect(|rule| rule.hit());
+            return Ok(Response::from_parts(parts, body::events(incoming, rule, cut)));
+        }
+        let bytes = incoming.collect().await?.to_bytes();
+        let Some(rule) = rule else { return Ok(Response::from_parts(parts, body::full(bytes))) };
+        match &rule.fault {
+            Fault::AppliedThen(code) => {
+                rule.hit();
+                Ok(answer(*code, body::full(body::status(*code).to_string())))
+            }
+            Fault::AppliedThenHold => {
+                rule.hit();
+                rule.until_lifted().await;
+                Ok(Response::from_parts(parts, body::full(bytes)))
+            }
+            Fault::Alter(alter) => {
+                rule.hit();
+                let altered = body::altered_list(&bytes, &**alter);
+                Ok(answer(parts.status.as_u16(), body::full(altered)))
+            }
+            _ => Ok(Response::from_parts(parts, body::full(bytes))),
+        }
+    }
+
+    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Broken> {
+        let (mut parts, incoming) = request.into_parts();
+        let mut uri = self.server.clone().into_parts();
+        uri.path_and_query = parts.uri.path_and_query().cloned();
+        parts.uri = Uri::from_parts(uri)?;
+        // Altering and cutting need plain text, and the next hop has a name of its own.
+        for name in [header::HOST, header::ACCEPT_ENCODING, header::CONNECTION] {
+            parts.headers.remove(name);
+        }
+        let body = Full::new(incoming.collect().await?.to_bytes());
+        Ok((self.upstream)(Request::from_parts(parts, body)).await?)
+    }
+}
+
+fn answer(code: u16, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or_default();
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    response
+}

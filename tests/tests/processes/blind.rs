@@ -1,0 +1,106 @@
+//! Watches that break: what changes while nothing is seen is noticed afterwards, whether the watch goes on where it
+//! stopped or has to begin with a list; and what is seen late causes no storm.
+
+use std::time::Duration;
+
+use e2e::call::{Call, lines};
+use e2e::proxy::{Fault, Proxy, Rule};
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use api::sample::Sample;
+use k8s_openapi::api::apps::v1::Deployment;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::stage::{Failure, KINDS, SOON, Stage, ensure, none, writes};
+
+/// How long watches take to be tried again after a few failures.
+const BACK: Duration = Duration::from_secs(20);
+
+pub async fn what_changed_meanwhile_is_noticed_when_watches_resume(stage: Stage) -> Result<(), Failure> {
+    let since = blind_spell(&stage, |_| {}).await?;
+    let lists: Vec<Call> = since.into_iter().filter(|call| call.verb == "list" && call.code == Some(200)).collect();
+    none(&lists, "lists, although the watches could be resumed")
+}
+
+pub async fn what_changed_meanwhile_is_noticed_by_relists(stage: Stage) -> Result<(), Failure> {
+    let expire = |proxy: &Proxy| {
+        // One a kind, as when the versions seen last are no longer kept.
+        drop(proxy.rule(Rule::new(|call| call.is_watch() && !call.is_lease(), Fault::Expired).times(KINDS)));
+    };
+    let since = blind_spell(&stage, expire).await?;
+    let lists: Vec<&Call> = since.iter().filter(|call| call.verb == "list" && call.code == Some(200)).collect();
+    ensure(lists.len() >= KINDS, || format!("{} kinds, but these lists:\n{}", KINDS, lines(lists)))
+}
+
+/// Breaks all watches, changes things that cannot be seen then, lets them come back after `prepare`, and waits until
+/// everything is as it should be. Returns what the manager asked since.
+async fn blind_spell(stage: &Stage, prepare: impl FnOnce(&Proxy)) -> Result<Vec<Call>, Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let _manager = stage.leader(&install, &proxy).await?;
+    for name in ["child-deleted", "edited", "deleted", "made-again"] {
+        stage.sample(name, "before").await?;
+    }
+    stage.app("web").await?;
+    for name in ["child-deleted", "edited", "deleted", "made-again"] {
+        stage.sample_kept(name, "before", SOON).await?;
+    }
+    stage.app_ready("web", SOON).await?;
+    sleep(Duration::from_secs(1)).await;
+
+    let sight = |call: &Call| matches!(call.verb.as_str(), "watch" | "list") && !call.is_lease();
+    let blind = proxy.rule(Rule::new(sight, Fault::Answer(503)));
+    proxy.cut_watches();
+    blind.reaches(KINDS, SOON).await?;
+    let begun = proxy.journal().len();
+    stage.delete::<ConfigMap>("child-deleted").await?;
+    stage.delete::<Service>("web").await?;
+    stage.sample("edited", "after").await?;
+    stage.delete::<Sample>("deleted").await?;
+    stage.delete::<Sample>("made-again").await?;
+    stage.until::<Sample, _>("made-again", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
+    stage.sample("made-again", "another").await?;
+    stage.sample("new", "new").await?;
+    sleep(Duration::from_secs(2)).await;
+    none(&writes(&proxy.since(begun)), "writes of a manager that saw nothing")?;
+
+    prepare(&proxy);
+    blind.lift();
+    stage.sample_kept("child-deleted", "before", BACK).await?;
+    stage.sample_kept("edited", "after", BACK).await?;
+    stage.sample_kept("made-again", "another", BACK).await?;
+    stage.sample_kept("new", "new", BACK).await?;
+    stage.until::<Service, _>("web", "made again", BACK, |seen| seen.map(drop)).await?;
+    stage.until::<ConfigMap, _>("deleted", "gone for good", BACK, |seen| seen.is_none().then_some(())).await?;
+    sleep(Duration::from_secs(2)).await;
+    let since = proxy.since(begun);
+    // Eight at most: four ConfigMaps and a Service, and the status of each object.
+    let writes = writes(&since);
+    ensure(writes.len() <= 12, || format!("{} writes:\n{}", writes.len(), lines(&writes)))?;
+    Ok(since)
+}
+
+pub async fn late_events_of_one_kind_cause_no_storm(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let late = |call: &Call| call.is_watch() && call.resource == "deployments";
+    let late = proxy.rule(Rule::new(late, Fault::HoldEvents));
+    let _manager = stage.leader(&install, &proxy).await?;
+    late.reaches(1, SOON).await?;
+    stage.app("web").await?;
+    stage.until::<Deployment, _>("web", "made", SOON, |seen| seen.map(drop)).await?;
+    // Long enough for several of the moments at which a key that waits for its own writes is looked at all the same.
+    sleep(Duration::from_secs(25)).await;
+    let meanwhile = writes(&proxy.journal());
+    println!("blind: {} writes in 25 s during which events of Deployments did not come", meanwhile.len());
+    // Three children and one status, and once more what is not seen yet.
+    ensure(meanwhile.len() <= 10, || format!("{} writes:\n{}", meanwhile.len(), lines(&meanwhile)))?;
+    late.lift();
+    stage.app_ready("web", SOON).await?;
+    stage.app_of("web", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
+    stage
+        .until::<Deployment, _>("web", "its new image", SOON, |seen| {
+            (e2e::objects::image(seen?) == "nginx:1.26").then_some(())
+        })
+        .await
+}

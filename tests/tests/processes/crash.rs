@@ -1,0 +1,65 @@
+//! Crash points: a manager is killed right after each of its writes, before it hears of it, and the next one finishes
+//! the work, whatever it finds.
+
+use std::time::Duration;
+
+use api::my_app::MyApp;
+use e2e::call::{Call, lines};
+use e2e::process::Launch;
+use e2e::proxy::{Fault, Rule};
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::stage::{Failure, SOON, Stage, ensure, writes};
+
+/// The writes of a MyApp with a Service and a disruption budget: three children and the first status.
+const WRITES: usize = 4;
+
+pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_cannot_finish(
+    stage: Stage,
+) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    // Nobody else is there, and 15 s for each crash would be spent on nothing.
+    let launch = Launch::default().env("NO_LEADER_ELECTION", "true");
+    for survived in 0..WRITES {
+        let name = format!("web-{survived}");
+        let (doomed, next) = (stage.proxy(&install).await?, stage.proxy(&install).await?);
+        let of_it = { let name = name.clone(); move |call: &Call| call.is_write() && call.name == name };
+        let last = doomed.rule(Rule::new(of_it, Fault::AppliedThenHold).skip(survived));
+        let mut manager = launch.clone().through(&doomed).start(&install)?;
+        stage.app(&name).await?;
+        last.reaches(1, SOON).await?;
+        manager.kill().await?;
+        let arrived = writes(&doomed.journal()).len();
+        ensure(arrived == survived + 1, || format!("killed after write {arrived}, not {}", survived + 1))?;
+        let _manager = launch.clone().through(&next).start(&install)?;
+        stage.app_ready(&name, SOON).await?;
+        sleep(Duration::from_secs(1)).await;
+        let finishing = writes(&next.journal());
+        // It may repeat what it cannot have seen, and nothing more. Its Deployment gets its first status meanwhile.
+        let bound = WRITES + 2 - survived;
+        ensure(finishing.len() <= bound, || format!("after {} writes, these:\n{}", survived + 1, lines(&finishing)))?;
+    }
+    let counts = [
+        stage.children::<Deployment>().await?,
+        stage.children::<Service>().await?,
+        stage.children::<PodDisruptionBudget>().await?,
+        stage.api::<ReplicaSet>().list(&kube::api::ListParams::default()).await?.items.len(),
+    ];
+    ensure(counts == [WRITES; 4], || format!("Deployments, Services, budgets, ReplicaSets: {counts:?}"))?;
+
+    // The way back: what is no longer asked for is deleted, and that survives a crash too.
+    let doomed = stage.proxy(&install).await?;
+    let deletion = doomed.rule(Rule::new(|call| call.verb == "delete", Fault::AppliedThenHold));
+    let mut manager = launch.clone().through(&doomed).start(&install)?;
+    stage.merge::<MyApp>("web-0", json!({ "spec": { "port": null, "disruptionBudget": null } })).await?;
+    deletion.reaches(1, SOON).await?;
+    manager.kill().await?;
+    let _manager = launch.start(&install)?;
+    stage.until::<Service, _>("web-0", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
+    stage.until::<PodDisruptionBudget, _>("web-0", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
+    stage.app_ready("web-0", SOON).await
+}

@@ -1,0 +1,80 @@
+//! Flags: what makes no sense ends with a sentence, what is asked for is what runs.
+
+use std::time::Duration;
+
+use e2e::process::{Launch, output};
+use tokio::time::sleep;
+
+use super::stage::{Failure, SOON, Stage, ensure};
+
+pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<(), Failure> {
+    let cases: [(&[&str], &str); 9] = [
+        (&["--watch-namespaces", "Not_A_Namespace"], "is no namespace"),
+        (&["--lease-namespace", "a/b"], "is no namespace"),
+        (&["--lease-name", "UPPER"], "a name is made of a-z"),
+        (&["--concurrency", "0"], "from 1 to 256"),
+        (&["--reconcile-timeout", "soon"], "from 1 to 3600"),
+        (&["--metrics-bind-address", "here"], "IP:PORT"),
+        (&["--log-format", "xml"], "text or json"),
+        (&["--take-over=maybe"], "true or false"),
+        (&["--no-such-flag"], "--no-such-flag"),
+    ];
+    for (arguments, sentence) in cases {
+        let (code, _, stderr) = output(arguments, &[]).await?;
+        ensure(code == Some(2) && stderr.contains(sentence), || format!("{arguments:?} ended with {code:?}: {stderr}"))?;
+    }
+    // The same from the environment, where the variable has to be found.
+    let (code, _, stderr) = output(&[], &[("CONCURRENCY", "many")]).await?;
+    ensure(code == Some(2) && stderr.contains("from 1 to 256"), || format!("CONCURRENCY=many: {code:?}: {stderr}"))?;
+    let (code, _, stderr) = output(&[], &[("KUBECONFIG", "/nowhere")]).await?;
+    ensure(code == Some(1) && stderr.contains("no cluster to talk to: set KUBECONFIG"), || format!("{code:?}: {stderr}"))?;
+
+    let install = stage.install().await?;
+    let mut manager = Launch::default().flag("--controllers=sample,samples").start(&install)?;
+    let (status, _) = manager.ends(SOON).await?;
+    let log = manager.log();
+    let told = log.contains("there is no controller \"samples\": known are my-app, sample, and * for all");
+    ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))?;
+
+    let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let address = taken.local_addr()?.to_string();
+    let mut manager = Launch::default().env("METRICS_BIND_ADDRESS", &address).start(&install)?;
+    let (status, _) = manager.ends(SOON).await?;
+    let log = manager.log();
+    let told = log.contains(&format!("cannot listen at {address}")) && log.contains("choose another address");
+    ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))
+}
+
+pub async fn help_names_the_environment_twin_of_every_flag(_: Stage) -> Result<(), Failure> {
+    let (code, help, _) = output(&["--help"], &[]).await?;
+    ensure(code == Some(0), || format!("--help ended with {code:?}"))?;
+    let flags: Vec<&str> = help.split_whitespace().filter(|word| word.starts_with("--") && word.len() > 2).collect();
+    let alone = ["--help", "--version"];
+    let own = |flag: &&str| !alone.contains(&flag.split(['=', '[', ',']).next().unwrap_or(flag));
+    let lines: Vec<&str> = help.lines().filter(|line| line.trim_start().starts_with("--")).collect();
+    ensure(flags.iter().filter(|flag| own(flag)).count() >= 15 && lines.len() >= 15, || help.clone())?;
+    let twins = help.matches("[env: ").count();
+    ensure(twins == lines.len(), || format!("{} flags, {twins} twins:\n{help}", lines.len()))?;
+    for twin in ["CONTROLLERS", "WATCH_NAMESPACE", "LEASE_NAME", "LEASE_NAMESPACE", "LOG_LEVEL", "METRICS_SECURE"] {
+        ensure(help.contains(&format!("[env: {twin}=")), || format!("{twin} is missing:\n{help}"))?;
+    }
+    Ok(())
+}
+
+pub async fn one_controller_watches_its_own_kinds_only(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let mut manager = Launch::default().through(&proxy).flag("--controllers=sample").start(&install)?;
+    manager.leads(SOON).await?;
+    stage.app("web").await?;
+    stage.sample("kept", "kept").await?;
+    stage.sample_kept("kept", "kept", SOON).await?;
+    sleep(Duration::from_secs(1)).await;
+    let asked = proxy.journal();
+    let mut kinds: Vec<&str> = asked.iter().filter(|call| call.is_watch() && !call.is_lease()).map(|c| &*c.resource).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    ensure(kinds == ["configmaps", "samples"], || format!("it watches {kinds:?}"))?;
+    let agents: Vec<&str> = asked.iter().map(|call| &*call.agent).filter(|a| !a.starts_with("multi-operator/")).collect();
+    ensure(agents.is_empty(), || format!("requests that do not say who sends them: {agents:?}"))
+}

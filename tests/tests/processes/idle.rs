@@ -1,0 +1,102 @@
+//! Converged objects cost nothing: not while time goes by, and not when the manager starts again.
+
+use std::time::{Duration, Instant};
+
+use e2e::audit::Audit;
+use e2e::call::{Call, lines};
+use e2e::process::{Install, Launch};
+use futures::future::try_join_all;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::stage::{Failure, KINDS, SOON, Stage, ensure, eventually, none, writes};
+
+const APPS: usize = 100;
+const SAMPLES: usize = 20;
+
+fn without_log() -> Result<(), Failure> {
+    println!("idle: not counted, for want of an audit log (MULTI_OPERATOR_AUDIT_LOG, as scripts/cluster env sets it)");
+    Ok(())
+}
+
+pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Result<(), Failure> {
+    let other = stage.beside("other").await?;
+    let install = Install::namespaced(&stage.client, &stage.name, &[&stage.name, &other.name]).await?;
+    let Some(audit) = Audit::from_now(&install.user()) else { return without_log() };
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    for place in [&stage, &other] {
+        for number in 0..5 {
+            place.app(&format!("app-{number}")).await?;
+            place.sample(&format!("sample-{number}"), "kept").await?;
+        }
+    }
+    for place in [&stage, &other] {
+        for number in 0..5 {
+            place.app_ready(&format!("app-{number}"), SOON).await?;
+            place.sample_kept(&format!("sample-{number}"), "kept", SOON).await?;
+        }
+    }
+    sleep(Duration::from_secs(3)).await;
+    let quiet = audit.mark()?;
+    sleep(Duration::from_secs(60)).await;
+    let (renewals, others): (Vec<Call>, Vec<Call>) = quiet.calls()?.into_iter().partition(Call::is_lease);
+    let (watches, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(Call::is_watch);
+    println!("idle: 60 s: {} requests for the Lease, {} watches resumed, {} others", renewals.len(), watches.len(), others.len());
+    none(&others, "requests of an idle manager")?;
+    ensure(renewals.iter().all(|call| call.verb == "update") && (25..=35).contains(&renewals.len()), || {
+        format!("the Lease was to be renewed about every 2 s:\n{}", lines(&renewals))
+    })?;
+    // A watch lasts 45 s, so each is resumed once or twice.
+    ensure(watches.len() <= 2 * 2 * KINDS, || format!("watches do not last:\n{}", lines(&watches)))?;
+    // At the moment that one is resumed, one is missing.
+    eventually("one watch a kind and namespace", Duration::from_secs(5), || async {
+        let open = audit.open_watches().map_err(|error| error.to_string())?;
+        if open.len() == 2 * KINDS { Ok(()) } else { Err(format!("{} are open:\n{}", open.len(), lines(&open))) }
+    })
+    .await
+}
+
+pub async fn a_restart_over_120_objects_writes_nothing(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let Some(audit) = Audit::from_now(&install.user()) else { return without_log() };
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    let (apps, samples): (Vec<String>, Vec<String>) =
+        ((0..APPS).map(|n| format!("app-{n}")).collect(), (0..SAMPLES).map(|n| format!("sample-{n}")).collect());
+    let spec = json!({ "image": "nginx:1.25", "replicas": 0 });
+    try_join_all(apps.iter().map(|name| stage.app_of(name, spec.clone()))).await?;
+    try_join_all(samples.iter().map(|name| stage.sample(name, "kept"))).await?;
+    // 100 Deployments at once are the cluster's work, and others' tests run beside it.
+    for name in &apps {
+        stage.app_ready(name, Duration::from_secs(60)).await?;
+    }
+    for name in &samples {
+        stage.sample_kept(name, "kept", SOON).await?;
+    }
+    sleep(Duration::from_secs(2)).await;
+    let created = writes(&audit.calls()?);
+    manager.signal("TERM").await?;
+    manager.ends(Duration::from_secs(10)).await?;
+    let since = audit.mark()?;
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    let led = Instant::now();
+    let looked_at = |controller: &'static str, count: usize| {
+        let manager = &manager;
+        eventually("every object to be looked at", SOON, move || async move {
+            let label = format!("controller=\"{controller}\"");
+            let passes = manager.metric("controller_runtime_reconcile_total", &[&label]).await;
+            let passes = passes.map_err(|error| error.to_string())?;
+            if passes >= count as f64 { Ok(()) } else { Err(format!("{passes} of {count}")) }
+        })
+    };
+    looked_at("my-app", APPS).await?;
+    looked_at("sample", SAMPLES).await?;
+    println!("idle: {} writes for 120 objects; after a restart all looked at within {:.2?}", created.len(), led.elapsed());
+    sleep(Duration::from_secs(3)).await;
+    let calls = since.calls()?;
+    none(&writes(&calls), "writes after a restart")?;
+    let reads: Vec<Call> = calls.into_iter().filter(|call| call.verb == "get" && !call.is_lease()).collect();
+    none(&reads, "single reads after a restart")
+}

@@ -1,0 +1,123 @@
+//! Behaviours of the manager as processes of this host, against the cluster of `KUBECONFIG`, with faults between them.
+//! One file a behaviour; all run side by side, each with a namespace, a service account and a Lease of its own.
+//!
+//! The harness is our own (it reads the same flags and prints the same lines), because a manager deployed in the cluster
+//! would act on the same objects: it is scaled to 0 for the run, and because the rights that all tests together have used
+//! are counted at the end.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tokio::runtime::{Handle, Runtime};
+
+mod deployed;
+mod stage;
+
+mod blind;
+mod crash;
+mod errors;
+mod flags;
+mod half_open;
+mod idle;
+mod leadership;
+mod metrics;
+mod missing_kind;
+mod rights;
+mod traces;
+mod two_installs;
+mod undecodable;
+
+use stage::{Failure, Stage};
+
+/// Tests at a time. Most of a test's time is waiting for timers, so that two cores have enough with this.
+const AT_A_TIME: usize = 16;
+
+macro_rules! trials {
+    ($handle:expr, $($module:ident :: $test:ident),+ $(,)?) => {
+        vec![$(trial($handle, concat!(stringify!($module), "::", stringify!($test)), $module::$test)),+]
+    };
+}
+
+fn main() -> ExitCode {
+    let mut arguments = Arguments::from_args();
+    arguments.test_threads.get_or_insert(AT_A_TIME);
+    let runtime = match Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => return fail(&error.into()),
+    };
+    // The longest first, since all of them overlap.
+    let trials = trials!(
+        runtime.handle(),
+        errors::a_refused_child_costs_few_requests,
+        idle::converged_objects_cause_no_request_for_a_minute,
+        half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
+        half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,
+        two_installs::the_second_takes_over_when_the_first_is_killed,
+        two_installs::the_second_takes_over_when_the_first_is_stopped,
+        leadership::a_killed_leader_is_followed_when_its_lease_ends,
+        leadership::a_stilled_leader_leaves_without_writing,
+        idle::a_restart_over_120_objects_writes_nothing,
+        blind::what_changed_meanwhile_is_noticed_when_watches_resume,
+        blind::what_changed_meanwhile_is_noticed_by_relists,
+        blind::late_events_of_one_kind_cause_no_storm,
+        crash::a_manager_killed_after_any_write_leaves_nothing_that_the_next_cannot_finish,
+        two_installs::the_second_takes_over_at_once_when_told_to,
+        missing_kind::the_other_controllers_work_and_it_is_picked_up_when_served,
+        rights::a_kind_that_may_not_be_watched_stalls_its_controller_alone,
+        rights::roles_in_two_namespaces_are_enough,
+        errors::passing_errors_are_got_over_in_few_requests,
+        leadership::a_stopped_leader_is_followed_within_2_s,
+        leadership::a_manager_ends_within_10_s_although_answers_do_not_come,
+        undecodable::it_is_said_on_that_object_and_the_others_go_on,
+        metrics::by_https_only_to_whom_the_cluster_allows_them,
+        metrics::plain_by_flag_with_the_names_of_controller_runtime,
+        traces::spans_of_reconciles_reach_a_collector,
+        flags::what_makes_no_sense_ends_with_a_sentence,
+        flags::help_names_the_environment_twin_of_every_flag,
+        flags::one_controller_watches_its_own_kinds_only,
+    );
+    if arguments.list {
+        libtest_mimic::run(&arguments, trials).exit();
+    }
+    let before = match runtime.block_on(deployed::make_way()) {
+        Ok(before) => before,
+        Err(error) => return fail(&error),
+    };
+    let begun = Instant::now();
+    let conclusion = libtest_mimic::run(&arguments, trials);
+    println!("processes: {} passed, {} failed, in {:.1?}", conclusion.num_passed, conclusion.num_failed, begun.elapsed());
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && conclusion.num_ignored == 0;
+    let used = if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
+    let restored = runtime.block_on(deployed::make_good(&before));
+    if let Err(error) = used.and(restored) {
+        return fail(&error);
+    }
+    conclusion.exit_code()
+}
+
+fn fail(error: &Failure) -> ExitCode {
+    eprintln!("processes: {error}");
+    ExitCode::FAILURE
+}
+
+/// A test in a namespace of its own.
+fn trial<F>(handle: &Handle, name: &str, test: fn(Stage) -> F) -> Trial
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    let (handle, purpose) = (handle.clone(), name.split("::").next().unwrap_or_default().replace('_', "-"));
+    Trial::test(name, move || {
+        let begun = Instant::now();
+        let result = handle.block_on(async {
+            let stage = Stage::new(&purpose).await?;
+            let scene = stage.clone();
+            let result = test(stage).await;
+            match result {
+                Ok(()) => scene.clear().await,
+                Err(error) => Err(format!("{error}\n(namespace {}, logs in {})", scene.name, stage::logs()).into()),
+            }
+        });
+        result.map_err(|error: Failure| Failed::from(format!("after {:.1?}: {error}", begun.elapsed())))
+    })
+}

@@ -1,0 +1,133 @@
+//! Rights: Roles in single namespaces are enough, a missing right stops its own controller only, and nothing is granted
+//! that is not used.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use api::my_app::MyApp;
+use e2e::audit::Audit;
+use e2e::call::{Call, lines};
+use e2e::process::install::{apply, generated};
+use e2e::process::{Install, Launch};
+use k8s_openapi::api::rbac::v1::Role;
+use serde_json::json;
+use tokio::time::sleep;
+
+use super::stage::{Failure, SOON, Stage, ensure, none};
+
+/// Part of the names of namespaces in which requests are forbidden on purpose.
+const PROVOKED: &str = "processes-rights-";
+
+pub async fn roles_in_two_namespaces_are_enough(stage: Stage) -> Result<(), Failure> {
+    let (second, third) = (stage.beside("second").await?, stage.beside("third").await?);
+    let install = Install::namespaced(&stage.client, &stage.name, &[&stage.name, &second.name]).await?;
+    let audit = Audit::from_now(&install.user());
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    for place in [&stage, &second, &third] {
+        place.app("web").await?;
+        place.sample("kept", "kept").await?;
+    }
+    for place in [&stage, &second] {
+        place.app_ready("web", SOON).await?;
+        place.sample_kept("kept", "kept", SOON).await?;
+    }
+    manager.ready(SOON).await?;
+    sleep(Duration::from_secs(5)).await;
+    let untouched = third.api::<MyApp>().get("web").await?.status.map(|status| status.contract.observed_generation);
+    ensure(untouched == Some(-1), || format!("a MyApp of a namespace not watched was touched: {untouched:?}"))?;
+    ensure(third.children::<k8s_openapi::api::apps::v1::Deployment>().await? == 0, || "it was given a child".to_owned())?;
+    let log = manager.log();
+    ensure(!log.to_lowercase().contains("forbidden") && !log.contains("WARN"), || log.clone())?;
+    if let Some(audit) = audit {
+        none(&forbidden(&audit.calls()?), "forbidden requests of a namespaced install")?;
+    }
+    let (code, _) = manager.metrics(None).await?;
+    ensure(code == 200, || format!("plain metrics answered {code}"))?;
+    drop(manager);
+
+    // By HTTPS, whom to let in cannot be told here; it has to say so, and work otherwise.
+    let mut manager = Launch::default().secure_metrics().start(&install)?;
+    manager.leads(SOON).await?;
+    let (code, why) = manager.metrics(Some(&install.token)).await?;
+    ensure(code == 503 && why.contains("may not create tokenreviews") && why.contains("--metrics-secure=false"), || {
+        format!("{code}: {why}")
+    })?;
+    stage.sample("kept", "edited").await?;
+    stage.sample_kept("kept", "edited", SOON).await
+}
+
+pub async fn a_kind_that_may_not_be_watched_stalls_its_controller_alone(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let granted = generated("manager_role.yaml")?;
+    let mut lacking = granted.clone();
+    if let Some(rules) = lacking["rules"].as_array_mut() {
+        rules.retain(|rule| rule["resources"] != json!(["services"]));
+    }
+    ensure(lacking != granted, || "the Role has no rule for services".to_owned())?;
+    apply(&stage.client, Some(&stage.name), lacking).await?;
+    // Authorizers learn of it by a watch.
+    sleep(Duration::from_secs(1)).await;
+
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    stage.app("web").await?;
+    stage.sample("kept", "kept").await?;
+    stage.sample_kept("kept", "kept", SOON).await?;
+    let (reason, message) = stage.condition::<MyApp>("web", "Stalled", SOON).await?;
+    ensure(reason == "WatchFailing" && message.contains("cannot watch services in namespace"), || {
+        format!("{reason}: {message}")
+    })?;
+    ensure(message.contains("forbidden"), || format!("the reason is missing: {message}"))?;
+    ensure(stage.children::<k8s_openapi::api::apps::v1::Deployment>().await? == 0, || {
+        "it acted although it could not see".to_owned()
+    })?;
+    apply(&stage.client, Some(&stage.name), granted).await?;
+    let begun = Instant::now();
+    stage.app_ready("web", Duration::from_secs(40)).await?;
+    println!("rights: works again {:.1?} after the right was granted", begun.elapsed());
+    let stalled = stage.api::<MyApp>().get("web").await?.status.is_some_and(|status| status.contract.is_true("Stalled"));
+    ensure(!stalled, || "Stalled stayed".to_owned())
+}
+
+fn forbidden(calls: &[Call]) -> Vec<Call> {
+    calls.iter().filter(|call| call.code == Some(403)).cloned().collect()
+}
+
+/// Over all tests: nothing was forbidden, and every right of the namespaced Role was used.
+pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
+    let Some(audit) = audit else {
+        println!("rights: not compared with requests, for want of an audit log");
+        return Ok(());
+    };
+    let calls: Vec<Call> = audit.entries()?.into_iter().map(|entry| entry.call).collect();
+    let unasked: Vec<Call> =
+        forbidden(&calls).into_iter().filter(|call| !call.namespace.starts_with(PROVOKED)).filter(|c| !c.namespace.is_empty()).collect();
+    ensure(unasked.is_empty(), || format!("forbidden:\n{}", lines(&unasked)))?;
+    let used: BTreeSet<String> = calls
+        .iter()
+        .filter(|call| call.code.is_some_and(|code| code < 400))
+        .map(|call| format!("{} {}", call.verb, call.target()))
+        .collect();
+    let mut unused = Vec::new();
+    for file in ["manager_role.yaml", "leader_election_role.yaml", "metrics_auth_cluster_role.yaml"] {
+        let role: Role = serde_json::from_value(generated(file)?)?;
+        for rule in role.rules.unwrap_or_default() {
+            for resource in rule.resources.unwrap_or_default() {
+                let right = |verb: &String| format!("{verb} {resource}");
+                unused.extend(rule.verbs.iter().map(right).filter(|right| !used.contains(right) && !explained(right)));
+            }
+        }
+    }
+    println!("rights: granted and not used: {}", if unused.is_empty() { "none".to_owned() } else { unused.join(", ") });
+    ensure(unused.is_empty(), || format!("rights that no test has used: {}", unused.join(", ")))
+}
+
+/// Rights that leave no request of their own in the log.
+fn explained(right: &str) -> bool {
+    let (verb, resource) = right.split_once(' ').unwrap_or_default();
+    // A server-side apply that creates is a PATCH, and needs the right to create besides.
+    let by_apply = verb == "create" && ["configmaps", "services", "deployments", "poddisruptionbudgets"].contains(&resource);
+    // Admission asks for it where children are to block their owner's deletion.
+    by_apply || (verb == "update" && resource.ends_with("/finalizers"))
+}

@@ -1,0 +1,64 @@
+//! An object that is not of the shape of its kind (older schema, junk): it is said on that object, the others go on, and
+//! so does the watch.
+
+use std::time::Duration;
+
+use api::my_app::MyApp;
+use e2e::proxy::{Fault, Rule};
+use k8s_openapi::api::apps::v1::Deployment;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::time::sleep;
+
+use super::stage::{Failure, SOON, Stage, ensure, writes};
+
+/// The schema would refuse it, so it is put into what the manager gets to see.
+fn spoil(object: &mut Value) {
+    if object["metadata"]["name"].as_str().is_some_and(|name| name.starts_with("junk")) {
+        object["spec"]["replicas"] = json!("junk");
+    }
+}
+
+pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let apps = |call: &e2e::call::Call| call.resource == "myapps" && matches!(call.verb.as_str(), "list" | "watch");
+    let spoiled = proxy.rule(Rule::new(apps, Fault::Alter(Arc::new(spoil))));
+    // One comes with the list, one by the watch.
+    for name in ["junk-listed", "sound-listed"] {
+        stage.app(name).await?;
+    }
+    let manager = stage.leader(&install, &proxy).await?;
+    manager.ready(SOON).await?;
+    for name in ["junk-watched", "sound-watched"] {
+        stage.app(name).await?;
+    }
+    for name in ["junk-listed", "junk-watched"] {
+        let (reason, message) = stage.condition::<MyApp>(name, "Stalled", SOON).await?;
+        let told = reason == "Undecodable" && message.contains("not of the shape of its kind") && message.contains("junk");
+        ensure(told, || format!("{name} says {reason}: {message}"))?;
+    }
+    for name in ["sound-listed", "sound-watched"] {
+        stage.app_ready(name, SOON).await?;
+    }
+    // The watch goes on after what it could not read.
+    stage.app_of("sound-listed", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
+    stage
+        .until::<Deployment, _>("sound-listed", "its new image", SOON, |seen| {
+            (e2e::objects::image(seen?) == "nginx:1.26").then_some(())
+        })
+        .await?;
+    ensure(manager.metric("multi_operator_watch_errors_total", &["kind=\"MyApp\""]).await? == 0.0, || manager.log())?;
+    sleep(Duration::from_secs(2)).await;
+    let said = writes(&proxy.journal()).into_iter().filter(|call| call.name.starts_with("junk")).count();
+    ensure(said == 2, || format!("{said} writes to say it on two objects"))?;
+    for name in ["junk-listed", "junk-watched"] {
+        let child = stage.api::<Deployment>().get_opt(name).await?;
+        ensure(child.is_none(), || format!("{name} was given a Deployment"))?;
+    }
+    // Sound again: a new watch, and a change that brings it along.
+    spoiled.lift();
+    proxy.cut_watches();
+    stage.app_of("junk-listed", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
+    stage.app_ready("junk-listed", SOON).await
+}
