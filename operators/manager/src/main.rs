@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube::Client;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use runtime::leader::{Elector, Held, identity};
+use runtime::leader::{Elector, Fence, Held, identity};
 use runtime::{client, metrics, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -21,9 +21,6 @@ mod wiring;
 use args::Args;
 use server::{HealthServer, MetricsOptions, MetricsServer};
 use wiring::{Leader, Manager};
-
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -52,11 +49,13 @@ async fn run(args: Args) -> Result<(), Failure> {
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %lease, identity, "starting");
 
     let recorder = record_metrics()?;
-    let manager = Manager::new(&args, &client, &lease, &identity)?;
+    let elector = || Elector::new(client.clone(), lease.clone(), identity.clone());
+    let elector = (!args.no_leader_election).then(elector);
+    let fence = elector.as_ref().map_or_else(Fence::open, Elector::fence);
+    let manager = Manager::new(&args, &client, &lease, &identity, fence)?;
     let background = CancellationToken::new();
     let servers = serve(&args, &manager, &client, recorder, &background).await?;
     let leader = manager.start(&client, &background);
-    let elector = (!args.no_leader_election).then(|| Elector::new(client, lease, identity));
     let result = lead(elector, leader, &stop).await;
     background.cancel();
     servers.join_all().await;

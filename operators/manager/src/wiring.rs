@@ -9,7 +9,7 @@ use runtime::cache::{Cache, Health};
 use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
-use runtime::leader::LeaseName;
+use runtime::leader::{Fence, LeaseName};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -50,11 +50,11 @@ pub struct Manager {
 }
 
 impl Manager {
-    /// Ties the controllers that `args` ask for.
+    /// Ties the controllers that `args` ask for. They write while `fence` is open.
     ///
     /// # Errors
     /// If an unknown controller is asked for.
-    pub fn new(args: &Args, client: &Client, lease: &LeaseName, identity: &str) -> Result<Self, Failure> {
+    pub fn new(args: &Args, client: &Client, lease: &LeaseName, identity: &str, fence: Fence) -> Result<Self, Failure> {
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
@@ -64,6 +64,7 @@ impl Manager {
             foreign: Arc::new(ForeignLeases::new(client.clone())),
             settings: Settings {
                 lease: lease.clone(),
+                fence,
                 take_over: args.take_over,
                 concurrency: u16::try_from(args.concurrency)?,
                 deadline: args.reconcile_timeout,

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::cache::{Store, View};
+use crate::leader::Fence;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::{Apply, Delete, Effect};
@@ -24,6 +25,7 @@ pub struct Writer {
     queue: Arc<Queue>,
     /// The controller's field manager.
     manager: String,
+    fence: Fence,
     held: HashMap<Kind, Held>,
 }
 
@@ -37,10 +39,10 @@ pub(crate) struct Answer {
 }
 
 impl Writer {
-    /// Writes as that controller, and tells its queue.
+    /// Writes as that controller, while the fence is open, and tells its queue.
     #[must_use]
-    pub fn new(client: Client, queue: Arc<Queue>, controller: &str) -> Self {
-        Self { client, queue, manager: field_manager(controller), held: HashMap::new() }
+    pub fn new(client: Client, queue: Arc<Queue>, controller: &str, fence: Fence) -> Self {
+        Self { client, queue, manager: field_manager(controller), fence, held: HashMap::new() }
     }
 
     /// Lets it know what the store of a kind holds, so that a write which changed nothing is not waited for.
@@ -129,6 +131,7 @@ impl Writer {
 
     async fn delete(&self, owner: &Meta, delete: Delete) -> Result<(), Error> {
         let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
+        self.check_fence()?;
         match self.client.request::<Value>(request::delete(&path, &delete.uid)?).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
@@ -141,7 +144,15 @@ impl Writer {
 
     /// Sends one apply to `path`, an object or its status.
     pub(crate) async fn send(&self, path: &str, manager: &str, force: bool, body: &Value) -> Result<Answer, Error> {
+        self.check_fence()?;
         Ok(self.client.request(apply_request(path, manager, force, body)?).await?)
+    }
+
+    fn check_fence(&self) -> Result<(), Error> {
+        if self.fence.is_open() {
+            return Ok(());
+        }
+        Err(Error::transient("NotLeading", "this manager leads no more, so it writes nothing"))
     }
 
     /// Tells the queue of a write to `key` of that kind, made for `owner`.

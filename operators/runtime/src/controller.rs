@@ -17,7 +17,7 @@ use crate::act::Writer;
 use crate::cache::{Change, Entry, Health, State, Store, View};
 use crate::events::Publisher;
 use crate::foreign::{ForeignLease, ForeignLeases};
-use crate::leader::LeaseName;
+use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
@@ -40,6 +40,8 @@ const HELD_AGAIN: Duration = Duration::from_secs(15);
 pub struct Settings {
     /// This manager's Lease, which objects name in their status.
     pub lease: LeaseName,
+    /// Open while this manager leads.
+    pub fence: Fence,
     /// Whether to take objects from other managers at once.
     pub take_over: bool,
     /// Passes at a time, per controller.
@@ -108,7 +110,7 @@ impl<O: Operator> Controller<O> {
         settings: Settings,
     ) -> Arc<Self> {
         let queue = Queue::new(O::NAME);
-        let writer = Writer::new(client, queue.clone(), O::NAME);
+        let writer = Writer::new(client, queue.clone(), O::NAME, settings.fence.clone());
         let mut watches = Watches { queue: queue.clone(), writer, kind: O::Object::KIND, health: Vec::new() };
         watches.objects(operator.objects());
         operator.watch(&mut watches);

@@ -15,11 +15,13 @@ use self::name::random;
 use self::remote::{Remote, Trouble};
 use crate::plan::lease::{Now, RENEW_DEADLINE, RETRY_PERIOD, Record, Seen, Step, decide};
 
+mod fence;
 mod name;
 mod remote;
 #[cfg(test)]
 mod tests;
 
+pub use self::fence::Fence;
 pub use self::name::{InvalidLeaseName, LeaseName, identity};
 
 /// How long one request may take: two fit into a renew deadline.
@@ -55,6 +57,7 @@ pub struct Elector {
     last_renew: Option<Duration>,
     /// Whether a claim of ours was ever sent; it may have arrived even if nobody told us.
     claimed: bool,
+    fence: Fence,
 }
 
 enum Attempt {
@@ -68,7 +71,13 @@ impl Elector {
     #[must_use]
     pub fn new(client: Client, lease: LeaseName, identity: String) -> Self {
         show(&lease, false);
-        Self { remote: Remote::new(client, lease.clone()), lease, identity, last_renew: None, claimed: false }
+        Self { remote: Remote::new(client, lease.clone()), lease, identity, last_renew: None, claimed: false, fence: Fence::closed() }
+    }
+
+    /// Open while this candidate leads; whoever writes has to ask it before each write.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        self.fence.clone()
     }
 
     /// Waits until this candidate leads (`true`) or `stop` is cancelled (`false`). Trouble that may pass, missing
@@ -92,6 +101,7 @@ impl Elector {
             () = stop.cancelled() => Held::Stopped,
             reason = self.keep() => Held::Lost(reason),
         };
+        self.fence.close();
         show(&self.lease, false);
         held
     }
@@ -140,7 +150,7 @@ impl Elector {
         if !self.remote.write(&record, REQUEST_TIMEOUT).await? {
             return Ok(Attempt::Beaten);
         }
-        self.last_renew = Some(sent);
+        self.renewed(sent);
         show(&self.lease, true);
         tracing::info!(lease = %self.lease, identity = self.identity, "leading");
         Ok(Attempt::Leading)
@@ -175,7 +185,7 @@ impl Elector {
         let limit = REQUEST_TIMEOUT.min(self.time_left());
         let result = match self.remote.write(record, limit).await {
             Ok(true) => {
-                self.last_renew = Some(sent);
+                self.renewed(sent);
                 return;
             }
             Ok(false) => self.remote.look(REQUEST_TIMEOUT.min(self.time_left())).await,
@@ -185,6 +195,11 @@ impl Elector {
             self.remote.complain(trouble);
             sleep(retry_period().min(self.time_left())).await;
         }
+    }
+
+    fn renewed(&mut self, sent: Duration) {
+        self.last_renew = Some(sent);
+        self.fence.keep_until(self.remote.epoch() + sent + RENEW_DEADLINE);
     }
 
     async fn give_back(&mut self) -> Result<(), Trouble> {

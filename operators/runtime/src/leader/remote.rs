@@ -52,6 +52,11 @@ impl Remote {
         &self.seen
     }
 
+    /// When the clock of this election began.
+    pub(super) fn epoch(&self) -> Instant {
+        self.epoch
+    }
+
     /// The monotonic clock of this election.
     pub(super) fn elapsed(&self) -> Duration {
         self.epoch.elapsed()
