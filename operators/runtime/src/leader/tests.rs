@@ -242,6 +242,23 @@ async fn a_standby_that_may_not_watch_polls_at_the_retry_period() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_leader_that_stood_still_may_not_write_before_it_has_looked() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    let mut elector = server.candidate("first");
+    let fence = elector.fence();
+    assert!(!fence.is_open());
+    assert!(elector.acquire(&stop).await.unwrap());
+    assert!(fence.is_open());
+    // Nothing of the elector runs meanwhile, as in a process that is stopped.
+    tokio::time::advance(RENEW_DEADLINE - Duration::from_secs(1)).await;
+    assert!(fence.is_open());
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(!fence.is_open());
+    assert!(matches!(elector.hold(&stop).await, Held::Lost(_)));
+    assert!(!fence.is_open() && Fence::open().is_open());
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_many_that_race_exactly_one_leads() {
     let (server, stop) = (Server::new(), CancellationToken::new());
     let names = ["a", "b", "c", "d", "e", "f"];
