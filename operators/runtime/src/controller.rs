@@ -30,6 +30,8 @@ use crate::{Error, Operator};
 
 /// How long a watch that had worked may fail before decisions are no longer made from its store.
 const WATCH_GRACE: Duration = Duration::from_secs(30);
+/// When to look again while the objects' own watch fails for a moment.
+const OBJECTS_AGAIN: Duration = Duration::from_secs(1);
 /// When to look again while a watch fails.
 const WATCH_AGAIN: Duration = Duration::from_secs(10);
 /// When to look again at an object that another manager holds.
@@ -202,6 +204,11 @@ impl<O: Operator> Controller<O> {
             let blind = Err(Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true });
             self.shell.write(&*object, None, &blind, failures, Timestamp::now()).await?;
             return Ok(Next::After(WATCH_AGAIN));
+        }
+        // Children seen late cost a needless apply. But for an object that is gone without our having seen it, children
+        // would be made and collected in turns, as fast as both of us can.
+        if matches!(self.operator.objects().health().state(), State::Failing { .. }) {
+            return Ok(Next::After(OBJECTS_AGAIN));
         }
         reconcile(&self.operator, &self.shell, &object, failures).await
     }
