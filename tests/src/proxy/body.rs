@@ -58,9 +58,8 @@ fn altered_event(line: &[u8], alter: &(dyn Fn(&mut Value) + Send + Sync)) -> Vec
     if event["type"] != "BOOKMARK" && event["type"] != "ERROR" {
         alter(&mut event["object"]);
     }
-    let mut line = event.to_string().into_bytes();
-    line.push(b'\n');
-    line
+    // In the API server's order, which readers may count on.
+    format!("{{\"type\":{},\"object\":{}}}\n", event["type"], event["object"]).into_bytes()
 }
 
 /// A watch's body, event by event; breaks off in the middle when `cut` changes.

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
+use api::sample::Sample;
 use e2e::call::{Call, lines};
 use e2e::proxy::{Fault, Proxy, Rule};
-use k8s_openapi::api::core::v1::{ConfigMap, Service};
-use api::sample::Sample;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
 use serde_json::json;
 use tokio::time::sleep;
 

@@ -10,10 +10,11 @@ use e2e::proxy::{Fault, Rule};
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::ListParams;
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::stage::{Failure, SOON, Stage, ensure, writes};
+use super::stage::{Failure, SOON, Stage, ensure, eventually, writes};
 
 /// The writes of a MyApp with a Service and a disruption budget: three children and the first status.
 const WRITES: usize = 4;
@@ -27,7 +28,10 @@ pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_canno
     for survived in 0..WRITES {
         let name = format!("web-{survived}");
         let (doomed, next) = (stage.proxy(&install).await?, stage.proxy(&install).await?);
-        let of_it = { let name = name.clone(); move |call: &Call| call.is_write() && call.name == name };
+        let of_it = {
+            let name = name.clone();
+            move |call: &Call| call.is_write() && call.name == name
+        };
         let last = doomed.rule(Rule::new(of_it, Fault::AppliedThenHold).skip(survived));
         let mut manager = launch.clone().through(&doomed).start(&install)?;
         stage.app(&name).await?;
@@ -43,13 +47,20 @@ pub async fn a_manager_killed_after_any_write_leaves_nothing_that_the_next_canno
         let bound = WRITES + 2 - survived;
         ensure(finishing.len() <= bound, || format!("after {} writes, these:\n{}", survived + 1, lines(&finishing)))?;
     }
-    let counts = [
-        stage.children::<Deployment>().await?,
-        stage.children::<Service>().await?,
-        stage.children::<PodDisruptionBudget>().await?,
-        stage.api::<ReplicaSet>().list(&kube::api::ListParams::default()).await?.items.len(),
-    ];
-    ensure(counts == [WRITES; 4], || format!("Deployments, Services, budgets, ReplicaSets: {counts:?}"))?;
+    // The ReplicaSets are made by the cluster, in its own time; a second one would be a second template.
+    eventually("one child of each kind for each MyApp", SOON, || async {
+        let (replica_sets, of_any) = (stage.api::<ReplicaSet>(), ListParams::default());
+        let replica_sets = replica_sets.list(&of_any).await.map_err(|error| error.to_string())?.items.len();
+        let counts = [
+            stage.children::<Deployment>().await.map_err(|error| error.to_string())?,
+            stage.children::<Service>().await.map_err(|error| error.to_string())?,
+            stage.children::<PodDisruptionBudget>().await.map_err(|error| error.to_string())?,
+            replica_sets,
+        ];
+        let told = format!("Deployments, Services, budgets, ReplicaSets: {counts:?}");
+        if counts == [WRITES; 4] { Ok(()) } else { Err(told) }
+    })
+    .await?;
 
     // The way back: what is no longer asked for is deleted, and that survives a crash too.
     let doomed = stage.proxy(&install).await?;

@@ -55,7 +55,9 @@ pub async fn passing_errors_are_got_over_in_few_requests(stage: Stage) -> Result
         stage.children::<PodDisruptionBudget>().await?,
         stage.children::<ConfigMap>().await?,
     ];
-    ensure(counts == [count; 4], || format!("Deployments, Services, budgets, ConfigMaps for {count} objects: {counts:?}"))
+    ensure(counts == [count; 4], || {
+        format!("Deployments, Services, budgets, ConfigMaps for {count} objects: {counts:?}")
+    })
 }
 
 pub async fn a_refused_child_costs_few_requests(stage: Stage) -> Result<(), Failure> {
@@ -83,7 +85,11 @@ pub async fn a_refused_child_costs_few_requests(stage: Stage) -> Result<(), Fail
     let (begun, early) = (proxy.journal().len(), [all("forbidden", 0).len(), all("invalid", 0).len()]);
     sleep(Duration::from_secs(60)).await;
     let late = [all("forbidden", begun), all("invalid", begun)];
-    println!("errors: refused for good: {early:?} requests (403, 422) in 40 s, then {} and {} a minute", late[0].len(), late[1].len());
+    println!(
+        "errors: refused for good: {early:?} requests (403, 422) in 40 s, then {} and {} a minute",
+        late[0].len(),
+        late[1].len()
+    );
     for calls in &late {
         ensure(calls.len() <= BAR, || format!("{} requests a minute:\n{}", calls.len(), lines(calls)))?;
     }

@@ -40,7 +40,9 @@ pub async fn when_every_connection_hangs_the_work_goes_on_within_60_s(stage: Sta
     let restarted = match lost {
         Ok((status, took)) => {
             ensure(!status.success(), || "it ended as if all were well".to_owned())?;
-            ensure(took <= Duration::from_secs(13), || format!("the Lease was lost, and it ended after {took:?} only"))?;
+            ensure(took <= Duration::from_secs(13), || {
+                format!("the Lease was lost, and it ended after {took:?} only")
+            })?;
             Some(Launch::default().through(&proxy).start(&install)?)
         }
         Err(_) => None,

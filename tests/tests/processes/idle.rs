@@ -42,7 +42,12 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
     sleep(Duration::from_secs(60)).await;
     let (renewals, others): (Vec<Call>, Vec<Call>) = quiet.calls()?.into_iter().partition(Call::is_lease);
     let (watches, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(Call::is_watch);
-    println!("idle: 60 s: {} requests for the Lease, {} watches resumed, {} others", renewals.len(), watches.len(), others.len());
+    println!(
+        "idle: 60 s: {} requests for the Lease, {} watches resumed, {} others",
+        renewals.len(),
+        watches.len(),
+        others.len()
+    );
     none(&others, "requests of an idle manager")?;
     ensure(renewals.iter().all(|call| call.verb == "update") && (25..=35).contains(&renewals.len()), || {
         format!("the Lease was to be renewed about every 2 s:\n{}", lines(&renewals))
@@ -93,7 +98,11 @@ pub async fn a_restart_over_120_objects_writes_nothing(stage: Stage) -> Result<(
     };
     looked_at("my-app", APPS).await?;
     looked_at("sample", SAMPLES).await?;
-    println!("idle: {} writes for 120 objects; after a restart all looked at within {:.2?}", created.len(), led.elapsed());
+    println!(
+        "idle: {} writes for 120 objects; after a restart all looked at within {:.2?}",
+        created.len(),
+        led.elapsed()
+    );
     sleep(Duration::from_secs(3)).await;
     let calls = since.calls()?;
     none(&writes(&calls), "writes after a restart")?;

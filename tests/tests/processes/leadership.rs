@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use e2e::call::Call;
 use e2e::process::{Install, Launch, Manager};
 use e2e::proxy::{Fault, Proxy, Rule};
+use futures::future::try_join_all;
 use tokio::time::sleep;
 
 use super::stage::{Failure, KINDS, SOON, Stage, ensure, none, writes};
@@ -73,10 +74,11 @@ pub async fn a_stopped_leader_is_followed_within_2_s(stage: Stage) -> Result<(),
     let install = stage.install().await?;
     let mut pair = Pair::start(&stage, &install).await?;
     let lists_before = lists(&pair.standby.1.journal());
+    let told = Instant::now();
     pair.leader.0.signal("TERM").await?;
-    stage.sample("after", "two").await?;
     let (status, took) = pair.leader.0.ends(Duration::from_secs(10)).await?;
-    let ended = Instant::now();
+    let ended = told + took;
+    stage.sample("after", "two").await?;
     ensure(status.success(), || format!("{status}: {}", pair.leader.0.log()))?;
     let wrote = pair.standby_wrote(Duration::from_secs(10)).await?;
     let waited = wrote.saturating_duration_since(ended);
@@ -112,9 +114,8 @@ pub async fn a_stilled_leader_leaves_without_writing(stage: Stage) -> Result<(),
     pair.leader.0.signal("STOP").await?;
     let stilled = Instant::now();
     // Events of these wait in the old leader's sockets, and it does not know that they have been seen to.
-    for name in ["a", "b", "c", "d", "e", "f"] {
-        stage.sample(name, "meanwhile").await?;
-    }
+    let names: Vec<String> = (0..30).map(|number| format!("meanwhile-{number}")).collect();
+    try_join_all(names.iter().map(|name| stage.sample(name, "meanwhile"))).await?;
     stage.sample("before", "edited").await?;
     let wrote = pair.standby_wrote(LEASE + Duration::from_secs(10)).await?;
     let waited = wrote.saturating_duration_since(stilled);
@@ -122,7 +123,7 @@ pub async fn a_stilled_leader_leaves_without_writing(stage: Stage) -> Result<(),
     stage.sample_kept("before", "edited", SOON).await?;
     sleep(Duration::from_secs(20).saturating_sub(stilled.elapsed())).await;
     // Something to do at the very moment of waking.
-    stage.sample("g", "at the end").await?;
+    stage.sample("last", "at the end").await?;
     let before = pair.leader.1.journal().len();
     pair.leader.0.signal("CONT").await?;
     let (status, took) = pair.leader.0.ends(Duration::from_secs(10)).await?;
@@ -133,7 +134,7 @@ pub async fn a_stilled_leader_leaves_without_writing(stage: Stage) -> Result<(),
     none(&writes(&since), "writes of the old leader after it woke")?;
     let renewed: Vec<Call> = lease_writes(&since).into_iter().filter(|call| call.code == Some(200)).collect();
     none(&renewed, "renewals of a Lease that another holds")?;
-    stage.sample_kept("g", "at the end", SOON).await
+    stage.sample_kept("last", "at the end", SOON).await
 }
 
 pub async fn a_manager_ends_within_10_s_although_answers_do_not_come(stage: Stage) -> Result<(), Failure> {

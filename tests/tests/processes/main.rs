@@ -86,9 +86,15 @@ fn main() -> ExitCode {
     };
     let begun = Instant::now();
     let conclusion = libtest_mimic::run(&arguments, trials);
-    println!("processes: {} passed, {} failed, in {:.1?}", conclusion.num_passed, conclusion.num_failed, begun.elapsed());
+    println!(
+        "processes: {} passed, {} failed, in {:.1?}",
+        conclusion.num_passed,
+        conclusion.num_failed,
+        begun.elapsed()
+    );
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && conclusion.num_ignored == 0;
-    let used = if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
+    let used =
+        if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
     let restored = runtime.block_on(deployed::make_good(&before));
     if let Err(error) = used.and(restored) {
         return fail(&error);

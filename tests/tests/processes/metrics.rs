@@ -28,7 +28,8 @@ async fn working(stage: &Stage) -> Result<(), Failure> {
 }
 
 fn complete(text: &str) -> Result<(), String> {
-    let missing: Vec<&str> = NAMES.into_iter().filter(|name| !text.lines().any(|line| line.starts_with(name))).collect();
+    let missing: Vec<&str> =
+        NAMES.into_iter().filter(|name| !text.lines().any(|line| line.starts_with(name))).collect();
     if missing.is_empty() { Ok(()) } else { Err(format!("missing: {missing:?} in:\n{text}")) }
 }
 
@@ -54,7 +55,9 @@ pub async fn by_https_only_to_whom_the_cluster_allows_them(stage: Stage) -> Resu
     })
     .await?;
     let log = manager.log();
-    ensure(![&install, &stranger, &reader].iter().any(|who| log.contains(&who.token)), || "a token is in the log".to_owned())
+    ensure(![&install, &stranger, &reader].iter().any(|who| log.contains(&who.token)), || {
+        "a token is in the log".to_owned()
+    })
 }
 
 pub async fn plain_by_flag_with_the_names_of_controller_runtime(stage: Stage) -> Result<(), Failure> {

@@ -20,7 +20,9 @@ pub async fn the_other_controllers_work_and_it_is_picked_up_when_served(stage: S
     manager.ready(SOON).await?;
     let (code, checks) = manager.health("/readyz?verbose").await?;
     let line = checks.lines().find(|line| line.contains("watch-myapps")).unwrap_or_default();
-    ensure(code == 200 && line.starts_with("[-]watch-myapps failed: cannot watch myapps in namespace"), || checks.clone())?;
+    ensure(code == 200 && line.starts_with("[-]watch-myapps failed: cannot watch myapps in namespace"), || {
+        checks.clone()
+    })?;
     ensure(checks.contains("[+]watch-samples ok"), || checks.clone())?;
     let errors = || manager.metric("multi_operator_watch_errors_total", &["kind=\"MyApp\""]);
     let first = errors().await?;

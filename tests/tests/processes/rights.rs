@@ -36,7 +36,9 @@ pub async fn roles_in_two_namespaces_are_enough(stage: Stage) -> Result<(), Fail
     sleep(Duration::from_secs(5)).await;
     let untouched = third.api::<MyApp>().get("web").await?.status.map(|status| status.contract.observed_generation);
     ensure(untouched == Some(-1), || format!("a MyApp of a namespace not watched was touched: {untouched:?}"))?;
-    ensure(third.children::<k8s_openapi::api::apps::v1::Deployment>().await? == 0, || "it was given a child".to_owned())?;
+    ensure(third.children::<k8s_openapi::api::apps::v1::Deployment>().await? == 0, || {
+        "it was given a child".to_owned()
+    })?;
     let log = manager.log();
     ensure(!log.to_lowercase().contains("forbidden") && !log.contains("WARN"), || log.clone())?;
     if let Some(audit) = audit {
@@ -44,15 +46,17 @@ pub async fn roles_in_two_namespaces_are_enough(stage: Stage) -> Result<(), Fail
     }
     let (code, _) = manager.metrics(None).await?;
     ensure(code == 200, || format!("plain metrics answered {code}"))?;
-    drop(manager);
+    manager.signal("TERM").await?;
+    manager.ends(SOON).await?;
 
     // By HTTPS, whom to let in cannot be told here; it has to say so, and work otherwise.
     let mut manager = Launch::default().secure_metrics().start(&install)?;
     manager.leads(SOON).await?;
     let (code, why) = manager.metrics(Some(&install.token)).await?;
-    ensure(code == 503 && why.contains("may not create tokenreviews") && why.contains("--metrics-secure=false"), || {
-        format!("{code}: {why}")
-    })?;
+    ensure(
+        code == 503 && why.contains("may not create tokenreviews") && why.contains("--metrics-secure=false"),
+        || format!("{code}: {why}"),
+    )?;
     stage.sample("kept", "edited").await?;
     stage.sample_kept("kept", "edited", SOON).await
 }
@@ -86,7 +90,8 @@ pub async fn a_kind_that_may_not_be_watched_stalls_its_controller_alone(stage: S
     let begun = Instant::now();
     stage.app_ready("web", Duration::from_secs(40)).await?;
     println!("rights: works again {:.1?} after the right was granted", begun.elapsed());
-    let stalled = stage.api::<MyApp>().get("web").await?.status.is_some_and(|status| status.contract.is_true("Stalled"));
+    let stalled =
+        stage.api::<MyApp>().get("web").await?.status.is_some_and(|status| status.contract.is_true("Stalled"));
     ensure(!stalled, || "Stalled stayed".to_owned())
 }
 
@@ -101,8 +106,11 @@ pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
         return Ok(());
     };
     let calls: Vec<Call> = audit.entries()?.into_iter().map(|entry| entry.call).collect();
-    let unasked: Vec<Call> =
-        forbidden(&calls).into_iter().filter(|call| !call.namespace.starts_with(PROVOKED)).filter(|c| !c.namespace.is_empty()).collect();
+    let unasked: Vec<Call> = forbidden(&calls)
+        .into_iter()
+        .filter(|call| !call.namespace.starts_with(PROVOKED))
+        .filter(|c| !c.namespace.is_empty())
+        .collect();
     ensure(unasked.is_empty(), || format!("forbidden:\n{}", lines(&unasked)))?;
     let used: BTreeSet<String> = calls
         .iter()
@@ -127,7 +135,8 @@ pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
 fn explained(right: &str) -> bool {
     let (verb, resource) = right.split_once(' ').unwrap_or_default();
     // A server-side apply that creates is a PATCH, and needs the right to create besides.
-    let by_apply = verb == "create" && ["configmaps", "services", "deployments", "poddisruptionbudgets"].contains(&resource);
+    let by_apply =
+        verb == "create" && ["configmaps", "services", "deployments", "poddisruptionbudgets"].contains(&resource);
     // Admission asks for it where children are to block their owner's deletion.
     by_apply || (verb == "update" && resource.ends_with("/finalizers"))
 }

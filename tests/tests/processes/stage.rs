@@ -64,8 +64,12 @@ impl Stage {
     }
 
     async fn made(self) -> Result<Self, Failure> {
-        apply(&self.client, None, json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": self.name } }))
-            .await?;
+        apply(
+            &self.client,
+            None,
+            json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": self.name } }),
+        )
+        .await?;
         Ok(self)
     }
 
@@ -112,13 +116,15 @@ impl Stage {
 
     /// Applies a MyApp with a Service and a disruption budget, of no pods: everything about it but an image to pull.
     pub async fn app(&self, name: &str) -> Result<(), Failure> {
-        let spec = json!({ "image": "nginx:1.25", "replicas": 0, "port": 80, "disruptionBudget": { "maxUnavailable": 1 } });
+        let spec =
+            json!({ "image": "nginx:1.25", "replicas": 0, "port": 80, "disruptionBudget": { "maxUnavailable": 1 } });
         self.app_of(name, spec).await
     }
 
     /// Applies a MyApp of that spec.
     pub async fn app_of(&self, name: &str, spec: serde_json::Value) -> Result<(), Failure> {
-        let app = json!({ "apiVersion": "example.com/v1", "kind": "MyApp", "metadata": { "name": name }, "spec": spec });
+        let app =
+            json!({ "apiVersion": "example.com/v1", "kind": "MyApp", "metadata": { "name": name }, "spec": spec });
         apply(&self.client, Some(&self.name), app).await
     }
 

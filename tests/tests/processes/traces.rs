@@ -16,14 +16,22 @@ pub async fn spans_of_reconciles_reach_a_collector(stage: Stage) -> Result<(), F
     stage.sample_kept("kept", "kept", SOON).await?;
     let span = eventually("a span of the Sample's reconcile", SOON, || async {
         let spans = collector.spans();
-        let of_it = |name: &str| spans.iter().find(|s| s.name == name && s.attributes.get("name").is_some_and(|n| n == "kept"));
+        let of_it =
+            |name: &str| spans.iter().find(|s| s.name == name && s.attributes.get("name").is_some_and(|n| n == "kept"));
         of_it("reconcile").cloned().ok_or_else(|| format!("{spans:?}"))
     })
     .await?;
-    let expected =
-        [("controller", "sample"), ("namespace", &*stage.name), ("name", "kept"), ("generation", "1"), ("attempt", "1")];
+    let expected = [
+        ("controller", "sample"),
+        ("namespace", &*stage.name),
+        ("name", "kept"),
+        ("generation", "1"),
+        ("attempt", "1"),
+    ];
     for (name, value) in expected {
-        ensure(span.attributes.get(name).is_some_and(|found| found == value), || format!("{name} is to be {value}: {span:?}"))?;
+        ensure(span.attributes.get(name).is_some_and(|found| found == value), || {
+            format!("{name} is to be {value}: {span:?}")
+        })?;
     }
     ensure(span.service == "manager", || format!("the service is called {}", span.service))?;
     // What a pass asks of the API server hangs below it, without any token.

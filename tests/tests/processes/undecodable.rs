@@ -35,7 +35,8 @@ pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Res
     }
     for name in ["junk-listed", "junk-watched"] {
         let (reason, message) = stage.condition::<MyApp>(name, "Stalled", SOON).await?;
-        let told = reason == "Undecodable" && message.contains("not of the shape of its kind") && message.contains("junk");
+        let told =
+            reason == "Undecodable" && message.contains("not of the shape of its kind") && message.contains("junk");
         ensure(told, || format!("{name} says {reason}: {message}"))?;
     }
     for name in ["sound-listed", "sound-watched"] {
