@@ -57,25 +57,35 @@ impl Writer {
         &self.manager
     }
 
-    /// Performs effects in order for `owner`, an object of `kind`, and stops at the first failure.
+    /// Performs effects in order for `owner`, an object of `kind`, and stops at the first failure. What `had_children`
+    /// may have been deleted without our having seen it, with its children gone before it is.
     ///
     /// # Errors
     /// The failure, classed by what ends it.
-    pub async fn perform(&self, kind: &Kind, owner: &Meta, effects: Vec<Effect>) -> Result<(), Error> {
+    pub async fn perform(
+        &self,
+        kind: &Kind,
+        owner: &Meta,
+        had_children: bool,
+        effects: Vec<Effect>,
+    ) -> Result<(), Error> {
         for effect in effects {
             match effect {
-                Effect::Apply(apply) => self.apply(kind, owner, apply).await?,
+                Effect::Apply(apply) => self.apply(kind, owner, had_children, apply).await?,
                 Effect::Delete(delete) => self.delete(owner, delete).await?,
             }
         }
         Ok(())
     }
 
-    async fn apply(&self, kind: &Kind, owner: &Meta, apply: Apply) -> Result<(), Error> {
+    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
             None => self.look(kind, owner, &apply).await?,
         };
+        if uid.is_none() && had_children {
+            self.look_at_owner(kind, owner).await?;
+        }
         let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
         let manager = match apply.hand_over {
             Some(suffix) => format!("{suffix}/{}", self.manager),
@@ -127,6 +137,21 @@ impl Writer {
                 stalled: true,
             }),
         }
+    }
+
+    /// One live look at the owner before a child that is gone is made again: if the owner is gone too, the garbage
+    /// collector would take the new one away, and that as fast as both of us can, until the owner's own watch tells.
+    async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
+        let path = format!("{}/{}", kind.path(&owner.key.namespace), owner.key.name);
+        let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {
+            Ok(live) => live.metadata.deleting || live.metadata.uid != owner.uid,
+            Err(kube::Error::Api(status)) if status.code == 404 => true,
+            Err(error) => return Err(error.into()),
+        };
+        if leaving {
+            return Err(Error::blocked("WaitingForDeletion", format!("this {} is being deleted", kind.kind)));
+        }
+        Ok(())
     }
 
     async fn delete(&self, owner: &Meta, delete: Delete) -> Result<(), Error> {

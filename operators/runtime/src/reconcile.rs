@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use api::Status as _;
 use jiff::Timestamp;
 
 use crate::plan::Next;
 use crate::status::StatusWriter;
+use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
 
 /// Looks, decides, acts, writes status; then says when to look again.
@@ -28,7 +30,8 @@ pub async fn reconcile<O: Operator>(
         }
     };
     let plan = O::plan(&observed, now);
-    let acted = shell.writer.perform(&O::Object::KIND, object.meta(), plan.effects).await;
+    let had_children = object.status().contract().observed_generation >= 0;
+    let acted = shell.writer.perform(&O::Object::KIND, object.meta(), had_children, plan.effects).await;
     shell.write(&**object, plan.status, &acted, failures, now).await?;
     acted.map(|()| plan.next)
 }

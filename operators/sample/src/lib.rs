@@ -36,7 +36,7 @@ pub type Sample = Custom<SampleKind>;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
-    Permission { group: api::GROUP, resources: &["samples"], verbs: &["list", "watch"] },
+    Permission { group: api::GROUP, resources: &["samples"], verbs: &["get", "list", "watch"] },
     Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
