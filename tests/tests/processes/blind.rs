@@ -104,3 +104,24 @@ pub async fn late_events_of_one_kind_cause_no_storm(stage: Stage) -> Result<(), 
         })
         .await
 }
+
+pub async fn a_deletion_that_is_seen_late_causes_no_storm(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let _manager = stage.leader(&install, &proxy).await?;
+    stage.sample("deleted", "before").await?;
+    stage.sample_kept("deleted", "before", SOON).await?;
+    let late = proxy.rule(Rule::new(|call| call.is_watch() && call.resource == "samples", Fault::HoldEvents));
+    proxy.cut_watches();
+    late.reaches(1, SOON).await?;
+    sleep(Duration::from_secs(1)).await;
+    let begun = proxy.journal().len();
+    // The garbage collector takes the ConfigMap away, which is seen, and so is everything that is made in its place.
+    stage.delete::<Sample>("deleted").await?;
+    sleep(Duration::from_secs(20)).await;
+    let meanwhile = writes(&proxy.since(begun));
+    println!("blind: {} writes in 20 s for a Sample whose deletion was not seen", meanwhile.len());
+    ensure(meanwhile.len() <= 20, || format!("{} writes:\n{}", meanwhile.len(), lines(&meanwhile)))?;
+    late.lift();
+    stage.until::<ConfigMap, _>("deleted", "gone for good", BACK, |seen| seen.is_none().then_some(())).await
+}
