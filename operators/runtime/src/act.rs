@@ -11,6 +11,7 @@ use crate::Error;
 use crate::cache::{Store, View};
 use crate::leader::Fence;
 use crate::plan::adoption::{self, Verdict};
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::{Apply, Delete, Effect};
 use crate::queue::{At, Queue, Version};
@@ -26,11 +27,24 @@ pub struct Writer {
     /// The controller's field manager.
     manager: String,
     fence: Fence,
-    held: HashMap<Kind, Held>,
+    stores: HashMap<Kind, Box<dyn Stored>>,
 }
 
-/// Tells which `resourceVersion` a store holds.
-type Held = Box<dyn Fn(&Key) -> u64 + Send + Sync>;
+/// What writing needs of a store, whatever its kind.
+trait Stored: Send + Sync {
+    fn version(&self, key: &Key) -> u64;
+    fn applied(&self, key: &Key, rendered: Fingerprint, version: u64);
+}
+
+impl<V: View> Stored for Arc<Store<V>> {
+    fn version(&self, key: &Key) -> u64 {
+        Store::version(self, key)
+    }
+
+    fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
+        Store::applied(self, key, rendered, version);
+    }
+}
 
 /// What is read of every answer.
 #[derive(Deserialize)]
@@ -42,13 +56,13 @@ impl Writer {
     /// Writes as that controller, while the fence is open, and tells its queue.
     #[must_use]
     pub fn new(client: Client, queue: Arc<Queue>, controller: &str, fence: Fence) -> Self {
-        Self { client, queue, manager: field_manager(controller), fence, held: HashMap::new() }
+        Self { client, queue, manager: field_manager(controller), fence, stores: HashMap::new() }
     }
 
-    /// Lets it know what the store of a kind holds, so that a write which changed nothing is not waited for.
+    /// Lets it know the store of a kind: a write that changed nothing is not waited for, and what the server makes of
+    /// an apply is learned.
     pub fn knows<V: View>(&mut self, store: &Arc<Store<V>>) {
-        let store = store.clone();
-        self.held.insert(V::KIND, Box::new(move |key| store.version(key)));
+        self.stores.insert(V::KIND, Box::new(store.clone()));
     }
 
     /// The controller's field manager.
@@ -91,14 +105,25 @@ impl Writer {
             Some(suffix) => format!("{suffix}/{}", self.manager),
             None => self.manager.clone(),
         };
+        let rendered = apply.fingerprint();
         let mut body = apply.body;
         if let Some(uid) = &uid {
             // A precondition: not the object that has taken the name meanwhile.
             body["metadata"]["uid"] = json!(uid);
         }
+        let store = self.stores.get(&apply.kind);
+        let before = store.map_or(0, |store| store.version(&apply.key));
         // Without force a stranger made since the look shows as a conflict; of our own, edited fields are taken back.
         let answer = self.send(&path, &manager, uid.is_some(), &body).await?;
-        self.wrote(&owner.key, apply.kind, &apply.key, At::Version(answer.metadata.version));
+        let version = answer.metadata.version;
+        if let (Some(store), None) = (store, apply.hand_over) {
+            store.applied(&apply.key, rendered, version);
+            if version == before {
+                // Nothing changed, so no event will come; but what was just learned may change the plan.
+                self.queue.add(&owner.key);
+            }
+        }
+        self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
         Ok(())
     }
@@ -182,7 +207,7 @@ impl Writer {
 
     /// Tells the queue of a write to `key` of that kind, made for `owner`.
     pub(crate) fn wrote(&self, owner: &Key, kind: Kind, key: &Key, at: At) {
-        let held = self.held.get(&kind).map_or(0, |held| held(key));
+        let held = self.stores.get(&kind).map_or(0, |store| store.version(key));
         self.queue.wrote(owner, Version { kind, key: key.clone(), at }, held);
     }
 }

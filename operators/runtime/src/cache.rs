@@ -12,6 +12,7 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+mod applied;
 mod health;
 mod store;
 mod view;

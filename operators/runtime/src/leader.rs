@@ -71,7 +71,14 @@ impl Elector {
     #[must_use]
     pub fn new(client: Client, lease: LeaseName, identity: String) -> Self {
         show(&lease, false);
-        Self { remote: Remote::new(client, lease.clone()), lease, identity, last_renew: None, claimed: false, fence: Fence::closed() }
+        Self {
+            remote: Remote::new(client, lease.clone()),
+            lease,
+            identity,
+            last_renew: None,
+            claimed: false,
+            fence: Fence::closed(),
+        }
     }
 
     /// Open while this candidate leads; whoever writes has to ask it before each write.

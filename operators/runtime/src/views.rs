@@ -3,6 +3,7 @@
 mod child;
 mod custom;
 mod deployment;
+mod live;
 mod pod;
 
 pub use child::{Child, ConfigMap, DisruptionBudget, Service};

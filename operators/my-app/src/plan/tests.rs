@@ -6,6 +6,7 @@ use api::my_app::Phase;
 use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
 use runtime::plan::Next;
+use runtime::plan::seen::Live;
 use runtime::plan::trouble::Trouble;
 use serde_json::{Value, json};
 
@@ -29,7 +30,7 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     let mut live = Deployment::decode(&object.to_string()).unwrap();
     live.fingerprint = objects::deployment(app).fingerprint();
     live.owns_replicas = app.spec.replicas.is_some();
-    Seen::Ours(Arc::new(live))
+    Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
 }
 
 fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
@@ -71,10 +72,9 @@ fn an_app_of_no_pods_is_ready_in_one_pass_and_stays_so() {
     let app = app(json!({ "image": "i", "replicas": 0 }), json!({}));
     let first = plan(&observed(app.clone(), Seen::Absent), NOW);
     assert_eq!((first.effects.len(), status(&first).phase), (1, Some(Phase::ScaledToZero)));
-    let Seen::Ours(deployment) = live(&app, json!({})) else { unreachable!() };
-    let mut untouched = Arc::into_inner(deployment).unwrap();
-    untouched.meta.generation = 1;
-    let then = plan(&observed(app, Seen::Ours(Arc::new(untouched))), NOW);
+    let Seen::Ours(mut deployment) = live(&app, json!({})) else { unreachable!() };
+    Arc::get_mut(&mut deployment.view).unwrap().meta.generation = 1;
+    let then = plan(&observed(app, Seen::Ours(deployment)), NOW);
     assert_eq!((then.effects.len(), status(&then).phase), (0, Some(Phase::ScaledToZero)));
 }
 
@@ -157,7 +157,8 @@ fn the_number_of_pods_is_handed_over_before_it_is_no_longer_sent() {
 fn what_is_no_longer_asked_for_is_deleted_by_its_uid() {
     let service = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "s" } });
     let (mut observed, _) = three(3, 3, 3);
-    observed.service = Seen::Ours(Arc::new(runtime::views::Service::decode(&service.to_string()).unwrap()));
+    let service = Arc::new(runtime::views::Service::decode(&service.to_string()).unwrap());
+    observed.service = Seen::Ours(Live { fingerprint: service.fingerprint, view: service });
     let plan = plan(&observed, NOW);
     let [Effect::Delete(delete)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
     assert_eq!(&*delete.uid, "s");

@@ -6,10 +6,12 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use api::Contract;
 use serde::Deserialize;
 
+use super::applied::Applied;
 use super::health::Health;
 use super::view::{View, unchanged};
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Meta, Owner};
-use crate::plan::seen::Seen;
+use crate::plan::seen::{Live, Seen};
 
 /// What a store holds under a key.
 pub enum Entry<V> {
@@ -73,6 +75,13 @@ impl<V: View> Entry<V> {
         }
     }
 
+    fn object(&self) -> Option<&V> {
+        match self {
+            Self::Object(view) => Some(view),
+            Self::Broken(_) => None,
+        }
+    }
+
     fn owner(&self) -> Option<&Owner> {
         match self {
             Self::Object(view) => view.owner(),
@@ -127,6 +136,7 @@ pub struct Store<V> {
 struct Inner<V> {
     objects: HashMap<Key, Entry<V>>,
     owned: HashMap<(Arc<str>, Owner), Vec<Key>>,
+    applied: Applied,
 }
 
 impl<V: View> Store<V> {
@@ -134,7 +144,7 @@ impl<V: View> Store<V> {
     #[must_use]
     pub fn new(watches: usize) -> Self {
         Self {
-            inner: RwLock::new(Inner { objects: HashMap::new(), owned: HashMap::new() }),
+            inner: RwLock::new(Inner { objects: HashMap::new(), owned: HashMap::new(), applied: Applied::default() }),
             routes: OnceLock::new(),
             pending_routes: RwLock::default(),
             health: Arc::new(Health::new(V::KIND, watches)),
@@ -164,7 +174,10 @@ impl<V: View> Store<V> {
         match self.get(key) {
             None => Seen::Absent,
             Some(Entry::Broken(broken)) => Seen::Unreadable(broken.error.clone()),
-            Some(Entry::Object(view)) => Seen::judge(view.clone(), view.meta(), owner),
+            Some(Entry::Object(view)) => {
+                let fingerprint = self.read(|inner| inner.applied.rendered(key, view.fingerprint()));
+                Seen::judge(Live { view: view.clone(), fingerprint }, view.meta(), owner)
+            }
         }
     }
 
@@ -182,6 +195,15 @@ impl<V: View> Store<V> {
     #[must_use]
     pub fn version(&self, key: &Key) -> u64 {
         self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().version))
+    }
+
+    /// Takes note that an apply of that `rendered` fingerprint made the object be at `version`.
+    pub fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
+        self.write(|inner| {
+            let held = inner.objects.get(key).and_then(Entry::object).filter(|view| view.meta().version == version);
+            let live = held.map(|view| view.fingerprint());
+            inner.applied.note(key, rendered, version, live);
+        });
     }
 
     /// All keys.
@@ -209,6 +231,9 @@ impl<V: View> Store<V> {
         let now = kept.then(|| entry.clone());
         let before = self.write(|inner| {
             let before = inner.remove(&meta.key);
+            if let Some(view) = entry.object() {
+                inner.applied.came_back(&meta.key, meta.version, view.fingerprint());
+            }
             if kept {
                 inner.insert(meta.key.clone(), entry);
             }
@@ -224,7 +249,11 @@ impl<V: View> Store<V> {
 
     /// Takes out an object that was deleted.
     pub fn delete(&self, key: &Key) {
-        if let Some(before) = self.write(|inner| inner.remove(key)) {
+        let removed = self.write(|inner| {
+            inner.applied.forget(key);
+            inner.remove(key)
+        });
+        if let Some(before) = removed {
             self.tell(&before.meta().clone(), true, true, Some(&before), None);
         }
     }

@@ -1,5 +1,6 @@
 //! What a store keeps of an object.
 
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Kind, Meta, Owner};
 
 /// A projection of one kind's objects: what planners read, and nothing else.
@@ -21,6 +22,11 @@ pub trait View: Sized + Send + Sync + 'static {
     /// The object of ours that it belongs to, by which its changes find their queue.
     fn owner(&self) -> Option<&Owner> {
         self.meta().controller.as_ref().map(|c| &c.owner)
+    }
+
+    /// What of it is ours; nothing of what we do not apply.
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of_nothing()
     }
 
     /// Whether nothing that a planner reads differs, identity and metadata apart.

@@ -9,8 +9,11 @@
 //! Sources: <https://kubernetes.io/docs/reference/using-api/server-side-apply/> and the FieldsV1 format in
 //! `k8s.io/apimachinery/pkg/apis/meta/v1` (`f:` field, `k:` list item by keys, `v:` set item, `.` the item itself).
 
+use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{meta::MANAGER, quantity};
@@ -46,14 +49,15 @@ impl Fingerprint {
         Self::of(part)
     }
 
-    /// Of the part of a live object that is ours.
+    /// Of an object of which nothing is ours.
     #[must_use]
-    pub fn of_live(live: &Value) -> Self {
-        owned(live).map_or_else(|| Self::of(Value::Null), |owned| Self::of_owned(live, owned))
+    pub fn of_nothing() -> Self {
+        Self::of(Value::Null)
     }
 
     /// Of the part of a live object that `owned` (a FieldsV1) names.
-    fn of_owned(live: &Value, owned: &Value) -> Self {
+    #[must_use]
+    pub fn of_owned(live: &Value, owned: &Value) -> Self {
         Self::of(part(live, owned))
     }
 
@@ -65,20 +69,36 @@ impl Fingerprint {
     }
 }
 
-/// The fields of `live` that a controller of ours owns by apply. A child has one controller, so the prefix that all our
-/// field managers share finds its entry.
-#[must_use]
-pub fn owned(live: &Value) -> Option<&Value> {
-    let ours = |name: &str| name.strip_prefix(MANAGER).is_some_and(|rest| rest.starts_with('-'));
-    live.pointer("/metadata/managedFields")?
-        .as_array()?
-        .iter()
-        .find(|e| ours(text(e, "manager")) && text(e, "operation") == "Apply" && text(e, "subresource").is_empty())?
-        .get("fieldsV1")
+/// An entry of `managedFields`: which fields a manager owns.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ownership<'a> {
+    #[serde(default, borrow)]
+    manager: Cow<'a, str>,
+    #[serde(default, borrow)]
+    operation: Cow<'a, str>,
+    #[serde(default, borrow)]
+    subresource: Cow<'a, str>,
+    #[serde(rename = "fieldsV1", borrow)]
+    fields: Option<&'a RawValue>,
 }
 
-fn text<'a>(entry: &'a Value, key: &str) -> &'a str {
-    entry.get(key).and_then(Value::as_str).unwrap_or_default()
+impl Ownership<'_> {
+    /// Whether a controller of ours owns them by apply. A child has one controller, so the prefix that all our field
+    /// managers share tells.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        let ours = self.manager.strip_prefix(MANAGER).is_some_and(|rest| rest.starts_with('-'));
+        ours && self.operation == "Apply" && self.subresource.is_empty()
+    }
+
+    /// The fields, as FieldsV1.
+    ///
+    /// # Errors
+    /// If they are not JSON.
+    pub fn fields(&self) -> serde_json::Result<Value> {
+        self.fields.map_or(Ok(Value::Null), |fields| serde_json::from_str(fields.get()))
+    }
 }
 
 /// The part of `live` that `owned` names; an empty set names the whole of it.
@@ -256,16 +276,15 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_entry_of_our_apply() {
-        let live = |manager: &str| {
-            json!({ "metadata": { "managedFields": [
-                { "manager": manager, "operation": "Update", "fieldsV1": { "f:a": {} } },
-                { "manager": manager, "operation": "Apply", "subresource": "status", "fieldsV1": { "f:b": {} } },
-                { "manager": manager, "operation": "Apply", "fieldsV1": { "f:c": {} } }
-            ] } })
+    fn only_an_apply_of_ours_to_the_object_itself_is_ours() {
+        let ours = |manager: &str, operation: &str, subresource: &str| {
+            let entry = json!({ "manager": manager, "operation": operation, "subresource": subresource }).to_string();
+            serde_json::from_str::<Ownership<'_>>(&entry).unwrap().is_ours()
         };
-        assert_eq!(super::owned(&live("multi-operator-my-app")), Some(&json!({ "f:c": {} })));
-        assert_eq!(super::owned(&live("hand-over/multi-operator-my-app")), None);
-        assert_eq!(super::owned(&live("kubectl")), None);
+        assert!(ours("multi-operator-my-app", "Apply", ""));
+        assert!(!ours("multi-operator-my-app", "Apply", "status"));
+        assert!(!ours("multi-operator-my-app", "Update", ""));
+        assert!(!ours("hand-over/multi-operator-my-app", "Apply", ""));
+        assert!(!ours("kubectl", "Apply", ""));
     }
 }

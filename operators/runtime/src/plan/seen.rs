@@ -1,7 +1,9 @@
 //! A child as a plan sees it.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
+use super::drift::Fingerprint;
 use super::meta::Meta;
 
 /// What the cache says of a child with a given name.
@@ -10,28 +12,45 @@ pub enum Seen<V> {
     /// Nothing that is this owner's. Something else may bear the name: a live look precedes the first apply.
     Absent,
     /// The owner's.
-    Ours(Arc<V>),
+    Ours(Live<V>),
     /// The owner's, and being deleted: waited for.
     Leaving,
     /// It does not decode; says why.
     Unreadable(String),
 }
 
+/// A child that is there to stay.
+#[derive(Debug)]
+pub struct Live<V> {
+    /// What the cache holds of it.
+    pub view: Arc<V>,
+    /// What was rendered last, if the child still is as the API server made it of that; else what of it is ours now.
+    pub fingerprint: Fingerprint,
+}
+
+impl<V> Deref for Live<V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.view
+    }
+}
+
 impl<V> Seen<V> {
     /// The child, if it is the owner's and stays.
     #[must_use]
-    pub fn ours(&self) -> Option<&V> {
+    pub fn ours(&self) -> Option<&Live<V>> {
         match self {
-            Self::Ours(view) => Some(view),
+            Self::Ours(live) => Some(live),
             _ => None,
         }
     }
 
     /// Judges a child by its metadata.
     #[must_use]
-    pub fn judge(view: Arc<V>, meta: &Meta, owner: &Meta) -> Self {
+    pub fn judge(live: Live<V>, meta: &Meta, owner: &Meta) -> Self {
         match (meta.controlled_by(&owner.uid), meta.deleting) {
-            (true, false) => Self::Ours(view),
+            (true, false) => Self::Ours(live),
             (true, true) => Self::Leaving,
             (false, _) => Self::Absent,
         }

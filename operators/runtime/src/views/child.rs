@@ -2,12 +2,11 @@
 
 use std::marker::PhantomData;
 
-use serde::Deserialize;
-use serde_json::Value;
-
 use crate::cache::View;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Kind, Meta};
+
+use super::live::Live;
 
 /// A child of which only identity and drift matter.
 #[derive(Debug)]
@@ -30,13 +29,16 @@ impl<K: ChildKind> View for Child<K> {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let live: Value = serde_json::from_str(json)?;
-        let meta = Meta::deserialize(&live["metadata"])?;
-        Ok(Self { meta, fingerprint: Fingerprint::of_live(&live), kind: PhantomData })
+        let live = Live::read(json)?;
+        Ok(Self { fingerprint: live.fingerprint()?, meta: live.meta, kind: PhantomData })
     }
 
     fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     fn same(&self, before: &Self) -> bool {

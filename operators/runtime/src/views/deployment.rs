@@ -1,11 +1,12 @@
 //! Deployments of ours.
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::cache::View;
-use crate::plan::drift::{self, Fingerprint};
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Kind, Meta};
+
+use super::live::Live;
 
 /// A Deployment of ours: identity, drift, and how its rollout goes.
 #[derive(Debug)]
@@ -66,19 +67,26 @@ impl View for Deployment {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let live: Value = serde_json::from_str(json)?;
-        let owned = drift::owned(&live);
+        #[derive(Default, Deserialize)]
+        struct Spec {
+            replicas: Option<i32>,
+        }
+        let live = Live::read(json)?;
         Ok(Self {
-            meta: Meta::deserialize(&live["metadata"])?,
-            fingerprint: Fingerprint::of_live(&live),
-            owns_replicas: owned.is_some_and(|owned| owned.pointer("/f:spec/f:replicas").is_some()),
-            replicas: Option::<i32>::deserialize(&live["spec"]["replicas"])?.unwrap_or(1),
-            rollout: Option::<Rollout>::deserialize(&live["status"])?.unwrap_or_default(),
+            fingerprint: live.fingerprint()?,
+            owns_replicas: live.owns("/f:spec/f:replicas"),
+            replicas: live.field::<Spec>("spec")?.replicas.unwrap_or(1),
+            rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
+            meta: live.meta,
         })
     }
 
     fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
     }
 
     fn same(&self, before: &Self) -> bool {

@@ -94,10 +94,11 @@ fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
                 key: r.key.clone(),
                 optional: r.optional,
             }),
-            field_ref: from
-                .field_ref
-                .as_ref()
-                .map(|r| core::ObjectFieldSelector { field_path: r.field_path.clone(), api_version: None }),
+            field_ref: from.field_ref.as_ref().map(|r| core::ObjectFieldSelector {
+                field_path: r.field_path.clone(),
+                // The server's default, and part of an atomic field: without it ours would never be what it keeps.
+                api_version: Some("v1".to_owned()),
+            }),
             ..core::EnvVarSource::default()
         }),
     }
