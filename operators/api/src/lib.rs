@@ -3,6 +3,8 @@
 //! Nothing here talks to a cluster. Doc comments become the descriptions in the CRDs, CEL rules become their
 //! validation; [`crds`] returns all definitions, ready to apply.
 
+#![allow(clippy::duplicated_attributes, reason = "columns of one type are no duplicates")]
+
 mod crd;
 pub mod my_app;
 pub mod sample;

@@ -39,7 +39,12 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["myapps/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["myapps/finalizers"], verbs: &["update"] },
-    Permission { group: "apps", resources: &["deployments"], verbs: &["get", "list", "watch", "create", "patch"] },
+    // `delete` is not used, but that same plugin asks for it of whoever adopts an orphan.
+    Permission {
+        group: "apps",
+        resources: &["deployments"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
     Permission { group: "", resources: &["services"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
     Permission {
         group: "policy",

@@ -89,11 +89,19 @@ impl From<kube::Error> for Error {
         match status.code {
             422 | 400 => Self::Invalid { reason: "Rejected".into(), message },
             409 => Self::transient("Conflict", message),
+            // What is asked for goes with its namespace; no right is missing.
+            403 if terminating(status) => Self::blocked("NamespaceTerminating", message),
             403 => Self::Transient { reason: "Forbidden".into(), message, stalled: true },
             404 => Self::Transient { reason: "NotFound".into(), message, stalled: true },
             _ => Self::transient("APIServerError", message),
         }
     }
+}
+
+/// Whether the refusal is that of a namespace that is being deleted.
+fn terminating(refusal: &kube::core::Status) -> bool {
+    let causes = refusal.details.as_ref().map(|details| details.causes.as_slice()).unwrap_or_default();
+    causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
 /// The innermost cause, which is what a person can act on.

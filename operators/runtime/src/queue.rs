@@ -207,7 +207,7 @@ impl Queue {
                 self.metrics.retried();
                 let (backoff, failures) = item.backoff.get_or_insert_with(|| (Backoff::object(), 0));
                 *failures += 1;
-                Some(if *outcome == Outcome::Parked { Backoff::longest_of_object() } else { backoff.next() })
+                Some(if *outcome == Outcome::Parked { Backoff::longest_of_object() } else { backoff.delay() })
             }
         };
         if matches!(outcome, Outcome::Settled | Outcome::After(_)) {

@@ -53,7 +53,7 @@ impl Backoff {
     }
 
     /// The next delay.
-    pub fn next(&mut self) -> Duration {
+    pub fn delay(&mut self) -> Duration {
         self.sequence.next_backoff().unwrap_or(self.longest)
     }
 
@@ -78,13 +78,13 @@ mod tests {
     #[test]
     fn grows_to_the_longest_and_never_ends() {
         let mut backoff = Backoff::object();
-        assert!(backoff.next() <= FIRST * 3 / 2);
-        let hour: Duration = (0..200).map(|_| backoff.next()).sum();
+        assert!(backoff.delay() <= FIRST * 3 / 2);
+        let hour: Duration = (0..200).map(|_| backoff.delay()).sum();
         assert!(hour > Duration::from_secs(3600), "200 delays last {hour:?}");
-        let plateau = backoff.next();
+        let plateau = backoff.delay();
         assert!(plateau >= LONGEST / 2 && plateau <= LONGEST * 3 / 2, "{plateau:?}");
         backoff.reset();
-        assert!(backoff.next() <= FIRST * 3 / 2);
+        assert!(backoff.delay() <= FIRST * 3 / 2);
     }
 
     #[test]

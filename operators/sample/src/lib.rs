@@ -40,7 +40,8 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
-    Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch"] },
+    // `delete` is not used, but that same plugin asks for it of whoever adopts an orphan.
+    Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
 ];
 
 /// The stores that the operator reads.

@@ -16,6 +16,10 @@ use super::objects::selector;
 /// along with the next change of what people wait for, and is written at the end of that time at the latest.
 const RIDE_ALONG: Duration = Duration::from_secs(10);
 
+/// A change of the Deployment that its own controller takes no note of (its labels, its owner, who sets its number of
+/// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What holds once `steps` have been taken, and when to look again.
 pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAppStatus, Next) {
     let app = &observed.app;
@@ -39,7 +43,9 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
         selector: Some(selector_text(observed)),
         contract: Contract { conditions, ..app.status.contract.clone() },
     };
-    ride_along(status, &app.status, now)
+    let (status, next) = ride_along(status, &app.status, now);
+    let changing = !app.spec.paused && !steps.is_empty() && !standing.current;
+    (status, if changing { Next::After(LOOK_AGAIN) } else { next })
 }
 
 /// How far the Deployment has come.

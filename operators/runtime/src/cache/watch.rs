@@ -127,7 +127,7 @@ impl<V: View> Feed<'_, V> {
         if self.store.health().failing(self.namespace.as_ref(), why.clone()) {
             tracing::warn!(kind = V::KIND.kind, "{why}");
         }
-        self.backoff.next()
+        self.backoff.delay()
     }
 }
 
