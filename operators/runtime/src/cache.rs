@@ -13,13 +13,15 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 mod applied;
+mod entry;
 mod health;
 mod store;
 mod view;
 mod watch;
 
+pub use entry::{Broken, Entry};
 pub use health::{Health, State};
-pub use store::{Broken, Change, Entry, Route, Store};
+pub use store::{Change, Route, Store};
 pub use view::View;
 
 /// All stores of the process, and the watches that feed them.

@@ -223,12 +223,12 @@ impl<O: Operator> Controller<O> {
         match self.foreign.state(&lease).await {
             ForeignLease::Gone => None,
             ForeignLease::Live => Some(format!(
-                "the manager with the Lease {holder} looks after this object, and {} stands back: stop one of the two, or start this one with --take-over",
-                self.shell.managed_by
+                "the manager with the Lease {holder} looks after this object, and {}: stop one of the two, or start this one with --take-over",
+                self.shell.stands_back()
             )),
             ForeignLease::Unreadable(why) => Some(format!(
-                "the manager with the Lease {holder} may look after this object, and {} stands back: {why}; if that manager is gone, start this one with --take-over",
-                self.shell.managed_by
+                "the manager with the Lease {holder} may look after this object, and {}: {why}; if that manager is gone, start this one with --take-over",
+                self.shell.stands_back()
             )),
         }
     }

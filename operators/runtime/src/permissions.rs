@@ -19,7 +19,7 @@ pub const NAMESPACED: &[Permission] =
 pub const LEASE: &[Permission] = &[Permission {
     group: "coordination.k8s.io",
     resources: &["leases"],
-    verbs: &["get", "list", "watch", "create", "update"],
+    verbs: &["get", "watch", "create", "update"],
 }];
 
 /// What the runtime needs on the cluster: to know who may read metrics, and whether another manager is alive.

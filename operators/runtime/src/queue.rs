@@ -11,47 +11,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::metrics::QueueMetrics;
-use crate::plan::meta::{Key, Kind};
+use crate::plan::meta::Key;
 use crate::retry::Backoff;
+
+mod version;
+
+pub use version::{At, Version};
 
 /// How long a key waits for its own writes to come back.
 const CATCH_UP: Duration = Duration::from_secs(10);
-
-/// One version of one object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Version {
-    /// The object's kind.
-    pub kind: Kind,
-    /// The object.
-    pub key: Key,
-    /// Its `resourceVersion`, or what else is known of it.
-    pub at: At,
-}
-
-/// Which version of an object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
-    /// That `resourceVersion`.
-    Version(u64),
-    /// Deleted, or on its way out.
-    Gone,
-}
-
-impl Version {
-    fn is_of(&self, other: &Self) -> bool {
-        self.kind == other.kind && self.key == other.key
-    }
-
-    /// Whether having seen `self` means that `write` has come back.
-    fn covers(&self, write: &Self) -> bool {
-        self.is_of(write)
-            && match (self.at, write.at) {
-                (At::Gone, _) => true,
-                (At::Version(seen), At::Version(written)) => seen >= written,
-                (At::Version(_), At::Gone) => false,
-            }
-    }
-}
 
 /// What a pass is told of its key.
 #[derive(Debug, PartialEq, Eq)]

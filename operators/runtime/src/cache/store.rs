@@ -1,110 +1,15 @@
 //! The objects of one kind, in memory.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
-
-use api::Contract;
-use serde::Deserialize;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::applied::Applied;
+use super::entry::Entry;
 use super::health::Health;
-use super::view::{View, unchanged};
+use super::view::View;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Meta, Owner};
 use crate::plan::seen::{Live, Seen};
-
-/// What a store holds under a key.
-pub enum Entry<V> {
-    /// An object that decoded.
-    Object(Arc<V>),
-    /// One that did not.
-    Broken(Arc<Broken>),
-}
-
-impl<V> Clone for Entry<V> {
-    fn clone(&self) -> Self {
-        match self {
-            Self::Object(view) => Self::Object(view.clone()),
-            Self::Broken(broken) => Self::Broken(broken.clone()),
-        }
-    }
-}
-
-/// An object that is not of the shape expected: an older schema, or junk.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Broken {
-    /// Who it is.
-    pub meta: Meta,
-    /// What is wrong with it.
-    pub error: String,
-    /// What its status says of it, as far as that decodes.
-    pub contract: Contract,
-}
-
-impl<V: View> Entry<V> {
-    /// Reads one object as the API server sends it.
-    ///
-    /// # Errors
-    /// If it does not even have a name.
-    pub fn decode(json: &str) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        struct Named {
-            metadata: Meta,
-        }
-        #[derive(Deserialize)]
-        struct Judged {
-            status: Contract,
-        }
-        match V::decode(json) {
-            Ok(view) => Ok(Self::Object(Arc::new(view))),
-            Err(error) => {
-                let Named { metadata } = serde_json::from_str(json)?;
-                let contract =
-                    serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
-                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract })))
-            }
-        }
-    }
-
-    /// Who it is.
-    #[must_use]
-    pub fn meta(&self) -> &Meta {
-        match self {
-            Self::Object(view) => view.meta(),
-            Self::Broken(broken) => &broken.meta,
-        }
-    }
-
-    fn object(&self) -> Option<&V> {
-        match self {
-            Self::Object(view) => Some(view),
-            Self::Broken(_) => None,
-        }
-    }
-
-    fn owner(&self) -> Option<&Owner> {
-        match self {
-            Self::Object(view) => view.owner(),
-            Self::Broken(broken) => broken.meta.controller.as_ref().map(|c| &c.owner),
-        }
-    }
-
-    fn kept(&self) -> bool {
-        matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
-    }
-
-    fn unchanged(&self, before: &Self) -> bool {
-        match (self, before) {
-            (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),
-            (Self::Broken(now), Self::Broken(before)) => {
-                now.error == before.error
-                    && now.meta.uid == before.meta.uid
-                    && now.meta.generation == before.meta.generation
-            }
-            _ => false,
-        }
-    }
-}
 
 /// What happened to one object.
 pub struct Change<'a> {
@@ -128,8 +33,7 @@ pub type Route = Box<dyn Fn(&Change<'_>) + Send + Sync>;
 /// The objects of one kind.
 pub struct Store<V> {
     inner: RwLock<Inner<V>>,
-    routes: OnceLock<Vec<Route>>,
-    pending_routes: RwLock<Vec<Route>>,
+    routes: RwLock<Vec<Route>>,
     health: Arc<Health>,
 }
 
@@ -145,15 +49,14 @@ impl<V: View> Store<V> {
     pub fn new(watches: usize) -> Self {
         Self {
             inner: RwLock::new(Inner { objects: HashMap::new(), owned: HashMap::new(), applied: Applied::default() }),
-            routes: OnceLock::new(),
-            pending_routes: RwLock::default(),
+            routes: RwLock::default(),
             health: Arc::new(Health::new(V::KIND, watches)),
         }
     }
 
     /// Has `route` told of every change from now on. To be called before the watches start.
     pub fn route(&self, route: Route) {
-        self.pending_routes.write().unwrap_or_else(PoisonError::into_inner).push(route);
+        self.routes.write().unwrap_or_else(PoisonError::into_inner).push(route);
     }
 
     /// How its watches fare.
@@ -278,14 +181,9 @@ impl<V: View> Store<V> {
             relevant,
             owners: [new, old.filter(|old| Some(*old) != new)],
         };
-        for route in self.routes() {
+        for route in &*self.routes.read().unwrap_or_else(PoisonError::into_inner) {
             route(&change);
         }
-    }
-
-    fn routes(&self) -> &[Route] {
-        self.routes
-            .get_or_init(|| std::mem::take(&mut *self.pending_routes.write().unwrap_or_else(PoisonError::into_inner)))
     }
 
     fn read<T>(&self, with: impl FnOnce(&Inner<V>) -> T) -> T {

@@ -1,6 +1,7 @@
 //! The queue, without a cluster. Time is paused where delays matter, so nothing here waits.
 
 use super::*;
+use crate::plan::meta::Kind;
 
 const APP: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
 const CHILD: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };

@@ -1,0 +1,102 @@
+//! One object as a store holds it: decoded, or broken.
+
+use std::sync::Arc;
+
+use api::Contract;
+use serde::Deserialize;
+
+use super::view::{View, unchanged};
+use crate::plan::meta::{Meta, Owner};
+
+/// What a store holds under a key.
+pub enum Entry<V> {
+    /// An object that decoded.
+    Object(Arc<V>),
+    /// One that did not.
+    Broken(Arc<Broken>),
+}
+
+impl<V> Clone for Entry<V> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Object(view) => Self::Object(view.clone()),
+            Self::Broken(broken) => Self::Broken(broken.clone()),
+        }
+    }
+}
+
+/// An object that is not of the shape expected: an older schema, or junk.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Broken {
+    /// Who it is.
+    pub meta: Meta,
+    /// What is wrong with it.
+    pub error: String,
+    /// What its status says of it, as far as that decodes.
+    pub contract: Contract,
+}
+
+impl<V: View> Entry<V> {
+    /// Reads one object as the API server sends it.
+    ///
+    /// # Errors
+    /// If it does not even have a name.
+    pub fn decode(json: &str) -> serde_json::Result<Self> {
+        #[derive(Deserialize)]
+        struct Named {
+            metadata: Meta,
+        }
+        #[derive(Deserialize)]
+        struct Judged {
+            status: Contract,
+        }
+        match V::decode(json) {
+            Ok(view) => Ok(Self::Object(Arc::new(view))),
+            Err(error) => {
+                let Named { metadata } = serde_json::from_str(json)?;
+                let contract =
+                    serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
+                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract })))
+            }
+        }
+    }
+
+    /// Who it is.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        match self {
+            Self::Object(view) => view.meta(),
+            Self::Broken(broken) => &broken.meta,
+        }
+    }
+
+    pub(super) fn object(&self) -> Option<&V> {
+        match self {
+            Self::Object(view) => Some(view),
+            Self::Broken(_) => None,
+        }
+    }
+
+    pub(super) fn owner(&self) -> Option<&Owner> {
+        match self {
+            Self::Object(view) => view.owner(),
+            Self::Broken(broken) => broken.meta.controller.as_ref().map(|c| &c.owner),
+        }
+    }
+
+    pub(super) fn kept(&self) -> bool {
+        matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
+    }
+
+    pub(super) fn unchanged(&self, before: &Self) -> bool {
+        match (self, before) {
+            (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),
+            (Self::Broken(now), Self::Broken(before)) => {
+                now.error == before.error
+                    && now.meta.uid == before.meta.uid
+                    && now.meta.generation == before.meta.generation
+            }
+            _ => false,
+        }
+    }
+}
