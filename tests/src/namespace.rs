@@ -117,10 +117,7 @@ impl Namespace {
         match found(&self.api::<K>(), name, PATIENCE, judge).await {
             Ok(found) => found,
             Err(last) => {
-                let last = last.map_or_else(
-                    || format!("(there is no {} {name})", K::kind(&())),
-                    |last| serde_yaml_ng::to_string(&last).unwrap_or_else(|error| error.to_string()),
-                );
+                let last = last.map_or_else(|| format!("(there is no {} {name})", K::kind(&())), |last| yaml(&last));
                 self.give_up(what, PATIENCE, &last).await
             }
         }
@@ -195,6 +192,15 @@ impl Namespace {
         let lines: Vec<&str> = log.lines().filter(|line| line.contains(&self.name)).collect();
         text + &lines[lines.len().saturating_sub(30)..].join("\n")
     }
+}
+
+/// As kubectl shows it, without what only servers read.
+fn yaml(object: &impl Serialize) -> String {
+    let mut object = serde_json::to_value(object).unwrap_or_default();
+    if let Some(meta) = object.get_mut("metadata").and_then(serde_json::Value::as_object_mut) {
+        meta.remove("managedFields");
+    }
+    serde_yaml_ng::to_string(&object).unwrap_or_else(|error| error.to_string())
 }
 
 fn event() -> kube::api::ApiResource {

@@ -52,7 +52,12 @@ async fn the_documented_manifest_becomes_three_ready_pods() {
     let values = told.windows(2).filter(|pair| pair[0] != pair[1]).count();
     println!("writes of ours: {} with {values} changes of readyReplicas told\n{}", written.len(), lines(&written));
     // The Deployment, the first status, Ready; and one for each value of readyReplicas on the way to the last.
-    assert!(written.len() <= 3 + values.saturating_sub(1), "too many writes:\n{}", lines(&written));
+    assert!(
+        written.len() <= 3 + values.saturating_sub(1),
+        "too many writes:\n{}\n{:#?}",
+        lines(&written),
+        statuses(&history.objects())
+    );
     assert_eq!(to(&written, "deployments").len(), 1, "one apply makes the Deployment:\n{}", lines(&written));
 }
 
@@ -84,4 +89,15 @@ async fn many_at_once_without_pods_cost_two_writes_each() {
     let reads = calls(&audit, &ns).into_iter().filter(|call| !call.is_write()).collect::<Vec<_>>();
     println!("{MANY} MyApps: {} writes, {} reads", written.len(), reads.len());
     assert!(reads.len() <= MANY, "one look before each first apply is enough:\n{}", lines(&reads));
+}
+
+/// What status said, without its conditions' times.
+fn statuses(history: &[MyApp]) -> Vec<String> {
+    let told = history.iter().filter_map(|app| app.status.as_ref());
+    told.map(|status| {
+        let conditions = status.contract.conditions.iter().map(|c| format!("{}={:?} {}", c.type_, c.status, c.message));
+        let counts = [status.replicas, status.updated_replicas, status.ready_replicas];
+        format!("{:?} {counts:?} {:?}", status.phase, conditions.collect::<Vec<_>>())
+    })
+    .collect()
 }

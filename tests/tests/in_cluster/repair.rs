@@ -1,0 +1,80 @@
+//! What people change or delete by hand in a Deployment of ours comes back at once, by one write.
+
+use std::time::{Duration, Instant};
+
+use api::my_app::MyApp;
+use e2e::cluster;
+use e2e::namespace::Namespace;
+use e2e::objects::{image, replicas, runs};
+use k8s_openapi::api::apps::v1::Deployment;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::{Value, json};
+
+use crate::manifest::my_app;
+use crate::writes::{lines, settled, to, writes};
+
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+
+/// The image, the number and the labels that we ask for.
+fn as_asked(deployment: &Deployment) -> bool {
+    let label = |key: &str| deployment.labels().get(key).map(String::as_str);
+    image(deployment) == "nginx:1.25"
+        && replicas(deployment) == Some(1)
+        && label(MANAGED_BY) == Some("multi-operator")
+        && label("app.kubernetes.io/instance") == Some("web")
+}
+
+fn template(container: &Value) -> Value {
+    json!({ "spec": { "template": { "spec": { "containers": [container] } } } })
+}
+
+#[tokio::test]
+async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
+    let ns = Namespace::alone("repair").await;
+    let audit = cluster::audit();
+    ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25}")).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    settled(&audit, &ns).await;
+    let deployments = ns.api::<Deployment>();
+    let edits = [
+        ("its image", template(&json!({ "name": "app", "image": "nginx:1.26" }))),
+        ("its number of pods", json!({ "spec": { "replicas": 3 } })),
+        ("a label", json!({ "metadata": { "labels": { "app.kubernetes.io/instance": "mine" } } })),
+        ("the label by which we see it", json!({ "metadata": { "labels": { MANAGED_BY: null } } })),
+        ("its owner", json!({ "metadata": { "ownerReferences": null } })),
+    ];
+    for (what, edit) in edits {
+        let mark = audit.mark().expect("the audit log is there");
+        let begun = Instant::now();
+        let edited = deployments.patch("web", &PatchParams::default(), &Patch::Strategic(edit)).await;
+        let edited = edited.expect("an administrator may edit it");
+        let wanted = format!("{what} to be back");
+        let back = ns.until::<Deployment, _>("web", &wanted, |deployment| {
+            let owned = !deployment?.owner_references().is_empty();
+            let newer = deployment?.resource_version() != edited.resource_version();
+            (newer && owned && as_asked(deployment?)).then(|| begun.elapsed())
+        });
+        let back = back.await;
+        settled(&mark, &ns).await;
+        let written = writes(&mark, &ns);
+        println!("{what} edited by hand: back after {back:.2?} (bar: 1 s)\n{}", lines(&written));
+        assert!(back < Duration::from_secs(5), "{what} was back after {back:?}");
+        assert_eq!(to(&written, "deployments").len(), 1, "{what} by one write:\n{}", lines(&written));
+    }
+
+    let mark = audit.mark().expect("the audit log is there");
+    let uid = ns.get::<Deployment>("web").await.uid();
+    let begun = Instant::now();
+    deployments.delete("web", &DeleteParams::background()).await.expect("an administrator may delete it");
+    let back = ns.until::<Deployment, _>("web", "another Deployment", |deployment| {
+        (deployment?.uid() != uid && as_asked(deployment?)).then(|| begun.elapsed())
+    });
+    let back = back.await;
+    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    settled(&mark, &ns).await;
+    let written = writes(&mark, &ns);
+    println!("deleted by hand: back after {back:.2?} (bar: 1 s)\n{}", lines(&written));
+    assert!(back < Duration::from_secs(5), "it was back after {back:?}");
+    assert_eq!(to(&written, "deployments").len(), 1, "by one write:\n{}", lines(&written));
+}

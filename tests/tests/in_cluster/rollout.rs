@@ -1,0 +1,83 @@
+//! Changes of what runs replace the pods, step by step.
+
+use std::collections::BTreeSet;
+
+use api::my_app::MyApp;
+use e2e::namespace::Namespace;
+use e2e::objects::{image, runs, serves, status};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use serde_json::json;
+
+use crate::manifest::my_app;
+
+async fn running(ns: &Namespace, pods: i32, generation: i64) {
+    let what = format!("generation {generation} to run with {pods} pods");
+    ns.until::<MyApp, ()>("web", &what, |app| {
+        (app?.metadata.generation == Some(generation) && runs(app?, pods)).then_some(())
+    })
+    .await;
+}
+
+/// The uids of the pods that serve.
+async fn serving(ns: &Namespace) -> BTreeSet<String> {
+    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
+    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
+}
+
+#[tokio::test]
+async fn a_new_image_replaces_pods_within_the_strategys_bounds() {
+    let ns = Namespace::new("rollout").await;
+    ns.apply(&my_app("web", "{replicas: 4, image: nginx:1.25, port: 80}")).await;
+    running(&ns, 4, 1).await;
+    let (deployments, apps) = (ns.record::<Deployment>("web").await, ns.record::<MyApp>("web").await);
+    ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
+    running(&ns, 4, 2).await;
+
+    // By default a quarter of the pods may be missing.
+    let available = |d: &Deployment| d.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0);
+    let fewest = deployments.objects().iter().map(available).min().unwrap_or(0);
+    assert!(fewest >= 3, "at some time only {fewest} of 4 pods were there");
+    let apps = apps.objects();
+    let early = apps.iter().filter_map(|app| app.status.as_ref()).find(|status| {
+        status.image.as_deref() == Some("nginx:1.26") && (status.updated_replicas, status.replicas) != (4, 4)
+    });
+    assert!(early.is_none(), "status named the new image before all pods ran it: {early:?}");
+    assert!(
+        apps.iter().filter_map(status).any(|status| status.contract.is_true("Reconciling")),
+        "a rollout shows as Reconciling"
+    );
+    assert_eq!(image(&ns.get("web").await), "nginx:1.26");
+    let images = ns.kubectl(&["get", "pods", "--output=jsonpath={.items[*].spec.containers[*].image}"]).await.ok();
+    let serving = serving(&ns).await.len();
+    assert_eq!(serving, 4);
+    println!("images of pods after the rollout: {images}; fewest available on the way: {fewest} of 4");
+}
+
+#[tokio::test]
+async fn a_changed_variable_and_a_restart_roll_the_pods() {
+    let ns = Namespace::new("restart").await;
+    ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, env: [{name: A, value: one}]}")).await;
+    running(&ns, 2, 1).await;
+    let first = serving(&ns).await;
+    ns.patch("myapp/web", &json!({ "spec": { "env": [{ "name": "A", "value": "two" }] } })).await;
+    running(&ns, 2, 2).await;
+    let second = serving(&ns).await;
+    assert!(first.is_disjoint(&second), "new variables need new pods");
+
+    let at = "kubectl.kubernetes.io/restartedAt=2026-01-02T03:04:05Z";
+    drop(ns.kubectl(&["annotate", "myapp/web", at]).await.ok());
+    ns.eventually("other pods after the restart", || async {
+        let third = serving(&ns).await;
+        let replaced = third.is_disjoint(&second) && third.len() == 2;
+        if replaced { Ok(()) } else { Err(format!("{third:?} instead of {second:?}")) }
+    })
+    .await;
+    running(&ns, 2, 2).await;
+    let third = serving(&ns).await;
+    // The same again changes nothing, nor does taking it away... which is a change of the template, but asked for.
+    drop(ns.kubectl(&["annotate", "--overwrite", "myapp/web", at, "unrelated=yes"]).await.ok());
+    running(&ns, 2, 2).await;
+    assert_eq!(serving(&ns).await, third, "an annotation of another name restarts nothing");
+}

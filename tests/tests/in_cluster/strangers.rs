@@ -1,0 +1,89 @@
+//! What is not ours is never touched; what was ours is taken up again.
+
+use api::my_app::MyApp;
+use api::sample::Sample;
+use e2e::cluster;
+use e2e::namespace::Namespace;
+use e2e::objects::{Ours, runs};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use kube::ResourceExt;
+use kube::api::ListParams;
+
+use crate::manifest::{my_app, sample};
+use crate::writes::{lines, to, writes};
+
+#[tokio::test]
+async fn a_strangers_objects_of_our_names_are_left_alone() {
+    let ns = Namespace::new("strangers").await;
+    let audit = cluster::audit();
+    drop(ns.kubectl(&["create", "deployment", "web", "--image=nginx:1.25", "--replicas=0"]).await.ok());
+    drop(ns.kubectl(&["create", "service", "clusterip", "srv", "--tcp=80"]).await.ok());
+    drop(ns.kubectl(&["create", "configmap", "text", "--from-literal=testString=theirs"]).await.ok());
+    let deployment = ns.get::<Deployment>("web").await;
+    let service = ns.get::<Service>("srv").await;
+    let config_map = ns.get::<ConfigMap>("text").await;
+
+    ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.26}")).await;
+    ns.apply(&my_app("srv", "{replicas: 0, image: nginx:1.25, port: 80}")).await;
+    ns.apply(&sample("text", "ours")).await;
+    for (name, kind) in [("web", "Deployment"), ("srv", "Service")] {
+        ns.until::<MyApp, ()>(name, "NameTaken", |app| taken(app?, kind).then_some(())).await;
+    }
+    ns.until::<Sample, ()>("text", "NameTaken", |sample| taken(sample?, "ConfigMap").then_some(())).await;
+    let same = |before: &Deployment, after: &Deployment| {
+        before.uid() == after.uid()
+            && before.metadata.generation == after.metadata.generation
+            && after.owner_references().is_empty()
+    };
+    assert!(same(&deployment, &ns.get("web").await), "the stranger's Deployment was touched");
+    assert_eq!(ns.get::<Service>("srv").await.resource_version(), service.resource_version());
+    assert_eq!(ns.get::<ConfigMap>("text").await.resource_version(), config_map.resource_version());
+    let tried: Vec<_> = writes(&audit, &ns).into_iter().filter(|call| call.subresource.is_empty()).collect();
+    assert!(tried.iter().all(|call| call.resource == "deployments" && call.name == "srv"), "{}", lines(&tried));
+
+    // Once its owner has deleted it, the name is ours.
+    drop(ns.kubectl(&["delete", "deployment/web", "service/srv", "configmap/text"]).await.ok());
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    ns.until::<MyApp, ()>("srv", "it to be ready", |app| app?.is_ready().then_some(())).await;
+    ns.until::<Sample, ()>("text", "it to be ready", |sample| sample?.is_ready().then_some(())).await;
+    assert_eq!(ns.get::<ConfigMap>("text").await.data.map(|data| data["testString"].clone()), Some("ours".to_owned()));
+}
+
+fn taken(object: &impl Ours, kind: &str) -> bool {
+    let said = object.trouble().is_some_and(|(reason, said)| reason == "NameTaken" && said.contains(kind));
+    said && object.condition("Stalled").is_some()
+}
+
+/// Uid and restarts of each pod.
+async fn pods(ns: &Namespace) -> Vec<(Option<String>, Option<i32>)> {
+    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
+    let restarts = |pod: &Pod| Some(pod.status.as_ref()?.container_statuses.as_ref()?.first()?.restart_count);
+    pods.items.iter().map(|pod| (pod.uid(), restarts(pod))).collect()
+}
+
+#[tokio::test]
+async fn an_orphan_is_adopted_without_touching_its_pods() {
+    let ns = Namespace::new("orphan").await;
+    let manifest = my_app("web", "{replicas: 2, image: nginx:1.25, port: 80}");
+    ns.apply(&manifest).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    let (before, deployment) = (pods(&ns).await, ns.get::<Deployment>("web").await);
+    drop(ns.kubectl(&["delete", "myapp/web", "--cascade=orphan"]).await.ok());
+    ns.until::<Deployment, ()>("web", "an orphan", |seen| seen?.owner_references().is_empty().then_some(())).await;
+    ns.until::<Service, ()>("web", "an orphan", |seen| seen?.owner_references().is_empty().then_some(())).await;
+    assert_eq!(pods(&ns).await, before, "orphaned pods run on");
+
+    let audit = cluster::audit();
+    ns.apply(&manifest).await;
+    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 2).then_some(())).await;
+    let owner = ns.get::<MyApp>("web").await.uid();
+    let adopted = ns.get::<Deployment>("web").await;
+    assert_eq!(adopted.owner_references().first().map(|reference| reference.uid.clone()), owner);
+    let service = ns.get::<Service>("web").await;
+    assert_eq!(service.owner_references().first().map(|reference| reference.uid.clone()), owner);
+    assert_eq!((adopted.uid(), adopted.metadata.generation), (deployment.uid(), deployment.metadata.generation));
+    assert_eq!(pods(&ns).await, before, "adopted pods run on");
+    let written = writes(&audit, &ns);
+    assert_eq!(to(&written, "deployments").len(), 1, "one write adopts:\n{}", lines(&written));
+}
