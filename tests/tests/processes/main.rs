@@ -96,6 +96,10 @@ fn main() -> ExitCode {
     let whole = arguments.filter.is_none() && arguments.skip.is_empty() && conclusion.num_ignored == 0;
     let used =
         if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
+    if !conclusion.has_failed() {
+        // Only failures are looked into.
+        drop(std::fs::remove_dir_all(stage::logs()));
+    }
     let restored = runtime.block_on(deployed::make_good(&before));
     if let Err(error) = used.and(restored) {
         return fail(&error);
