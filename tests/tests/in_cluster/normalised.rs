@@ -47,15 +47,18 @@ impl Dice {
     }
 
     fn sometimes(&mut self) -> bool {
-        self.next() % 2 == 0
+        self.next().is_multiple_of(2)
     }
 }
+
+/// An optional field, and how its value is drawn.
+type Field = (&'static str, fn(&mut Dice) -> Value);
 
 fn spec(dice: &mut Dice) -> Value {
     let digest = format!("nginx@sha256:{}", "0a".repeat(32));
     let mut spec =
         json!({ "replicas": 0, "image": dice.of(&["nginx:1.25", "nginx", "docker.io/library/nginx:1.26", &digest]) });
-    let fields: [(&str, fn(&mut Dice) -> Value); 8] = [
+    let fields: [Field; 8] = [
         ("port", |dice| json!(dice.of(&[1, 80, 8080, 65535]))),
         ("env", env),
         ("envFrom", env_from),
