@@ -16,7 +16,6 @@ use kube::client::ConfigExt;
 use tokio::process::{Child, Command};
 
 pub mod install;
-
 pub use install::Install;
 
 use crate::proxy::Proxy;
@@ -90,8 +89,7 @@ impl Launch {
             .stdout(Stdio::null())
             .stderr(File::create(&log)?)
             .kill_on_drop(true);
-        let child = command.spawn()?;
-        Ok(Manager { child, kubeconfig, log, health, metrics, secure: self.secure, started: Instant::now() })
+        Ok(Manager { child: command.spawn()?, kubeconfig, log, health, metrics, secure: self.secure })
     }
 }
 
@@ -104,8 +102,6 @@ pub struct Manager {
     health: SocketAddr,
     metrics: SocketAddr,
     secure: bool,
-    /// When it was started.
-    pub started: Instant,
 }
 
 impl Manager {
@@ -239,8 +235,8 @@ pub async fn output(
     command.env_clear().envs(environment.iter().copied()).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     let output =
         tokio::time::timeout(Duration::from_secs(10), command.output()).await.map_err(|_| "it did not end")??;
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ok((output.status.code(), text(&output.stdout), text(&output.stderr)))
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Ok((output.status.code(), text(output.stdout), text(output.stderr)))
 }
 
 /// Builds the manager, unless `MULTI_OPERATOR_MANAGER` names a binary.
@@ -269,7 +265,7 @@ fn binary() -> Result<PathBuf, Failure> {
     if path.exists() { Ok(path) } else { Err(format!("{} is not built", path.display()).into()) }
 }
 
-/// A port of loopback below those that the system hands out by itself, so that no connection takes it meanwhile.
+/// A port of loopback below those that the system hands out by itself: no connection takes it meanwhile.
 fn free_port() -> Result<SocketAddr, Failure> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 20_000 + u16::try_from(std::process::id() % 100)? * 100;
