@@ -21,7 +21,7 @@ use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
-use crate::queue::{At, Outcome, Queue, Version, Work};
+use crate::queue::{At, News, Outcome, Queue, Version, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
 use crate::status::StatusWriter;
@@ -67,7 +67,7 @@ impl Watches {
         self.add(store, move |change| {
             for owner in change.owners.into_iter().flatten().filter(|owner| *owner.kind == owner_kind) {
                 let key = Key { namespace: change.key.namespace.clone(), name: owner.name.clone() };
-                queue.observe(&key, version(V::KIND, change), None, change.relevant);
+                queue.observe(&key, version(V::KIND, change), None, news(change));
             }
         });
     }
@@ -75,7 +75,7 @@ impl Watches {
     fn objects<V: View>(&mut self, store: &Arc<Store<V>>) {
         let queue = self.queue.clone();
         self.add(store, move |change| {
-            queue.observe(change.key, version(V::KIND, change), Some(change.generation), change.relevant);
+            queue.observe(change.key, version(V::KIND, change), Some(change.generation), news(change));
         });
     }
 
@@ -83,6 +83,14 @@ impl Watches {
         store.route(Box::new(route));
         self.writer.knows(store);
         self.health.push(store.health().clone());
+    }
+}
+
+fn news(change: &Change<'_>) -> News {
+    match (change.relevant, change.by_others) {
+        (false, _) => News::None,
+        (true, false) => News::UnlessOwn,
+        (true, true) => News::Always,
     }
 }
 

@@ -30,6 +30,17 @@ pub struct Work {
     pub failures: u32,
 }
 
+/// What an event means to a controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// Nothing that it looks at changed.
+    None,
+    /// Something changed, which is news unless the controller did it.
+    UnlessOwn,
+    /// Something changed that the controller never writes.
+    Always,
+}
+
 /// How a pass ended.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
@@ -94,12 +105,12 @@ impl Queue {
         self.want(&mut inner, key, None);
     }
 
-    /// Takes note of an event; wants a pass over `key` if the event is news and `relevant`. The event of the object
+    /// Takes note of an event; wants a pass over `key` if it is news. The event of the object
     /// itself names its `generation`: a new one ends the delays of earlier failures.
-    pub fn observe(&self, key: &Key, seen: Version, generation: Option<i64>, relevant: bool) {
+    pub fn observe(&self, key: &Key, seen: Version, generation: Option<i64>, news: News) {
         let mut inner = self.lock();
         let Some(item) = inner.items.get_mut(key) else {
-            if relevant {
+            if news != News::None {
                 self.want(&mut inner, key, Some(seen));
             }
             return;
@@ -115,8 +126,10 @@ impl Queue {
             inner.delayed.remove(&(at, n));
             self.make_ready(&mut inner, key);
         }
-        if relevant && !own {
-            self.want(&mut inner, key, Some(seen));
+        match news {
+            News::UnlessOwn if !own => self.want(&mut inner, key, Some(seen)),
+            News::Always => self.want(&mut inner, key, None),
+            _ => {}
         }
         inner.forget_if_idle(key);
     }

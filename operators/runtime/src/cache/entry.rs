@@ -88,6 +88,18 @@ impl<V: View> Entry<V> {
         matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
     }
 
+    /// Whether nothing differs that only others write.
+    pub(super) fn untouched_by_others(&self, before: &Self) -> bool {
+        let (now, then) = (self.meta(), before.meta());
+        let same_object = now.uid == then.uid && now.deleting == then.deleting;
+        same_object
+            && match (self, before) {
+                (Self::Object(now), Self::Object(before)) => now.untouched_by_others(before),
+                (Self::Broken(_), Self::Broken(_)) => true,
+                _ => false,
+            }
+    }
+
     pub(super) fn unchanged(&self, before: &Self) -> bool {
         match (self, before) {
             (Self::Object(now), Self::Object(before)) => unchanged(&**now, &**before),

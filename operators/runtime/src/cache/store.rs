@@ -23,6 +23,8 @@ pub struct Change<'a> {
     pub deleted: bool,
     /// Whether anything that a planner reads changed.
     pub relevant: bool,
+    /// Whether anything changed that only others write, so that the event cannot be that of our own write alone.
+    pub by_others: bool,
     /// Whom it belonged to before and belongs to now, without repetition.
     pub owners: [Option<&'a Owner>; 2],
 }
@@ -179,6 +181,7 @@ impl<V: View> Store<V> {
             generation: meta.generation,
             deleted,
             relevant,
+            by_others: before.zip(now).is_some_and(|(before, now)| !now.untouched_by_others(before)),
             owners: [new, old.filter(|old| Some(*old) != new)],
         };
         for route in &*self.routes.read().unwrap_or_else(PoisonError::into_inner) {

@@ -32,6 +32,12 @@ pub trait View: Sized + Send + Sync + 'static {
     /// Whether nothing that a planner reads differs, identity and metadata apart.
     fn same(&self, before: &Self) -> bool;
 
+    /// Whether nothing differs that only others write. An event in which such a thing changes is news even if it bears
+    /// the version of our own last write: an apply that changes nothing is answered with the version of somebody's else.
+    fn untouched_by_others(&self, _before: &Self) -> bool {
+        true
+    }
+
     /// Whether the store holds it at all.
     fn kept(&self) -> bool {
         true

@@ -58,16 +58,39 @@ async fn the_event_of_an_own_write_is_no_news_whichever_comes_first() {
         queue.add(&key("a"));
         next(&queue).await;
         if event_first {
-            queue.observe(&key("a"), child("a", 7), None, true);
+            queue.observe(&key("a"), child("a", 7), None, News::UnlessOwn);
             queue.wrote(&key("a"), child("a", 7), 0);
         } else {
             queue.wrote(&key("a"), child("a", 7), 0);
-            queue.observe(&key("a"), child("a", 7), None, true);
+            queue.observe(&key("a"), child("a", 7), None, News::UnlessOwn);
         }
         queue.done(&key("a"), 1, &Outcome::Settled);
         assert_eq!(ready(&queue).await, None, "event first: {event_first}");
-        queue.observe(&key("a"), child("a", 8), None, true);
+        queue.observe(&key("a"), child("a", 8), None, News::UnlessOwn);
         assert_eq!(ready(&queue).await, Some(key("a")), "but the next change is");
+    }
+}
+
+#[tokio::test]
+async fn what_only_others_write_is_news_under_any_version() {
+    // An apply that changes nothing is answered with the version of somebody else's write.
+    for event_first in [true, false] {
+        let queue = Queue::new("test");
+        queue.add(&key("a"));
+        next(&queue).await;
+        if event_first {
+            queue.observe(&key("a"), child("a", 7), None, News::Always);
+            queue.wrote(&key("a"), child("a", 7), 0);
+        } else {
+            queue.wrote(&key("a"), child("a", 7), 0);
+            queue.observe(&key("a"), child("a", 7), None, News::Always);
+        }
+        queue.done(&key("a"), 1, &Outcome::Settled);
+        if event_first {
+            // The write is still waited for: its event came in before it was known to be one.
+            queue.observe(&key("a"), child("a", 8), None, News::None);
+        }
+        assert_eq!(ready(&queue).await, Some(key("a")), "event first: {event_first}");
     }
 }
 
@@ -78,9 +101,9 @@ async fn a_key_waits_for_its_own_writes_to_come_back() {
     next(&queue).await;
     queue.wrote(&key("a"), child("a", 7), 5);
     queue.done(&key("a"), 1, &Outcome::Settled);
-    queue.observe(&key("a"), child("other", 6), None, true);
+    queue.observe(&key("a"), child("other", 6), None, News::UnlessOwn);
     assert_eq!(ready(&queue).await, None, "another event must not plan from before the write");
-    queue.observe(&key("a"), child("a", 7), None, true);
+    queue.observe(&key("a"), child("a", 7), None, News::UnlessOwn);
     assert_eq!(ready(&queue).await, Some(key("a")));
 }
 
@@ -102,7 +125,7 @@ async fn a_deletion_by_somebody_else_is_news_although_a_write_is_under_way() {
     next(&queue).await;
     queue.wrote(&key("a"), child("a", 7), 5);
     queue.done(&key("a"), 1, &Outcome::Settled);
-    queue.observe(&key("a"), gone("a"), None, true);
+    queue.observe(&key("a"), gone("a"), None, News::UnlessOwn);
     assert_eq!(ready(&queue).await, Some(key("a")));
 }
 
@@ -113,7 +136,7 @@ async fn an_own_deletion_is_no_news() {
     next(&queue).await;
     queue.wrote(&key("a"), gone("a"), 5);
     queue.done(&key("a"), 1, &Outcome::Settled);
-    queue.observe(&key("a"), gone("a"), None, true);
+    queue.observe(&key("a"), gone("a"), None, News::UnlessOwn);
     assert_eq!(ready(&queue).await, None);
 }
 
@@ -140,7 +163,7 @@ async fn a_new_generation_ends_delays_and_starts_counting_anew() {
     queue.done(&key("a"), 1, &Outcome::Failed);
     assert_eq!(ready(&queue).await, None);
     let edited = Version { kind: APP, key: key("a"), at: At::Version(9) };
-    queue.observe(&key("a"), edited, Some(2), true);
+    queue.observe(&key("a"), edited, Some(2), News::UnlessOwn);
     assert_eq!(next(&queue).await.failures, 0);
 }
 

@@ -95,7 +95,11 @@ impl<K: CustomKind> View for Custom<K> {
         &self.meta
     }
 
+    fn untouched_by_others(&self, before: &Self) -> bool {
+        self.spec == before.spec && self.restarted_at == before.restarted_at
+    }
+
     fn same(&self, before: &Self) -> bool {
-        self.spec == before.spec && self.restarted_at == before.restarted_at && self.status == before.status
+        self.untouched_by_others(before) && self.status == before.status
     }
 }

@@ -89,6 +89,10 @@ impl View for Deployment {
         self.fingerprint
     }
 
+    fn untouched_by_others(&self, before: &Self) -> bool {
+        self.rollout == before.rollout && (self.owns_replicas || self.replicas == before.replicas)
+    }
+
     fn same(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.owns_replicas == before.owns_replicas
