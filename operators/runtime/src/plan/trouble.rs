@@ -131,6 +131,14 @@ fn pull_failure(message: &str) -> String {
 /// A container that has ended at least once, is not ready again, and did not end well.
 fn crashed(container: &WireContainer) -> Option<Trouble> {
     let ended = container.state.terminated.as_ref().or(container.last_state.terminated.as_ref())?;
+    if ended.reason == "StartError" {
+        // The same words as while kubelet says RunContainerError, with which this alternates.
+        return Some(Trouble {
+            reason: "RunContainerError".to_owned(),
+            message: format!("container {}: {}", container.name, ended.message),
+            lasting: true,
+        });
+    }
     let again = container.restart_count > 0 || container.state.waiting.is_some();
     (again && (ended.exit_code != 0 || container.state.waiting.is_some())).then(|| Trouble {
         reason: "CrashLoopBackOff".to_owned(),
@@ -189,6 +197,18 @@ mod tests {
         assert_eq!(Some(&waits), container(json!({ "running": {} }), ended.clone()).as_ref());
         assert_eq!(Some(&waits), container(ended, json!({})).as_ref());
         assert_eq!(waits.message, "container app keeps ending: Error (exit code 1)");
+    }
+
+    #[test]
+    fn both_faces_of_a_program_that_cannot_be_started_read_the_same() {
+        let why = "exec: \"nginx\": executable file not found in $PATH";
+        let tried = waiting("RunContainerError", why).unwrap();
+        let waits = trouble(json!({ "containerStatuses": [{
+            "name": "app", "restartCount": 2,
+            "state": { "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 20s" } },
+            "lastState": { "terminated": { "reason": "StartError", "exitCode": 128, "message": why } }
+        }] }));
+        assert_eq!(Some(tried), waits);
     }
 
     #[test]

@@ -58,7 +58,8 @@ fn probes(spec: &MyAppSpec) -> my_app::Probes {
 fn probe(probe: &my_app::Probe) -> core::Probe {
     core::Probe {
         http_get: probe.http_get.as_ref().map(|get| core::HTTPGetAction {
-            path: get.path.clone(),
+            // Kubernetes writes an empty path as `/`.
+            path: get.path.clone().filter(|path| !path.is_empty()),
             port: IntOrString::Int(get.port),
             scheme: get.scheme.map(|scheme| format!("{scheme:?}")),
             ..core::HTTPGetAction::default()
