@@ -92,7 +92,20 @@ async fn a_program_that_cannot_be_started_is_told() {
         })
         .await;
     println!("a program that is not there reads: {reason}: {message}");
-    assert!(["CrashLoopBackOff", "RunContainerError"].contains(&&*reason), "{reason}: {message}");
+    assert_eq!(reason, "RunContainerError");
+    assert!(message.contains("executable file not found"), "{message}");
+    // kubelet says now this and now CrashLoopBackOff; the words here stay the same.
+    let history = ns.record::<MyApp>("web").await;
+    let restarted = |pod: &Pod| pod.status.as_ref()?.container_statuses.as_ref()?.first().map(|c| c.restart_count);
+    ns.eventually("two more tries", || async {
+        let pods = ns.api::<Pod>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        let most = pods.items.iter().filter_map(restarted).max();
+        if most >= Some(2) { Ok(()) } else { Err(format!("{most:?} restarts")) }
+    })
+    .await;
+    let objects = history.objects();
+    let said: std::collections::BTreeSet<_> = objects.iter().filter_map(|app| app.trouble()).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
 }
 
 #[tokio::test]
