@@ -146,7 +146,7 @@ pub enum Phase {
     Progressing,
     /// All pods asked for are ready and run the image asked for.
     Running,
-    /// Fewer pods than asked for are ready, and it does not look as if that will change by itself.
+    /// Not all is as asked for (too few pods, or pods of an earlier image), and that will not change by itself.
     Degraded,
     /// No pods are asked for, and none run.
     ScaledToZero,
@@ -190,5 +190,8 @@ impl Status for MyAppStatus {
     }
     fn contract_mut(&mut self) -> &mut Contract {
         &mut self.contract
+    }
+    fn fall_short(&mut self) {
+        self.phase = Some(if self.replicas == 0 { Phase::Pending } else { Phase::Degraded });
     }
 }

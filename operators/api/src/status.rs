@@ -27,6 +27,8 @@ pub trait Status: Clone + Default + PartialEq + Serialize + DeserializeOwned + S
     fn contract(&self) -> &Contract;
     /// The shared part, to be changed.
     fn contract_mut(&mut self) -> &mut Contract;
+    /// Takes back what the rest of it promises, after a step towards it has failed.
+    fn fall_short(&mut self) {}
 }
 
 /// What every status of ours holds, under the same keys.

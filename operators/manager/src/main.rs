@@ -67,6 +67,7 @@ async fn run(args: Args) -> Result<(), Failure> {
 fn record_metrics() -> Result<PrometheusHandle, Failure> {
     let handle = PrometheusBuilder::new()
         .set_buckets_for_metric(Matcher::Prefix("workqueue_".to_owned()), &metrics::QUEUE_BUCKETS)?
+        .set_buckets_for_metric(Matcher::Prefix("rest_client_".to_owned()), client::REQUEST_DURATION_BUCKETS)?
         .set_buckets(&metrics::RECONCILE_BUCKETS)?
         .install_recorder()?;
     metrics::describe();

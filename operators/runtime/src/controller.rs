@@ -252,7 +252,8 @@ impl<O: Operator> Controller<O> {
 
 /// Logs a failure, and says when to try again.
 fn failed(error: &Error, failures: u32) -> Outcome {
-    if failures == 0 && error.reason() == "Conflict" {
+    // What is waited for, and a first conflict, are the ordinary course of things; the object's status tells of them.
+    if matches!(error, Error::Blocked { .. }) || (failures == 0 && error.reason() == "Conflict") {
         tracing::debug!(class = error.class(), reason = &*error.reason(), "{error}");
     } else {
         tracing::warn!(class = error.class(), reason = &*error.reason(), "{error}");

@@ -22,7 +22,7 @@ const REMEMBERED: usize = 64;
 /// What is known about another manager's lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ForeignLease {
-    /// Somebody holds it, or did too recently to be sure: stand back, and ask again after about 18 s.
+    /// Somebody holds it, or did too recently to be sure: stand back, and ask again: what is said here is at most 15 s old.
     Live,
     /// It could not be read, for the reason in this sentence: stand back, for unknown is not absent.
     Unreadable(String),
@@ -72,8 +72,7 @@ impl ForeignLeases {
             Ok(Ok(read)) => read,
             Ok(Err(kube::Error::Api(status))) if status.code == 403 => {
                 return ForeignLease::Unreadable(format!(
-                    "the lease {lease} may not be read: grant get on leases.coordination.k8s.io in {}, \
-                     or start with --take-over",
+                    "the lease {lease} may not be read: grant get on leases.coordination.k8s.io in {}",
                     lease.namespace
                 ));
             }

@@ -106,12 +106,18 @@ pub fn init(format: LogFormat, filter: &str, service_name: &'static str) -> Resu
 /// # Errors
 /// A sentence that says what is allowed.
 pub fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
-    EnvFilter::try_new(format!("{filter},{UNSPOKEN}")).map_err(|error| {
-        format!(
-            "a log level is error, warn, info, debug, trace or off, or directives such as info,runtime=debug: {error}"
-        )
-    })
+    let allowed = "a log level is error, warn, info, debug, trace or off, or directives such as info,runtime=debug";
+    // The library would take an unknown word for the name of a crate, and log nothing else.
+    let word = |directive: &&str| !directive.is_empty() && !directive.contains(['=', '[']);
+    if let Some(unknown) =
+        filter.split(',').map(str::trim).filter(word).find(|word| !LEVELS.contains(&&*word.to_lowercase()))
+    {
+        return Err(format!("{allowed}, not {unknown:?}"));
+    }
+    EnvFilter::try_new(format!("{filter},{UNSPOKEN}")).map_err(|error| format!("{allowed}: {error}"))
 }
+
+const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];
 
 impl Telemetry {
     /// Sends the spans that are left; gives up after 3 s.

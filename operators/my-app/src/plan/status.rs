@@ -130,15 +130,15 @@ fn progress(standing: &Standing<'_>) -> String {
     }
 }
 
-/// What will not go away by itself: pods that cannot be created, pods in lasting trouble, a passed deadline.
+/// What will not go away by itself: pods in lasting trouble, pods that cannot be created, a passed deadline.
 fn lasting_failure(observed: &Observed, rollout: &Rollout) -> Option<(String, String)> {
+    // Pods first: a refusal may be that of an earlier template, which is told until its pods are gone.
+    if let Some((pod, trouble)) = observed.troubles.iter().find(|(_, trouble)| trouble.lasting) {
+        return Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)));
+    }
     let failed = |type_: &str| rollout.conditions.iter().find(|c| c.type_ == type_);
     if let Some(refused) = failed("ReplicaFailure") {
         return Some((refused.reason.clone(), refusal(observed, &refused.message)));
-    }
-    let trouble = observed.troubles.iter().find(|(_, trouble)| trouble.lasting);
-    if let Some((pod, trouble)) = trouble {
-        return Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)));
     }
     failed("Progressing")
         .map(|late| (late.reason.clone(), passing_trouble(observed).unwrap_or_else(|| late.message.clone())))

@@ -26,7 +26,7 @@ pub struct Apply {
     pub body: Value,
     /// The uid of the child that the cache holds and that is ours. Without it, a live look precedes the first apply.
     pub seen: Option<Box<str>>,
-    /// Applies as `<field manager>-<suffix>`, to keep fields from vanishing that the controller stops sending.
+    /// Applies as `<this>/<field manager>`, to keep fields from vanishing that the controller stops sending.
     pub hand_over: Option<&'static str>,
 }
 

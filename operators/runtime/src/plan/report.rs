@@ -26,6 +26,7 @@ pub fn report<S: Status>(
         if failures == 0 && error.reason() == "Conflict" {
             return None;
         }
+        status.fall_short();
         fail(status.contract_mut(), error, now);
     }
     conditions::merge(status.contract_mut(), before.contract(), meta.generation, manager);
