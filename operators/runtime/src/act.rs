@@ -123,6 +123,7 @@ impl Writer {
                 self.queue.add(&owner.key);
             }
         }
+        self.queue.wrote_child(&owner.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
         Ok(())
@@ -187,6 +188,7 @@ impl Writer {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error.into()),
         }
+        self.queue.wrote_child(&owner.key);
         self.wrote(&owner.key, delete.kind, &delete.key, At::Gone);
         tracing::debug!(child = %delete.key, kind = delete.kind.kind, "deleted");
         Ok(())

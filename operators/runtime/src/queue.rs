@@ -14,8 +14,10 @@ use crate::metrics::QueueMetrics;
 use crate::plan::meta::Key;
 use crate::retry::Backoff;
 
+mod item;
 mod version;
 
+use item::{FIGHT, Item, Place};
 pub use version::{At, Version};
 
 /// How long a key waits for its own writes to come back.
@@ -67,29 +69,8 @@ struct Inner {
     delayed: BTreeMap<(Instant, u64), Key>,
     items: HashMap<Key, Item>,
     sequence: u64,
+    swept: Option<Instant>,
     closed: bool,
-}
-
-struct Item {
-    place: Place,
-    /// Events that came in while the key was being processed, and are not known to be our own.
-    news: Vec<Option<Version>>,
-    /// Own writes that have not come back.
-    writes: Vec<Version>,
-    /// Present while passes fail.
-    backoff: Option<(Backoff, u32)>,
-    /// Of the object at its last pass.
-    generation: i64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Idle,
-    Ready(Instant),
-    Delayed(Instant, u64),
-    /// Wanted, but waiting for own writes to come back, at the latest until the time given.
-    CatchingUp(Instant, u64),
-    Processing(Instant),
 }
 
 impl Queue {
@@ -115,8 +96,10 @@ impl Queue {
             }
             return;
         };
-        if generation.is_some_and(|generation| generation != item.generation) {
+        let gone = seen.at == At::Gone;
+        if generation.is_some_and(|generation| gone || generation != item.generation) {
             item.backoff = None;
+            item.child_writes = None;
         }
         let own = item.writes.contains(&seen);
         item.writes.retain(|write| !seen.covers(write));
@@ -144,6 +127,13 @@ impl Queue {
         if !came_back_first {
             item.writes.retain(|write| !write.is_of(&written));
             item.writes.push(written);
+        }
+    }
+
+    /// Counts a write to a child, to notice a fight over it.
+    pub fn wrote_child(&self, key: &Key) {
+        if let Some(item) = self.lock().items.get_mut(key) {
+            item.count_child_write(Instant::now());
         }
     }
 
@@ -236,6 +226,11 @@ impl Queue {
             self.wake.notify_one();
             return;
         }
+        if let Some(rested) = item.fights_until(Instant::now()) {
+            inner.delay(key, rested, Place::Delayed);
+            self.wake.notify_one();
+            return;
+        }
         item.place = Place::Ready(Instant::now());
         inner.ready.push_back(key.clone());
         self.metrics.added(inner.ready.len());
@@ -286,16 +281,15 @@ impl Inner {
 
     /// Keeps nothing of a key about which there is nothing to remember.
     fn forget_if_idle(&mut self, key: &Key) {
-        let idle = |item: &Item| item.place == Place::Idle && item.writes.is_empty() && item.backoff.is_none();
-        if self.items.get(key).is_some_and(idle) {
+        let now = Instant::now();
+        if self.items.get(key).is_some_and(|item| item.is_idle(now)) {
             self.items.remove(key);
         }
-    }
-}
-
-impl Default for Item {
-    fn default() -> Self {
-        Self { place: Place::Idle, news: Vec::new(), writes: Vec::new(), backoff: None, generation: 0 }
+        // Those that were remembered for a while only, for the case of a fight.
+        if self.swept.is_none_or(|swept| now >= swept + FIGHT) {
+            self.swept = Some(now);
+            self.items.retain(|_, item| !item.is_idle(now));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The queue, without a cluster. Time is paused where delays matter, so nothing here waits.
 
+use super::item::FIGHT_WRITES;
 use super::*;
 use crate::plan::meta::Kind;
 
@@ -202,4 +203,20 @@ async fn closing_ends_every_worker() {
     for worker in workers {
         assert_eq!(worker.await.expect("no panic"), None);
     }
+}
+
+#[tokio::test]
+async fn a_fight_over_a_child_is_slowed_down_until_the_object_is_edited() {
+    let queue = Queue::new("test");
+    for round in 0..FIGHT_WRITES {
+        queue.observe(&key("a"), child("a", u64::from(round)), None, News::UnlessOwn);
+        assert_eq!(ready(&queue).await, Some(key("a")), "round {round}");
+        queue.wrote_child(&key("a"));
+        queue.done(&key("a"), 1, &Outcome::Settled);
+    }
+    queue.observe(&key("a"), child("a", 99), None, News::UnlessOwn);
+    assert_eq!(ready(&queue).await, None);
+    let edited = Version { kind: APP, key: key("a"), at: At::Version(100) };
+    queue.observe(&key("a"), edited, Some(2), News::Always);
+    assert_eq!(ready(&queue).await, Some(key("a")));
 }
