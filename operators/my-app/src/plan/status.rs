@@ -23,6 +23,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What holds once `steps` have been taken, and when to look again.
 pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAppStatus, Next) {
     let app = &observed.app;
+    if repairs(observed, steps) {
+        return (app.status.clone(), Next::After(LOOK_AGAIN));
+    }
     let standing = Standing::of(observed, steps);
     let rollout = standing.rollout;
     let (phase, summary, reason, message) = judge(observed, &standing);
@@ -46,6 +49,14 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
     let (status, next) = ride_along(status, &app.status, now);
     let changing = !app.spec.paused && !steps.is_empty() && !standing.current;
     (status, if changing { Next::After(LOOK_AGAIN) } else { next })
+}
+
+/// Whether `steps` merely undo what somebody changed in the children of an app that was ready. That is over within this
+/// pass, so it is no news; what it did to the pods, the next look tells.
+fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
+    let (app, before) = (&observed.app, &observed.app.status.contract);
+    let same_wish = before.observed_generation == app.meta.generation && before.is_true(condition_type::READY);
+    !steps.is_empty() && same_wish && !app.spec.paused && observed.deployment.ours().is_some()
 }
 
 /// How far the Deployment has come.

@@ -154,6 +154,23 @@ fn the_number_of_pods_is_handed_over_before_it_is_no_longer_sent() {
 }
 
 #[test]
+fn undoing_an_edit_by_hand_is_no_news_but_a_new_wish_is() {
+    let (_, running) = three(3, 3, 3);
+    let mut told = running.status.unwrap();
+    let mut plan_after_edit = |observed_generation| {
+        told.contract.observed_generation = observed_generation;
+        let app = app(json!({ "image": "i:2", "replicas": 3 }), serde_json::to_value(&told).unwrap());
+        let Seen::Ours(mut edited) = live(&app, json!({ "observedGeneration": 1 })) else { unreachable!() };
+        edited.fingerprint = runtime::plan::drift::Fingerprint::of_nothing();
+        plan(&observed(app, Seen::Ours(edited)), NOW)
+    };
+    let repair = plan_after_edit(2);
+    assert_eq!((repair.effects.len(), status(&repair).phase), (1, Some(Phase::Running)));
+    let wish = plan_after_edit(1);
+    assert_eq!((wish.effects.len(), status(&wish).phase), (1, Some(Phase::Progressing)));
+}
+
+#[test]
 fn what_is_no_longer_asked_for_is_deleted_by_its_uid() {
     let service = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "s" } });
     let (mut observed, _) = three(3, 3, 3);
