@@ -3,12 +3,16 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use api::my_app::MyApp;
 use e2e::cluster::{MANAGER_USER, SYSTEM};
 use e2e::kubectl::{kubectl, run};
 use e2e::namespace::Namespace;
+use e2e::objects::Ours;
 use e2e::wait::wait_until;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
+
+use crate::manifest::my_app;
 
 /// The Service's port, on a port of this host, until it is dropped.
 struct Forward {
@@ -50,6 +54,9 @@ impl Forward {
 #[tokio::test]
 async fn only_whom_the_api_server_allows_reads_metrics() {
     let ns = Namespace::new("metrics").await;
+    // Something to count.
+    ns.apply(&my_app("web", "{replicas: 0, image: nginx:1.25}")).await;
+    ns.until::<MyApp, ()>("web", "it to be ready", |app| app?.is_ready().then_some(())).await;
     // Through the Service and the API server, which passes no credentials on.
     let path = format!("/api/v1/namespaces/{SYSTEM}/services/https:multi-operator-metrics:8443/proxy/metrics");
     let refused = kubectl(&["get", "--raw", &path]).await.refused();
