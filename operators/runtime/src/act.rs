@@ -175,7 +175,7 @@ impl Writer {
             Err(error) => return Err(error.into()),
         };
         if leaving {
-            return Err(Error::blocked("WaitingForDeletion", format!("this {} is being deleted", kind.kind)));
+            return Err(Error::blocked(Error::OWNER_LEAVING, format!("this {} is being deleted", kind.kind)));
         }
         Ok(())
     }

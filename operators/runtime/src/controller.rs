@@ -253,7 +253,7 @@ impl<O: Operator> Controller<O> {
 /// Logs a failure, and says when to try again.
 fn failed(error: &Error, failures: u32) -> Outcome {
     // What is waited for, and a first conflict, are the ordinary course of things; the object's status tells of them.
-    if matches!(error, Error::Blocked { .. }) || (failures == 0 && error.reason() == "Conflict") {
+    if matches!(error, Error::Blocked { .. }) || error.is_ordinary(failures) {
         tracing::debug!(class = error.class(), reason = &*error.reason(), "{error}");
     } else {
         tracing::warn!(class = error.class(), reason = &*error.reason(), "{error}");

@@ -66,6 +66,16 @@ impl Error {
         }
     }
 
+    /// The reason of a pass over an object that is gone, or on its way: its own event will say so in a moment.
+    pub const OWNER_LEAVING: &str = "OwnerLeaving";
+
+    /// Whether it is the ordinary course of things, and nobody's news, after that many failures in a row.
+    #[must_use]
+    pub fn is_ordinary(&self, failures: u32) -> bool {
+        let reason = self.reason();
+        reason == Self::OWNER_LEAVING || (failures == 0 && reason == "Conflict")
+    }
+
     /// Whether a person is needed.
     #[must_use]
     pub fn stalled(&self) -> bool {

@@ -8,7 +8,7 @@ use super::meta::Meta;
 use crate::Error;
 
 /// The status to write: `planned` if all went well (`None` leaves it alone), else the failure; `None` if that would
-/// change nothing but times. A conflict at the first try is no news for anyone, so it is not told.
+/// change nothing but times. What is ordinary is not told.
 pub fn report<S: Status>(
     planned: Option<S>,
     acted: &Result<(), Error>,
@@ -23,7 +23,7 @@ pub fn report<S: Status>(
         (planned, _) => planned.unwrap_or_else(|| before.clone()),
     };
     if let Err(error) = acted {
-        if failures == 0 && error.reason() == "Conflict" {
+        if error.is_ordinary(failures) {
             return None;
         }
         status.fall_short();
@@ -98,5 +98,7 @@ mod tests {
         let conflict = Err(Error::transient("Conflict", "changed meanwhile"));
         assert_eq!(told(Some(ready()), &conflict, &SampleStatus::default(), 0), None);
         assert!(told(Some(ready()), &conflict, &SampleStatus::default(), 1).is_some());
+        let leaving = Err(Error::blocked(Error::OWNER_LEAVING, "this Sample is being deleted"));
+        assert_eq!(told(Some(ready()), &leaving, &SampleStatus::default(), 1), None);
     }
 }
