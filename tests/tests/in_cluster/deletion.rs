@@ -29,6 +29,8 @@ async fn deleted_with(purpose: &str, cascade: &str) {
     let ns = Namespace::new(purpose).await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, port: 80}")).await;
     ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    // The log tells of a write a moment after the object does.
+    settled(&cluster::audit(), &ns).await;
     let (audit, deployments) = (cluster::audit(), ns.record::<Deployment>("web").await);
     drop(ns.kubectl(&["delete", "myapp/web", "--wait=false", cascade]).await.ok());
     ns.until_gone::<MyApp>("web").await;
