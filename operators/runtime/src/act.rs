@@ -95,11 +95,14 @@ impl Writer {
     async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
-            None => self.look(kind, owner, &apply).await?,
+            None => {
+                let found = self.look(kind, owner, &apply).await?;
+                if had_children {
+                    self.look_at_owner(kind, owner).await?;
+                }
+                found
+            }
         };
-        if uid.is_none() && had_children {
-            self.look_at_owner(kind, owner).await?;
-        }
         let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
         let manager = match apply.hand_over {
             Some(suffix) => format!("{suffix}/{}", self.manager),
@@ -165,8 +168,9 @@ impl Writer {
         }
     }
 
-    /// One live look at the owner before a child that is gone is made again: if the owner is gone too, the garbage
-    /// collector would take the new one away, and that as fast as both of us can, until the owner's own watch tells.
+    /// One live look at the owner before a child that it has lost is made or adopted again. If the owner is going too,
+    /// the garbage collector would take away what we make, and that as fast as both of us can, until the owner's own
+    /// watch tells; and it would take away the orphans that somebody wanted to keep, once we had adopted them.
     async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
         let path = format!("{}/{}", kind.path(&owner.key.namespace), owner.key.name);
         let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {

@@ -6,8 +6,11 @@ use std::time::Duration;
 use api::sample::Sample;
 use e2e::call::{Call, lines};
 use e2e::proxy::{Fault, Proxy, Rule};
+use e2e::wait::try_wait;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -124,4 +127,30 @@ pub async fn a_deletion_that_is_seen_late_causes_no_storm(stage: Stage) -> Resul
     ensure(meanwhile.len() <= 20, || format!("{} writes:\n{}", meanwhile.len(), lines(&meanwhile)))?;
     late.lift();
     stage.until::<ConfigMap, _>("deleted", "gone for good", BACK, |seen| seen.is_none().then_some(())).await
+}
+
+pub async fn orphans_of_a_deletion_that_is_seen_late_are_kept(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let _manager = stage.leader(&install, &proxy).await?;
+    stage.sample("left", "behind").await?;
+    stage.sample_kept("left", "behind", SOON).await?;
+    let late = proxy.rule(Rule::new(|call| call.is_watch() && call.resource == "samples", Fault::HoldEvents));
+    proxy.cut_watches();
+    late.reaches(1, SOON).await?;
+    sleep(Duration::from_secs(1)).await;
+    let begun = proxy.journal().len();
+    let orphan = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
+    stage.api::<Sample>().delete("left", &orphan).await?;
+    stage.until::<Sample, _>("left", "gone", SOON, |seen| seen.is_none().then_some(())).await?;
+    // The ConfigMap lost its owner before the Sample went; that is seen, and looked into.
+    try_wait(SOON, async || {
+        let looked = proxy.since(begun).iter().any(|call| call.verb == "get" && call.resource == "samples");
+        if looked { Ok(()) } else { Err("no look at the Sample yet".to_owned()) }
+    })
+    .await?;
+    none(&writes(&proxy.since(begun)), "writes for a Sample that is being deleted")?;
+    late.lift();
+    let orphaned = |seen: Option<&ConfigMap>| seen?.owner_references().is_empty().then_some(());
+    stage.until("left", "left alone", SOON, orphaned).await
 }

@@ -62,6 +62,7 @@ fn main() -> ExitCode {
         blind::what_changed_meanwhile_is_noticed_by_relists,
         blind::late_events_of_one_kind_cause_no_storm,
         blind::a_deletion_that_is_seen_late_causes_no_storm,
+        blind::orphans_of_a_deletion_that_is_seen_late_are_kept,
         crash::a_manager_killed_after_any_write_leaves_nothing_that_the_next_cannot_finish,
         two_installs::the_second_takes_over_at_once_when_told_to,
         missing_kind::the_other_controllers_work_and_it_is_picked_up_when_served,
