@@ -6,6 +6,7 @@
 #![allow(clippy::duplicated_attributes, reason = "columns of one type are no duplicates")]
 
 mod crd;
+pub mod etcd_cluster;
 pub mod my_app;
 pub mod sample;
 mod status;
@@ -13,5 +14,7 @@ mod status;
 pub use crd::crds;
 pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, condition_type};
 
+/// Group of the etcd kinds.
+pub const ETCD_GROUP: &str = "etcd.database.coreos.com";
 /// Group of MyApp, Sample and the databases.
 pub const GROUP: &str = "example.com";

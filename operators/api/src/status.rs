@@ -83,6 +83,10 @@ pub struct Condition {
     /// The generation of the object that this condition was judged by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
+    /// The same moment, under the key of an older shape; only of kinds that had it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "date_time")]
+    pub last_update_time: Option<Timestamp>,
     /// When the status last changed from one value to another.
     #[schemars(schema_with = "date_time")]
     pub last_transition_time: Timestamp,

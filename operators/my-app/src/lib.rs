@@ -5,6 +5,7 @@
 //! serving (an image that cannot be pulled, a crash, a quota) is read from the Deployment and from the pods in trouble,
 //! and told in the MyApp's conditions. Deletion is left to garbage collection, so there is no finalizer.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -80,6 +81,7 @@ impl Operator for MyAppOperator {
     const NAME: &'static str = "my-app";
     type Object = MyApp;
     type Observed = Observed;
+    type Act = Infallible;
 
     fn objects(&self) -> &Arc<Store<MyApp>> {
         &self.apps
@@ -98,5 +100,9 @@ impl Operator for MyAppOperator {
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::my_app::MyAppStatus> {
         plan::plan(observed, now)
+    }
+
+    async fn act(&self, _: &Arc<MyApp>, act: Infallible) -> Result<(), Error> {
+        match act {}
     }
 }

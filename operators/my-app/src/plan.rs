@@ -23,7 +23,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let steps = steps(observed);
     let (status, next) = status::of(observed, &steps, now);
     let effects = if app.spec.paused { Vec::new() } else { steps };
-    Plan { effects, status: Some(status), next }
+    Plan { effects, events: Vec::new(), status: Some(status), next }
 }
 
 /// What it takes to make everything as asked; empty if it is.
@@ -73,6 +73,7 @@ where
             kind: Child::<K>::KIND,
             key: child.meta.key.clone(),
             uid: child.meta.uid.clone(),
+            unless: None,
         })),
     }
 }

@@ -13,7 +13,7 @@ use crate::leader::Fence;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::plan::{Apply, Delete, Effect};
+use crate::plan::{Apply, Create, Delete, Effect};
 use crate::queue::{At, Queue, Version};
 
 mod request;
@@ -71,32 +71,35 @@ impl Writer {
         &self.manager
     }
 
-    /// Performs effects in order for `owner`, an object of `kind`, and stops at the first failure. What `had_children`
+    /// Performs one effect for `owner`, an object of `kind`; `act` does what only its operator can. What `had_children`
     /// may have been deleted without our having seen it, with its children gone before it is.
     ///
     /// # Errors
     /// The failure, classed by what ends it.
-    pub async fn perform(
+    pub async fn perform<X>(
         &self,
         kind: &Kind,
         owner: &Meta,
         had_children: bool,
-        effects: Vec<Effect>,
+        effect: Effect<X>,
+        act: impl AsyncFnOnce(X) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        for effect in effects {
-            match effect {
-                Effect::Apply(apply) => self.apply(kind, owner, had_children, apply).await?,
-                Effect::Delete(delete) => self.delete(owner, delete).await?,
+        match effect {
+            Effect::Apply(apply) => self.apply(kind, owner, had_children, apply).await,
+            Effect::Create(create) => self.create(kind, owner, had_children, create).await,
+            Effect::Delete(delete) => self.delete(owner, delete).await,
+            Effect::Act(x) => {
+                self.check_fence()?;
+                act(x).await
             }
         }
-        Ok(())
     }
 
     async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
             None => {
-                let found = self.look(kind, owner, &apply).await?;
+                let found = self.look(kind, owner, apply.kind, &apply.key).await?;
                 if had_children {
                     self.look_at_owner(kind, owner).await?;
                 }
@@ -132,8 +135,28 @@ impl Writer {
         Ok(())
     }
 
+    async fn create(&self, kind: &Kind, owner: &Meta, had_children: bool, create: Create) -> Result<(), Error> {
+        if had_children {
+            self.look_at_owner(kind, owner).await?;
+        }
+        self.check_fence()?;
+        let path = create.kind.path(&create.key.namespace);
+        match self.client.request::<Answer>(create_request(&path, &create.body)?).await {
+            Ok(answer) => self.wrote(&owner.key, create.kind, &create.key, At::Version(answer.metadata.version)),
+            // The cache does not show it yet, if it is ours; the next pass will see.
+            Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
+                drop(self.look(kind, owner, create.kind, &create.key).await?);
+                self.queue.add(&owner.key);
+            }
+            Err(error) => return Err(error.into()),
+        }
+        self.queue.wrote_child(&owner.key);
+        tracing::debug!(child = %create.key, kind = create.kind.kind, "created");
+        Ok(())
+    }
+
     /// One live look before the first apply of a child that the cache does not hold. Returns its uid if it exists.
-    async fn look(&self, kind: &Kind, owner: &Meta, apply: &Apply) -> Result<Option<Box<str>>, Error> {
+    async fn look(&self, kind: &Kind, owner: &Meta, child: Kind, key: &Key) -> Result<Option<Box<str>>, Error> {
         #[derive(Deserialize)]
         struct Labelled {
             metadata: Labels,
@@ -143,7 +166,7 @@ impl Writer {
             #[serde(default)]
             labels: BTreeMap<String, String>,
         }
-        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let path = format!("{}/{}", child.path(&key.namespace), key.name);
         let found: Value = match self.client.request(request::get_metadata(&path)?).await {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
             other => other?,
@@ -151,7 +174,7 @@ impl Writer {
         let unreadable = |error: serde_json::Error| Error::transient("APIServerError", error.to_string());
         let live = Answer::deserialize(&found).map_err(unreadable)?.metadata;
         let labels = Labelled::deserialize(&found).map_err(unreadable)?.metadata.labels;
-        let (child, name) = (apply.kind.kind, &apply.key.name);
+        let (child, name) = (child.kind, &key.name);
         match adoption::judge(&live, &labels, kind, owner) {
             Verdict::Ours => Ok(Some(live.uid)),
             Verdict::Leaving => {
@@ -185,6 +208,12 @@ impl Writer {
     }
 
     async fn delete(&self, owner: &Meta, delete: Delete) -> Result<(), Error> {
+        if let Some((kind, key)) = &delete.unless
+            && self.exists(*kind, key).await?
+        {
+            // The cache is behind; the next pass sees what this look has seen.
+            return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
+        }
         let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
         self.check_fence()?;
         match self.client.request::<Value>(request::delete(&path, &delete.uid)?).await {
@@ -196,6 +225,15 @@ impl Writer {
         self.wrote(&owner.key, delete.kind, &delete.key, At::Gone);
         tracing::debug!(child = %delete.key, kind = delete.kind.kind, "deleted");
         Ok(())
+    }
+
+    async fn exists(&self, kind: Kind, key: &Key) -> Result<bool, Error> {
+        let path = format!("{}/{}", kind.path(&key.namespace), key.name);
+        match self.client.request::<Answer>(request::get_metadata(&path)?).await {
+            Ok(_) => Ok(true),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Sends one apply to `path`, an object or its status.

@@ -202,6 +202,7 @@ impl<O: Operator> Controller<O> {
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);
             }
+            Some(Entry::Object(object)) if !self.operator.manages(&object) => return Ok(Next::Change),
             Some(Entry::Object(object)) => object,
         };
         if let Some(message) = self.held_elsewhere(&*object).await {

@@ -18,6 +18,8 @@ pub trait Operator: Send + Sync + 'static {
     type Object: Resource;
     /// What is seen of an object and of what belongs to it, unknowns included.
     type Observed: Send + Sync;
+    /// What may be done to the live system behind an object; [`std::convert::Infallible`] where there is none.
+    type Act: Send;
 
     /// The store of the objects.
     fn objects(&self) -> &Arc<Store<Self::Object>>;
@@ -32,5 +34,16 @@ pub trait Operator: Send + Sync + 'static {
     fn observe(&self, object: &Arc<Self::Object>) -> impl Future<Output = Result<Self::Observed, Error>> + Send;
 
     /// Decides. Pure.
-    fn plan(observed: &Self::Observed, now: Timestamp) -> Plan<<Self::Object as Resource>::Status>;
+    fn plan(observed: &Self::Observed, now: Timestamp) -> Plan<<Self::Object as Resource>::Status, Self::Act>;
+
+    /// Acts upon the live system behind an object.
+    ///
+    /// # Errors
+    /// The failure, classed by what ends it.
+    fn act(&self, object: &Arc<Self::Object>, act: Self::Act) -> impl Future<Output = Result<(), Error>> + Send;
+
+    /// Whether the object is any of this install's business: nothing is written to one that is not.
+    fn manages(&self, _object: &Self::Object) -> bool {
+        true
+    }
 }

@@ -1,5 +1,6 @@
 //! The vocabulary of plans. Pure: no async, no client, no clock, no randomness (`cargo xtask generate --check` holds it).
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 pub mod adoption;
@@ -13,26 +14,29 @@ pub mod report;
 pub mod seen;
 pub mod trouble;
 
-pub use effect::{Apply, Delete, Effect};
+pub use conditions::Announcement;
+pub use effect::{Apply, Create, Delete, Effect};
 pub use meta::{Key, Kind, Meta, Owner};
 pub use seen::Seen;
 
 /// What one pass decided.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Plan<S> {
+pub struct Plan<S, X = Infallible> {
     /// What to do, in this order, up to the first failure.
-    pub effects: Vec<Effect>,
+    pub effects: Vec<Effect<X>>,
+    /// What to tell on the object, beside the transitions of its conditions, once all of that has been done.
+    pub events: Vec<Announcement>,
     /// What holds if every effect succeeds; `None` leaves the status as it is.
     pub status: Option<S>,
     /// When to look again.
     pub next: Next,
 }
 
-impl<S> Plan<S> {
+impl<S, X> Plan<S, X> {
     /// Nothing to do, nothing to say.
     #[must_use]
     pub fn nothing() -> Self {
-        Self { effects: Vec::new(), status: None, next: Next::Change }
+        Self { effects: Vec::new(), events: Vec::new(), status: None, next: Next::Change }
     }
 }
 

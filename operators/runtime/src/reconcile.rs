@@ -5,7 +5,7 @@ use std::sync::Arc;
 use api::Status as _;
 use jiff::Timestamp;
 
-use crate::plan::Next;
+use crate::plan::{Effect, Next};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
@@ -31,7 +31,26 @@ pub async fn reconcile<O: Operator>(
     };
     let plan = O::plan(&observed, now);
     let had_children = object.status().contract().observed_generation >= 0;
-    let acted = shell.writer.perform(&O::Object::KIND, object.meta(), had_children, plan.effects).await;
+    let acted = act(operator, shell, object, had_children, plan.effects).await;
     shell.write(&**object, plan.status, &acted, failures, now).await?;
-    acted.map(|()| plan.next)
+    acted?;
+    for announcement in plan.events {
+        shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+    }
+    Ok(plan.next)
+}
+
+/// Performs effects in order, and stops at the first failure.
+async fn act<O: Operator>(
+    operator: &O,
+    shell: &StatusWriter,
+    object: &Arc<O::Object>,
+    had_children: bool,
+    effects: Vec<Effect<O::Act>>,
+) -> Result<(), Error> {
+    for effect in effects {
+        let act = async |act| operator.act(object, act).await;
+        shell.writer.perform(&O::Object::KIND, object.meta(), had_children, effect, act).await?;
+    }
+    Ok(())
 }

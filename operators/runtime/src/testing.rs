@@ -15,7 +15,7 @@ use crate::cache::{Entry, Store, View};
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER, Meta, field_manager};
 use crate::plan::report::report;
-use crate::plan::{Apply, Delete, Effect, Plan};
+use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
 
 mod ownership;
@@ -148,9 +148,29 @@ impl World {
     /// # Errors
     /// What made the pass fail; `None` inside for the end of the operator's lifetime, a crash.
     pub fn pass<R: Resource>(&mut self, object: &R, plan: Plan<R::Status>) -> Result<(), Option<Error>> {
+        self.pass_with(object, plan, |_, act| match act {})
+    }
+
+    /// One pass of an operator with a live system behind its objects, upon which `act` acts. Such an act is a write.
+    ///
+    /// # Errors
+    /// As those of [`World::pass`].
+    pub fn pass_with<R: Resource, X>(
+        &mut self,
+        object: &R,
+        plan: Plan<R::Status, X>,
+        mut act: impl FnMut(&mut Self, X) -> Result<(), Error>,
+    ) -> Result<(), Option<Error>> {
         let acted = plan.effects.into_iter().try_for_each(|effect| {
             self.live()?;
-            self.perform(&R::KIND, object.meta(), effect).map_err(Some)
+            let meta = object.meta();
+            match effect {
+                Effect::Apply(apply) => self.apply(&R::KIND, meta, apply),
+                Effect::Create(create) => self.make(&R::KIND, meta, create),
+                Effect::Delete(delete) => self.delete(&delete),
+                Effect::Act(x) => act(self, x),
+            }
+            .map_err(Some)
         });
         let acted = match acted {
             Err(None) => return Err(None),
@@ -184,14 +204,20 @@ impl World {
         self.changed(kind, &meta.key, &before);
     }
 
-    fn perform(&mut self, kind: &Kind, owner: &Meta, effect: Effect) -> Result<(), Error> {
-        match effect {
-            Effect::Apply(apply) => self.apply(kind, owner, apply),
-            Effect::Delete(delete) => self.delete(&delete),
+    fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {
+        match self.get(create.kind, &create.key).cloned() {
+            Some(live) => look(&live, kind, owner),
+            None => {
+                self.create(create.kind, &create.key, create.body);
+                Ok(())
+            }
         }
     }
 
     fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
+        if delete.unless.as_ref().is_some_and(|(kind, key)| self.get(*kind, key).is_some()) {
+            return Err(Error::transient("Conflict", "what must be gone is still there"));
+        }
         match self.get(delete.kind, &delete.key) {
             Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
             _ => {

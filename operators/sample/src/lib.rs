@@ -2,6 +2,7 @@
 //!
 //! It is the shortest complete operator there is, and the template that docs/add-an-operator.md walks through.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -68,6 +69,7 @@ impl Operator for SampleOperator {
     const NAME: &'static str = "sample";
     type Object = Sample;
     type Observed = Observed;
+    type Act = Infallible;
 
     fn objects(&self) -> &Arc<Store<Sample>> {
         &self.samples
@@ -83,5 +85,9 @@ impl Operator for SampleOperator {
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::sample::SampleStatus> {
         plan::plan(observed, now)
+    }
+
+    async fn act(&self, _: &Arc<Sample>, act: Infallible) -> Result<(), Error> {
+        match act {}
     }
 }

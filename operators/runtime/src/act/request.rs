@@ -21,7 +21,8 @@ pub(crate) fn apply_request(path: &str, manager: &str, force: bool, body: &Value
 
 /// A plain creation in the collection `path`.
 pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
-    Request::post(path).header(CONTENT_TYPE, "application/json").body(bytes(body)?).map_err(unsendable)
+    let request = Request::post(path).header(CONTENT_TYPE, "application/json").header(ACCEPT, METADATA);
+    request.body(bytes(body)?).map_err(unsendable)
 }
 
 pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {

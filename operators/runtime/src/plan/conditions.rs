@@ -18,6 +18,7 @@ pub fn condition(
         type_: type_.into(),
         status,
         observed_generation: None,
+        last_update_time: None,
         last_transition_time: now.round(Unit::Second).unwrap_or(now),
         reason: reason.into(),
         message: message.into(),
@@ -71,6 +72,7 @@ pub fn merge(planned: &mut Contract, before: &Contract, generation: i64, manager
         {
             condition.last_transition_time = old.last_transition_time;
         }
+        condition.last_update_time = condition.last_update_time.map(|_| condition.last_transition_time);
     }
     planned.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));
 }

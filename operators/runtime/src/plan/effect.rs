@@ -1,5 +1,7 @@
 //! What a plan may ask for.
 
+use std::convert::Infallible;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -8,11 +10,15 @@ use super::meta::{Key, Kind, Meta};
 
 /// One step of a plan. Each may fail, and each may be repeated.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
+pub enum Effect<X = Infallible> {
     /// Make a child exist as rendered.
     Apply(Apply),
+    /// Make a child that is never applied again: pods, claims, Jobs.
+    Create(Create),
     /// Delete a child.
     Delete(Delete),
+    /// An act upon the live system behind the object: the operator performs it.
+    Act(X),
 }
 
 /// A server-side apply of a child, with the controller's field manager.
@@ -64,6 +70,29 @@ impl Apply {
     }
 }
 
+/// The creation of a child whose spec cannot be changed afterwards. If the name is taken, whose it is decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Create {
+    /// The child's kind.
+    pub kind: Kind,
+    /// The child's namespace and name.
+    pub key: Key,
+    /// The child.
+    pub body: Value,
+}
+
+impl Create {
+    /// Creates `object`, which must serialise to a JSON object.
+    ///
+    /// # Panics
+    /// If `object` cannot be serialised to JSON (no type of k8s-openapi does that).
+    #[must_use]
+    pub fn new(kind: Kind, key: Key, object: &impl Serialize) -> Self {
+        let Apply { kind, key, body, .. } = Apply::new(kind, key, object);
+        Self { kind, key, body }
+    }
+}
+
 /// A deletion that only succeeds for the very object that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {
@@ -73,4 +102,6 @@ pub struct Delete {
     pub key: Key,
     /// The uid it was seen with.
     pub uid: Box<str>,
+    /// What must not exist, by a live look, for the child to be deleted: the user of a volume, for example.
+    pub unless: Option<(Kind, Key)>,
 }

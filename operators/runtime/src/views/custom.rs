@@ -17,6 +17,8 @@ pub struct Custom<K: CustomKind> {
     pub meta: Meta,
     /// The moment of the last wish to restart, from the annotation that `kubectl rollout restart` writes.
     pub restarted_at: Option<Box<str>>,
+    /// Those of its annotations that its kind reads.
+    pub annotations: BTreeMap<&'static str, Box<str>>,
     /// What is wanted.
     pub spec: K::Spec,
     /// What was last written of it; the default if it does not decode, since it is ours to write anew.
@@ -27,6 +29,8 @@ pub struct Custom<K: CustomKind> {
 pub trait CustomKind: Debug + Send + Sync + 'static {
     /// The kind.
     const KIND: Kind;
+    /// The annotations that planners of this kind read.
+    const ANNOTATIONS: &'static [&'static str] = &[];
     /// What is wanted.
     type Spec: DeserializeOwned + PartialEq + Debug + Send + Sync;
     /// What is known.
@@ -76,6 +80,10 @@ struct Annotated {
     annotations: BTreeMap<String, String>,
 }
 
+fn known(names: &[&'static str], annotations: &BTreeMap<String, String>) -> BTreeMap<&'static str, Box<str>> {
+    names.iter().filter_map(|name| Some((*name, annotations.get(*name)?.as_str().into()))).collect()
+}
+
 impl<K: CustomKind> View for Custom<K> {
     const KIND: Kind = K::KIND;
     const SELECTED: bool = false;
@@ -86,6 +94,7 @@ impl<K: CustomKind> View for Custom<K> {
         Ok(Self {
             meta: serde_json::from_str(head.metadata.get())?,
             restarted_at: annotated.annotations.get(RESTARTED_AT).map(|at| at.as_str().into()),
+            annotations: known(K::ANNOTATIONS, &annotated.annotations),
             spec: K::spec(json)?,
             status: head.status.and_then(|status| serde_json::from_str(status.get()).ok()).unwrap_or_default(),
         })
@@ -96,7 +105,7 @@ impl<K: CustomKind> View for Custom<K> {
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {
-        self.spec == before.spec && self.restarted_at == before.restarted_at
+        self.spec == before.spec && self.restarted_at == before.restarted_at && self.annotations == before.annotations
     }
 
     fn same(&self, before: &Self) -> bool {
