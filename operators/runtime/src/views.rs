@@ -1,12 +1,14 @@
 //! What stores keep of Kubernetes' own kinds, and of custom resources: projections, never whole objects.
 
 mod child;
+mod claim;
 mod custom;
 mod deployment;
 mod live;
 mod pod;
 
 pub use child::{Child, ConfigMap, DisruptionBudget, Service};
+pub use claim::Claim;
 pub use custom::{Custom, CustomKind, Resource};
 pub use deployment::{Deployment, Rollout};
-pub use pod::{Pod, Trouble};
+pub use pod::{Container, Ended, Pod, Running, Trouble};

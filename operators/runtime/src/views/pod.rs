@@ -1,4 +1,7 @@
-//! Pods of ours. Only those in trouble are kept: healthy pods are counted by their own controllers.
+//! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept; pods
+//! that one of our objects controls itself are kept with all that tells how they fare.
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
@@ -8,14 +11,53 @@ use crate::plan::trouble::{self, WirePod};
 
 pub use crate::plan::trouble::Trouble;
 
-/// A pod in trouble.
+/// A pod in trouble, or one that our object controls itself.
 #[derive(Debug)]
 pub struct Pod {
     /// Who it is.
     pub meta: Meta,
     owner: Option<Owner>,
-    /// What is wrong; `None` for a pod that is not kept.
+    /// What is wrong.
     pub trouble: Option<Trouble>,
+    /// How it fares, if one of our objects controls it itself.
+    pub running: Option<Box<Running>>,
+}
+
+/// How a pod fares.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Its address.
+    pub ip: Option<Box<str>>,
+    /// The node that it was given to.
+    pub node: Option<Box<str>>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// Its annotations.
+    pub annotations: BTreeMap<String, String>,
+    /// Its containers, those of the init steps first.
+    pub containers: Vec<Container>,
+}
+
+/// How a container fares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Container {
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether it runs now.
+    pub running: bool,
+    /// How often it was started again.
+    pub restarts: i32,
+    /// How it ended last.
+    pub ended: Option<Ended>,
+}
+
+/// How a container ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code.
+    pub code: i32,
+    /// What it left as its last words.
+    pub message: Box<str>,
 }
 
 impl View for Pod {
@@ -29,7 +71,10 @@ impl View for Pod {
         }
         let Wire { metadata } = serde_json::from_str(json)?;
         let pod: WirePod = serde_json::from_str(json)?;
-        Ok(Self { owner: pod.owner(), trouble: trouble::of(&pod, metadata.deleting), meta: metadata })
+        let owner = pod.owner();
+        let direct = owner.is_some() && owner.as_ref() == metadata.controller.as_ref().map(|c| &c.owner);
+        let running = if direct { Some(Box::new(serde_json::from_str::<WireRunning>(json)?.into())) } else { None };
+        Ok(Self { owner, trouble: trouble::of(&pod, metadata.deleting), running, meta: metadata })
     }
 
     fn meta(&self) -> &Meta {
@@ -41,10 +86,97 @@ impl View for Pod {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.trouble == before.trouble
+        self.trouble == before.trouble && self.running == before.running
     }
 
     fn kept(&self) -> bool {
-        self.trouble.is_some()
+        self.trouble.is_some() || self.running.is_some()
+    }
+}
+
+#[derive(Deserialize)]
+struct WireRunning {
+    metadata: Annotated,
+    #[serde(default)]
+    spec: WireSpec,
+    #[serde(default)]
+    status: WireStatus,
+}
+
+#[derive(Deserialize)]
+struct Annotated {
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    node_name: Option<Box<str>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireStatus {
+    #[serde(rename = "podIP")]
+    pod_ip: Option<Box<str>>,
+    conditions: Vec<WireCondition>,
+    init_container_statuses: Vec<WireContainer>,
+    container_statuses: Vec<WireContainer>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireContainer {
+    name: Box<str>,
+    restart_count: i32,
+    state: WireState,
+    last_state: WireState,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireState {
+    running: Option<serde::de::IgnoredAny>,
+    terminated: Option<WireEnded>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireEnded {
+    exit_code: i32,
+    message: Box<str>,
+}
+
+impl From<WireRunning> for Running {
+    fn from(WireRunning { metadata, spec, status }: WireRunning) -> Self {
+        let containers = status.init_container_statuses.into_iter().chain(status.container_statuses);
+        Self {
+            ip: status.pod_ip,
+            node: spec.node_name,
+            ready: status.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
+            annotations: metadata.annotations,
+            containers: containers.map(Container::from).collect(),
+        }
+    }
+}
+
+impl From<WireContainer> for Container {
+    fn from(wire: WireContainer) -> Self {
+        let ended = wire.state.terminated.or(wire.last_state.terminated);
+        Self {
+            name: wire.name,
+            running: wire.state.running.is_some(),
+            restarts: wire.restart_count,
+            ended: ended.map(|ended| Ended { code: ended.exit_code, message: ended.message }),
+        }
     }
 }

@@ -1,0 +1,26 @@
+//! The live etcd behind a cluster: asked and changed through its members.
+
+use std::sync::Arc;
+
+use runtime::Error;
+
+use crate::plan::{Etcd, EtcdAct};
+
+mod live;
+
+pub use live::Live;
+
+/// A member to ask: the pod's name and address.
+pub type Place = (Arc<str>, Box<str>);
+
+/// How to ask etcd, and to change it. Nothing takes longer than a few seconds.
+pub trait EtcdClient: Send + Sync + 'static {
+    /// Asks all members at once how they fare, and one with quorum for the list of members.
+    fn look(&self, places: &[Place]) -> impl Future<Output = Etcd> + Send;
+
+    /// Makes one change.
+    ///
+    /// # Errors
+    /// Transient, with etcd's own words. That the answer is lost does not tell whether the change was made.
+    fn act(&self, act: EtcdAct) -> impl Future<Output = Result<(), Error>> + Send;
+}

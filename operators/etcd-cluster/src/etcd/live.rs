@@ -1,0 +1,5 @@
+//! etcd, through etcd-client.
+
+/// For the time being.
+#[derive(Debug)]
+pub struct Live;

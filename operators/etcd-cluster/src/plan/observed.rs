@@ -1,0 +1,142 @@
+//! What was seen. Pure data, unknowns included.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use runtime::plan::Seen;
+use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
+
+use crate::EtcdCluster;
+
+/// A cluster and what belongs to it.
+#[derive(Debug)]
+pub struct Observed {
+    /// The object itself.
+    pub cluster: Arc<EtcdCluster>,
+    /// The headless Service, which gives members their names.
+    pub peers: Seen<Service>,
+    /// The Service that clients use.
+    pub clients: Seen<Service>,
+    /// The budget that keeps evictions from breaking quorum.
+    pub budget: Seen<DisruptionBudget>,
+    /// Its pods, by name.
+    pub pods: Vec<Arc<Pod>>,
+    /// Its claims, by name.
+    pub claims: Vec<Arc<Claim>>,
+    /// What its etcd says, asked just now.
+    pub etcd: Etcd,
+    /// Addresses of pods that cluster DNS tells of. Only read while a pod waits to join.
+    pub published: Vec<Box<str>>,
+    /// A member's name that nobody has had.
+    pub fresh_name: Arc<str>,
+    /// Whether a claim that names no class would get one. Only asked before storage has been decided.
+    pub default_class: Option<bool>,
+    /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
+    pub dictated_users: bool,
+    /// The image of the agent, which is the manager's own.
+    pub agent_image: Arc<str>,
+}
+
+/// What etcd says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Etcd {
+    /// What each pod's etcd answers, by the pod's name; why it does not, otherwise. Only of pods that have an address.
+    pub endpoints: BTreeMap<Arc<str>, Result<Endpoint, String>>,
+    /// The members, as listed by one that has just answered a linearizable read: so with quorum, and not outdated. Why
+    /// there is no such list, otherwise.
+    pub members: Result<Vec<Member>, String>,
+    /// Alarms that are on, by member id.
+    pub alarms: Vec<(u64, Alarm)>,
+}
+
+impl Default for Etcd {
+    fn default() -> Self {
+        Self { endpoints: BTreeMap::new(), members: Err("no member has been asked".to_owned()), alarms: Vec::new() }
+    }
+}
+
+/// What one member says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The cluster that it belongs to.
+    pub cluster_id: u64,
+    /// Itself.
+    pub member_id: u64,
+    /// The version that it runs, such as `3.6.16`.
+    pub version: String,
+    /// The leader that it knows; 0 for none.
+    pub leader: u64,
+    /// Whether it does not vote yet.
+    pub learner: bool,
+    /// The size of its database in bytes.
+    pub db_size: i64,
+    /// The index of the last entry that it knows to be committed.
+    pub raft_index: u64,
+    /// The index of the last entry that it has applied; 0 where the version does not tell (before 3.4).
+    pub applied_index: u64,
+}
+
+/// A member as the cluster lists it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Member {
+    /// Its id.
+    pub id: u64,
+    /// Its name; empty until it has started for the first time.
+    pub name: String,
+    /// Where other members reach it.
+    pub peer_urls: Vec<String>,
+    /// Whether it does not vote yet.
+    pub learner: bool,
+}
+
+/// What an alarm is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alarm {
+    /// The database has reached its quota, so writes are refused.
+    NoSpace,
+    /// The member's data differs from the others'.
+    Corrupt,
+}
+
+/// What may be done to an etcd cluster, through any of the members at `via`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdAct {
+    /// Addresses of members that have quorum.
+    pub via: Vec<Box<str>>,
+    /// What to do.
+    pub change: Change,
+}
+
+/// A change of membership or leadership.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// List a member that is about to start.
+    Add {
+        /// Where other members will reach it.
+        peer_url: String,
+        /// Whether it shall not vote until it has caught up.
+        learner: bool,
+    },
+    /// Let a learner vote.
+    Promote {
+        /// The learner.
+        id: u64,
+    },
+    /// Take a member off the list.
+    Remove {
+        /// The member.
+        id: u64,
+    },
+    /// Hand leadership over. `via` must be the leader alone.
+    MoveLeader {
+        /// The next leader.
+        to: u64,
+    },
+}
+
+impl Observed {
+    /// The pods that are there to stay, with how they fare.
+    pub fn staying(&self) -> impl Iterator<Item = (&Pod, &Running)> {
+        self.pods.iter().filter(|pod| !pod.meta.deleting).filter_map(|pod| Some((&**pod, pod.running.as_deref()?)))
+    }
+}

@@ -1,0 +1,116 @@
+//! PersistentVolumeClaims of ours. They may outlive their owner, so their labels say whose they are.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use crate::cache::View;
+use crate::plan::meta::{INSTANCE, Kind, Meta, OWNER_KIND, Owner};
+
+/// A claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim {
+    /// Who it is.
+    pub meta: Meta,
+    owner: Option<Owner>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Whether a volume is bound to it.
+    pub bound: bool,
+    /// The volume has gone away from under it.
+    pub lost: bool,
+    /// What it asks for.
+    pub requested: Option<String>,
+    /// How large its volume is.
+    pub capacity: Option<String>,
+    /// Whether a file system has yet to be resized, which takes a restart of the pod with some drivers.
+    pub resizing: bool,
+}
+
+impl View for Claim {
+    const KIND: Kind =
+        Kind { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" };
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let meta: WireMeta = serde_json::from_str(json)?;
+        let Wire { metadata: Labelled { labels }, spec, status } = serde_json::from_str(json)?;
+        let owner = labels.get(OWNER_KIND).zip(labels.get(INSTANCE));
+        Ok(Self {
+            meta: meta.metadata,
+            owner: owner.map(|(kind, name)| Owner { kind: kind.as_str().into(), name: name.as_str().into() }),
+            labels,
+            bound: status.phase == "Bound",
+            lost: status.phase == "Lost",
+            requested: spec.resources.requests.storage,
+            capacity: status.capacity.storage,
+            resizing: status.conditions.iter().any(|c| c.type_ == "FileSystemResizePending" && c.status == "True"),
+        })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref().or_else(|| self.meta.controller.as_ref().map(|c| &c.owner))
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        Self { meta: before.meta.clone(), ..self.clone() } == *before
+    }
+}
+
+#[derive(Deserialize)]
+struct WireMeta {
+    metadata: Meta,
+}
+
+#[derive(Deserialize)]
+struct Wire {
+    metadata: Labelled,
+    #[serde(default)]
+    spec: WireSpec,
+    #[serde(default)]
+    status: WireStatus,
+}
+
+#[derive(Deserialize)]
+struct Labelled {
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireSpec {
+    resources: WireResources,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireResources {
+    requests: Sizes,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireStatus {
+    phase: String,
+    capacity: Sizes,
+    conditions: Vec<WireCondition>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Sizes {
+    storage: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireCondition {
+    #[serde(rename = "type")]
+    type_: String,
+    status: String,
+}
