@@ -29,9 +29,28 @@ debian_rootfs() {
   }
 }
 
+# debian_files FOLDER SUITE PACKAGES FILE...: single programs and libraries of packages that are only unpacked, into a folder.
+# Not every suite has all of them.
+debian_files() {
+  local folder=$1 suite=$2 packages=$3 hook
+  shift 3
+  require_programs mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+  printf -v hook '%q ' "$@"
+  # Libraries have their links followed, as the names that programs ask for are links in some suites.
+  printf -v hook 'for name in %s; do for place in usr/bin lib/x86_64-linux-gnu usr/lib/x86_64-linux-gnu; do
+    if [ -e "$1/$place/$name" ]; then cp --dereference "$1/$place/$name" %q || exit 1; fi; done; done' "$hook" "$folder"
+  mkdir -p "$CACHE/log"
+  mmdebstrap --mode=root --variant=extract --include="$packages" --format=null --extract-hook="$hook" \
+    "$suite" - "$(debian_mirror)" >"$CACHE/log/mmdebstrap-$suite.log" 2>&1 </dev/null || {
+    tail -n 20 "$CACHE/log/mmdebstrap-$suite.log" >&2
+    die "mmdebstrap could not unpack $packages of $suite"
+  }
+}
+
 # The version of a package as upstream counts it: without Debian's epoch and revision.
 package_version() {
-  tar -xOf "$1" ./var/lib/dpkg/status | awk -v p="$2" '$1 == "Package:" { n = $2 } $1 == "Version:" && n == p { print $2; exit }' |
+  # awk reads to the end: a tar whose reader goes early fails.
+  tar -xOf "$1" ./var/lib/dpkg/status | awk -v p="$2" '$1 == "Package:" { n = $2 } $1 == "Version:" && n == p { print $2 }' |
     sed -E 's/^[0-9]+://; s/-[^-]*$//; s/\+.*$//'
 }
 

@@ -14,9 +14,10 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
 	"os"
 	"path"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -36,32 +37,42 @@ type descriptor struct {
 
 func main() {
 	log.SetFlags(0)
-	var files, entrypoint, command, env, labels list
+	var content content
+	var entrypoint, command, env, labels list
 	name := flag.String("name", "", "the image's full name, with a tag")
 	output := flag.String("output", "", "the tar to write")
 	rootfs := flag.String("rootfs", "", "tar of a root file system (instead of --file)")
 	user := flag.String("user", "", "user that the entry point runs as")
 	stopSignal := flag.String("stop-signal", "", "signal that stops it")
-	flag.Var(&files, "file", "SOURCE:/TARGET:MODE, a single file (repeatable)")
+	workdir := flag.String("workdir", "/", "folder that the entry point starts in")
+	flag.Var(&content.files, "file", "SOURCE:/TARGET:MODE, a single file (repeatable)")
+	flag.Var(&content.symlinks, "symlink", "TARGET:/PATH, a symbolic link at PATH (repeatable)")
+	flag.Var(&content.folders, "folder", "/PATH:MODE, an empty folder; those of files and links are there anyway (repeatable)")
 	flag.Var(&entrypoint, "entrypoint", "one word of the entry point (repeatable)")
 	flag.Var(&command, "cmd", "one word of the default arguments (repeatable)")
 	flag.Var(&env, "env", "NAME=VALUE (repeatable)")
 	flag.Var(&labels, "label", "NAME=VALUE (repeatable)")
 	flag.Parse()
-	if *name == "" || *output == "" || (*rootfs == "") == (len(files) == 0) {
-		log.Fatal("needed: --name, --output, and either --rootfs or --file")
+	if *name == "" || *output == "" || (*rootfs == "") == content.empty() {
+		log.Fatal("needed: --name, --output, and either --rootfs or some of --file, --symlink and --folder")
 	}
-	if err := build(*name, *output, *rootfs, files, config{entrypoint, command, env, labels, *user, *stopSignal}); err != nil {
+	c := config{entrypoint, command, env, labels, *user, *stopSignal, *workdir}
+	if err := build(*name, *output, *rootfs, content, c); err != nil {
 		log.Fatal(err)
 	}
 }
 
 type config struct {
 	entrypoint, command, env, labels list
-	user, stopSignal                 string
+	user, stopSignal, workdir        string
 }
 
-func build(name, output, rootfs string, files list, c config) error {
+// content is what an image without a root file system holds.
+type content struct{ files, symlinks, folders list }
+
+func (c content) empty() bool { return len(c.files)+len(c.symlinks)+len(c.folders) == 0 }
+
+func build(name, output, rootfs string, content content, c config) error {
 	layer, err := os.CreateTemp("", "layer-*.tar")
 	if err != nil {
 		return err
@@ -72,7 +83,7 @@ func build(name, output, rootfs string, files list, c config) error {
 	if rootfs != "" {
 		err = copyRootfs(writer, rootfs)
 	} else {
-		err = addFiles(writer, files)
+		err = addContent(writer, content)
 	}
 	if err == nil {
 		err = writer.Close()
@@ -95,7 +106,7 @@ func build(name, output, rootfs string, files list, c config) error {
 		"created": "1970-01-01T00:00:00Z", "architecture": "amd64", "os": "linux",
 		"config": map[string]any{
 			"Entrypoint": []string(c.entrypoint), "Cmd": []string(c.command), "Env": []string(c.env), "Labels": labels,
-			"User": c.user, "StopSignal": c.stopSignal, "WorkingDir": "/",
+			"User": c.user, "StopSignal": c.stopSignal, "WorkingDir": c.workdir,
 		},
 		"rootfs":  map[string]any{"type": "layers", "diff_ids": []string{layerDigest}},
 		"history": []map[string]string{{"created": "1970-01-01T00:00:00Z", "created_by": "scripts/images"}},
@@ -209,52 +220,86 @@ func copyRootfs(writer *tar.Writer, name string) error {
 	}
 }
 
-func addFiles(writer *tar.Writer, files list) error {
-	type entry struct {
+// addContent writes folders first, parents before what is in them, then files, then links.
+func addContent(writer *tar.Writer, content content) error {
+	folders := map[string]int64{}
+	addParents := func(name string) {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			if _, known := folders[folder]; !known {
+				folders[folder] = 0o755
+			}
+		}
+	}
+
+	type file struct {
 		source, target string
 		mode           int64
 	}
-	var entries []entry
-	folders := map[string]bool{}
-	for _, file := range files {
-		parts := strings.Split(file, ":")
+	var files []file
+	for _, option := range content.files {
+		parts := strings.Split(option, ":")
 		if len(parts) != 3 || !path.IsAbs(parts[1]) {
-			return fmt.Errorf("--file %s: want SOURCE:/TARGET:MODE", file)
+			return fmt.Errorf("--file %s: want SOURCE:/TARGET:MODE", option)
 		}
 		mode, err := strconv.ParseInt(parts[2], 8, 64)
 		if err != nil {
-			return fmt.Errorf("--file %s: %w", file, err)
+			return fmt.Errorf("--file %s: %w", option, err)
 		}
-		target := strings.TrimPrefix(path.Clean(parts[1]), "/")
-		for folder := path.Dir(target); folder != "."; folder = path.Dir(folder) {
-			folders[folder+"/"] = true
+		files = append(files, file{parts[0], inside(parts[1]), mode})
+		addParents(inside(parts[1]))
+	}
+	type symlink struct{ target, name string }
+	var symlinks []symlink
+	for _, option := range content.symlinks {
+		target, name, _ := strings.Cut(option, ":")
+		if target == "" || !path.IsAbs(name) {
+			return fmt.Errorf("--symlink %s: want TARGET:/PATH", option)
 		}
-		entries = append(entries, entry{parts[0], target, mode})
+		symlinks = append(symlinks, symlink{target, inside(name)})
+		addParents(inside(name))
 	}
-	var names []string
-	for folder := range folders {
-		names = append(names, folder)
+	for _, option := range content.folders {
+		name, octal, _ := strings.Cut(option, ":")
+		mode, err := strconv.ParseInt(octal, 8, 64)
+		if err != nil || !path.IsAbs(name) {
+			return fmt.Errorf("--folder %s: want /PATH:MODE", option)
+		}
+		folders[inside(name)] = mode
+		addParents(inside(name))
 	}
-	sort.Strings(names)
-	for _, folder := range names {
-		header := &tar.Header{Name: folder, Mode: 0o755, Typeflag: tar.TypeDir, ModTime: time.Unix(0, 0), Format: tar.FormatPAX}
-		if err := writer.WriteHeader(header); err != nil {
+
+	for _, name := range slices.Sorted(maps.Keys(folders)) {
+		if err := addEmpty(writer, tar.TypeDir, name+"/", "", folders[name]); err != nil {
 			return err
 		}
 	}
-	for _, entry := range entries {
-		file, err := os.Open(entry.source)
+	for _, file := range files {
+		source, err := os.Open(file.source)
 		if err != nil {
 			return err
 		}
-		info, err := file.Stat()
+		info, err := source.Stat()
 		if err == nil {
-			err = add(writer, entry.target, entry.mode, info.Size(), file)
+			err = add(writer, file.target, file.mode, info.Size(), source)
 		}
-		file.Close()
+		source.Close()
 		if err != nil {
+			return err
+		}
+	}
+	for _, link := range symlinks {
+		if err := addEmpty(writer, tar.TypeSymlink, link.name, link.target, 0o777); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// inside is a path of the image as a tar has it: without a slash in front.
+func inside(name string) string { return strings.TrimPrefix(path.Clean(name), "/") }
+
+func addEmpty(writer *tar.Writer, kind byte, name, target string, mode int64) error {
+	return writer.WriteHeader(&tar.Header{
+		Name: name, Linkname: target, Mode: mode, Typeflag: kind, ModTime: time.Unix(0, 0), Format: tar.FormatPAX,
+	})
 }
