@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# The manager's own image: one static binary and the certificates of public authorities, nothing else.
+# The manager's own image: two static binaries and the certificates of public authorities, nothing else. /manager is the
+# manager, and etcd-operator in the PATH; /agent is what it puts beside the databases that it runs.
 # Containerfile at the repository root makes the same for users of docker and podman.
 
 MANAGER_TARGET=${MANAGER_TARGET:-x86_64-unknown-linux-gnu}
 MANAGER_PROFILE=${MANAGER_PROFILE:-release}
 MANAGER_FEATURES=${MANAGER_FEATURES:-}
 
-# MANAGER_BINARY skips the build: any static binary will do.
+# MANAGER_BINARY skips the build: any static binary will do. The agent is AGENT_BINARY, or the one beside the manager.
 manager_binary() {
   local root=$SCRIPTS/.. target
   if [[ -n ${MANAGER_BINARY:-} ]]; then
@@ -14,9 +15,11 @@ manager_binary() {
     return
   fi
   command -v cargo >/dev/null || die "the manager is built with Rust's cargo, which is not here"
-  say "building the manager (profile $MANAGER_PROFILE)"
+  # etcd's client is generated from its protocol files.
+  require_programs protoc:protobuf-compiler /usr/include/google/protobuf/any.proto:libprotobuf-dev
+  say "building the manager and its agent (profile $MANAGER_PROFILE)"
   (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --locked --profile "$MANAGER_PROFILE" \
-    --target "$MANAGER_TARGET" -p manager ${MANAGER_FEATURES:+--features "$MANAGER_FEATURES"}) >&2 ||
+    --target "$MANAGER_TARGET" -p manager -p agent ${MANAGER_FEATURES:+--features "$MANAGER_FEATURES"}) >&2 ||
     die "building the manager failed"
   target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
   printf '%s/%s/%s/manager' "$target" "$MANAGER_TARGET" "$(profile_folder "$MANAGER_PROFILE")"
@@ -24,17 +27,26 @@ manager_binary() {
 
 profile_folder() { if [[ $1 == dev ]]; then printf debug; else printf '%s' "$1"; fi; }
 
-manager_image() {
-  local binary certificates=/etc/ssl/certs/ca-certificates.crt tar name=$MANAGER_IMAGE:$MANAGER_TAG
-  [[ -s $certificates ]] || require_programs "$certificates:ca-certificates"
-  binary=$(manager_binary)
-  # A binary that needs a loader would not start in an empty image: "no such file", about a file that is there.
-  if [[ $(LC_ALL=C od -An -c -j1 -N3 "$binary" | tr -d ' ') != ELF ]] || grep -qa '/lib64/ld-linux' <(head -c 4096 "$binary"); then
-    die "$binary is not a static Linux binary"
+# A binary that needs a loader would not start in an empty image: "no such file", about a file that is there.
+require_static() {
+  if [[ $(LC_ALL=C od -An -c -j1 -N3 "$1" | tr -d ' ') != ELF ]] || grep -qa '/lib64/ld-linux' <(head -c 4096 "$1"); then
+    die "$1 is not a static Linux binary"
   fi
-  tar=$IMAGES/manager-$( (sha256sum <"$binary" && sha256sum <"$certificates" && printf '%s' "$name" && family_folder oci-image) | key_of).tar
+}
+
+manager_image() {
+  local manager agent certificates=/etc/ssl/certs/ca-certificates.crt tar name=$MANAGER_IMAGE:$MANAGER_TAG
+  [[ -s $certificates ]] || require_programs "$certificates:ca-certificates"
+  manager=$(manager_binary)
+  agent=${AGENT_BINARY:-${manager%/*}/agent}
+  [[ -e $agent ]] || die "there is no agent beside $manager: AGENT_BINARY says where it is"
+  require_static "$manager"
+  require_static "$agent"
+  tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" &&
+    declare -f manager_image && family_folder oci-image) | key_of).tar
   [[ -s $tar ]] || write_image "$tar" --name "$name" --user 65532:65532 --entrypoint /manager \
-    --file "$binary:/manager:755" --file "$certificates:/etc/ssl/certs/ca-certificates.crt:644" \
+    --file "$manager:/manager:755" --file "$agent:/agent:755" --symlink /manager:/usr/local/bin/etcd-operator \
+    --file "$certificates:/etc/ssl/certs/ca-certificates.crt:644" --env PATH=/usr/local/bin:/usr/bin:/bin \
     --label org.opencontainers.image.title=multi-operator
   printf '%s' "$tar"
 }
