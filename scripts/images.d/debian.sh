@@ -19,6 +19,7 @@ debian_rootfs() {
   require_programs mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
   for hook in "$@"; do options+=(--customize-hook="$hook"); done
   mkdir -p "$CACHE/log"
+  # shellcheck disable=SC2016
   SOURCE_DATE_EPOCH=0 mmdebstrap --mode=root --variant=essential --include="$packages" --format=tar \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --dpkgopt='path-exclude=/usr/share/info/*' \
@@ -37,6 +38,7 @@ debian_files() {
   require_programs mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
   printf -v hook '%q ' "$@"
   # Libraries have their links followed, as the names that programs ask for are links in some suites.
+  # shellcheck disable=SC2016
   printf -v hook 'for name in %s; do for place in usr/bin lib/x86_64-linux-gnu usr/lib/x86_64-linux-gnu; do
     if [ -e "$1/$place/$name" ]; then cp --dereference "$1/$place/$name" %q || exit 1; fi; done; done' "$hook" "$folder"
   mkdir -p "$CACHE/log"
@@ -55,6 +57,7 @@ package_version() {
 }
 
 # Laid out as the official image: configuration in conf.d, pages in /usr/share/nginx/html, logs to where a container's go.
+# shellcheck disable=SC2016
 NGINX_HOOK='
   rm -f "$1"/etc/nginx/sites-enabled/default
   printf "server {\n  listen 80;\n  location / {\n    root /usr/share/nginx/html;\n    index index.html;\n  }\n}\n" >"$1"/etc/nginx/conf.d/default.conf

@@ -6,6 +6,7 @@
 
 # Debian's suites, and what they hold.
 declare -A DEBIAN_ETCD=([etcd-3.3]='bullseye 3.3.25' [etcd-3.4]='bookworm 3.4.23' [etcd-3.5-old]='trixie 3.5.16')
+# shellcheck disable=SC2034
 ETCD_IMAGES=(etcd-3.3 etcd-3.4 etcd-3.5-old etcd-3.5 etcd-3.6 etcd-3.7)
 
 etcd_version() {
