@@ -6,7 +6,11 @@ use runtime::Error;
 
 use crate::plan::{Etcd, EtcdAct};
 
+mod act;
+mod fault;
 mod live;
+mod look;
+mod pool;
 
 pub use live::Live;
 

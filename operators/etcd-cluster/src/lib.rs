@@ -1,12 +1,33 @@
-//! The operator of EtcdCluster: see `plan` for its story.
+//! The operator of EtcdCluster: etcd members as pods that keep their names and volumes.
+//!
+//! Each member is a pod of its own, with a claim of the same name. How many there are and what they run follows from the
+//! spec; who is a member is asked of etcd itself, at every pass, and never remembered. [`plan`] takes one step at a time:
+//! members come in as learners, vote once they are in sync, come back on their volumes, are replaced only where the
+//! others hold quorum, and roll to other versions along etcd's own rules. The agent (`operators/agent`) stands before
+//! etcd in each pod, lest a member that lost its data votes as if it had not.
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+use kube::Client;
+use runtime::cache::{Cache, Store};
+use runtime::controller::Watches;
+use runtime::permissions::Permission;
 use runtime::plan::Kind;
-use runtime::views::{Custom, CustomKind};
+use runtime::views::{Claim, Custom, CustomKind, DisruptionBudget, Pod, Service};
+use runtime::{Error, Operator};
 
 pub mod etcd;
+mod look;
+mod metrics;
+mod observe;
 pub mod plan;
+mod scope;
+
+pub use scope::Scope;
+
+use etcd::{EtcdClient, Live};
+use plan::{EtcdAct, EtcdPlan, Observed};
 
 /// The kind EtcdCluster.
 #[derive(Debug)]
@@ -22,5 +43,117 @@ impl CustomKind for EtcdClusterKind {
 /// An EtcdCluster as the planner sees it.
 pub type EtcdCluster = Custom<EtcdClusterKind>;
 
-/// For the time being.
-pub type Shared = Arc<EtcdCluster>;
+/// What the controller may do in each watched namespace.
+pub const PERMISSIONS: &[Permission] = &[
+    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch"] },
+    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status"], verbs: &["patch"] },
+    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/finalizers"], verbs: &["update"] },
+    Permission {
+        group: "",
+        resources: &["pods", "persistentvolumeclaims", "services"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission {
+        group: "policy",
+        resources: &["poddisruptionbudgets"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    // Whether cluster DNS tells of a pod yet; read while one joins.
+    Permission { group: "discovery.k8s.io", resources: &["endpointslices"], verbs: &["list"] },
+    // Whether the namespace dictates which users pods run as (OpenShift); read before pods are made.
+    Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
+];
+
+/// What a manager says of all clusters.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which clusters this install looks after.
+    pub scope: Scope,
+    /// Whether it watches all namespaces.
+    pub all_namespaces: bool,
+    /// The image with the agent.
+    pub agent_image: Arc<str>,
+}
+
+/// The stores that the operator reads, and etcd.
+pub struct EtcdClusterOperator {
+    clusters: Arc<Store<EtcdCluster>>,
+    pods: Arc<Store<Pod>>,
+    claims: Arc<Store<Claim>>,
+    services: Arc<Store<Service>>,
+    budgets: Arc<Store<DisruptionBudget>>,
+    client: Client,
+    etcd: Live,
+    settings: Settings,
+}
+
+impl EtcdClusterOperator {
+    /// The controller's name.
+    pub const NAME: &'static str = "etcd-cluster";
+
+    /// An operator over these caches.
+    #[must_use]
+    pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
+        Self {
+            clusters: cache.store(),
+            pods: cache.store(),
+            claims: cache.store(),
+            services: cache.store(),
+            budgets: cache.store(),
+            client,
+            etcd: Live::default(),
+            settings,
+        }
+    }
+}
+
+impl Operator for EtcdClusterOperator {
+    const NAME: &'static str = Self::NAME;
+    type Object = EtcdCluster;
+    type Observed = Observed;
+    type Act = EtcdAct;
+
+    fn objects(&self) -> &Arc<Store<EtcdCluster>> {
+        &self.clusters
+    }
+
+    fn watch(&self, watches: &mut Watches) {
+        watches.children(&self.pods);
+        watches.children(&self.claims);
+        watches.children(&self.services);
+        watches.children(&self.budgets);
+    }
+
+    async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
+        let observed = self.look(cluster).await;
+        metrics::tell(&observed);
+        Ok(observed)
+    }
+
+    fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
+        plan::plan(observed, now)
+    }
+
+    async fn act(&self, cluster: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
+        if let plan::Change::Remove { absent: Some(name), .. } = &act.change {
+            look::must_be_absent(&self.client, &cluster.meta.key.sibling(name)).await?;
+        }
+        tracing::info!(change = ?act.change, "changing membership");
+        match self.etcd.act(act).await {
+            // etcd says when it will do so; asked again soon, and told in the status meanwhile.
+            Err(Error::Transient { reason, message, .. })
+                if reason == "WaitingForEtcd" || reason == "LearnerNotInSync" =>
+            {
+                tracing::debug!(%reason, "{message}");
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    fn manages(&self, cluster: &EtcdCluster) -> bool {
+        let annotated = cluster.annotations.get(api::etcd_cluster::SCOPE).map(|scope| &**scope);
+        self.settings.scope.manages(annotated, self.settings.all_namespaces)
+    }
+}

@@ -1,7 +1,9 @@
 //! What is known of an etcd cluster.
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{Contract, Status};
 
@@ -10,7 +12,7 @@ use crate::{Contract, Status};
 #[serde(rename_all = "camelCase")]
 pub struct EtcdClusterStatus {
     /// Where the cluster stands, in one word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "phase", skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
     /// Why the phase is Failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -76,6 +78,12 @@ pub enum Phase {
     Failed,
 }
 
+/// Reads a phase, for which the old operator wrote an empty word as long as there was none.
+fn phase<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Phase>, D::Error> {
+    let word = Option::<String>::deserialize(from)?.filter(|word| !word.is_empty());
+    word.map(|word| Phase::deserialize(word.into_deserializer())).transpose()
+}
+
 /// The members' pods, by whether they are ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -99,6 +107,10 @@ pub struct MemberStatus {
     pub id: Option<String>,
     /// What part it plays.
     pub role: MemberRole,
+    /// Since when it plays that part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub since: Option<Timestamp>,
     /// The version of etcd that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,

@@ -1,5 +1,154 @@
 //! etcd, through etcd-client.
 
-/// For the time being.
-#[derive(Debug)]
-pub struct Live;
+use std::sync::Arc;
+use std::time::Duration;
+
+use etcd_client::{
+    AlarmAction, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse, StatusResponse,
+};
+use futures::future::join_all;
+use runtime::Error;
+use tokio::time::Instant;
+
+use super::fault::Fault;
+use super::look::{self, Alarms, Answer, Status};
+use super::pool::Pool;
+use super::{EtcdClient, Place, act};
+use crate::plan::{Change, Etcd, EtcdAct, Member};
+
+/// How long each answer of a look may take.
+const ANSWER: Duration = Duration::from_secs(2);
+/// How long a whole look may take.
+const LOOK: Duration = Duration::from_millis(4500);
+/// How long a member may take to show that it can be asked for a change.
+const REACH: Duration = Duration::from_secs(1);
+/// How long a change may take.
+const CHANGE: Duration = Duration::from_secs(5);
+/// How many members are asked for the list, one after the other.
+const TRIES: usize = 2;
+/// A key that is read for the sake of reading. Nobody need have it.
+const KEY: &str = "multi-operator/health";
+
+/// The real etcd.
+#[derive(Debug, Default)]
+pub struct Live {
+    pool: Pool,
+}
+
+impl EtcdClient for Live {
+    async fn look(&self, places: &[Place]) -> Etcd {
+        if places.is_empty() {
+            return Etcd::default();
+        }
+        let deadline = Instant::now() + LOOK;
+        let answers = join_all(places.iter().map(|place| self.answer(place))).await;
+        let (members, alarms) = match look::whom_to_ask(&answers) {
+            Ok(able) => self.listed(&able, deadline).await,
+            Err(nobody) => (Err(nobody), Vec::new()),
+        };
+        let endpoint = |answer: Answer| {
+            (answer.pod, answer.status.map(|status| status.endpoint).map_err(|fault| fault.to_string()))
+        };
+        Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms }
+    }
+
+    async fn act(&self, act: EtcdAct) -> Result<(), Error> {
+        let mut last = None;
+        for address in &act.via {
+            // What has gone to nobody may go to somebody else; what may have been sent may not. So find out beforehand
+            // whether there is anybody.
+            match self.status(address, REACH).await {
+                Err(fault) if !fault.is_answer() => last = Some(fault),
+                _ => return self.change(address, &act.change).await,
+            }
+        }
+        Err(act::nobody(last.as_ref()))
+    }
+}
+
+impl Live {
+    /// None is connected yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    async fn status(&self, address: &str, deadline: Duration) -> Result<Status, Fault> {
+        self.pool.call(address, deadline, status).await.map(Status::from)
+    }
+
+    async fn answer(&self, (pod, address): &Place) -> Answer {
+        let status = self.status(address, ANSWER).await;
+        Answer { pod: Arc::clone(pod), address: address.clone(), status }
+    }
+
+    /// The members and alarms, as the first of those says that can.
+    async fn listed(&self, able: &[(&Answer, &Status)], deadline: Instant) -> (Result<Vec<Member>, String>, Alarms) {
+        let mut why_not = None;
+        for (&(answer, status), tries) in able.iter().zip((1..=TRIES.min(able.len())).rev()) {
+            let now = Instant::now();
+            let share = deadline.saturating_duration_since(now).div_f64(tries as f64);
+            match self.list(&answer.address, status, now + share.min(ANSWER)).await {
+                Ok((members, alarms)) => return (Ok(members), alarms),
+                Err(fault) => _ = why_not.get_or_insert_with(|| look::why_no_list(&answer.pod, &fault)),
+            }
+        }
+        let known = able.first().and_then(|(_, status)| status.alarms.clone());
+        (Err(why_not.unwrap_or_default()), known.unwrap_or_default())
+    }
+
+    /// The members and alarms, as one member says that has quorum.
+    async fn list(&self, address: &str, status: &Status, until: Instant) -> Result<(Vec<Member>, Alarms), Fault> {
+        let left = || until.saturating_duration_since(Instant::now());
+        // The member answers the list from what it has applied, whether or not it has quorum. A linearizable read before
+        // it makes the member agree with the leader, and the leader with a quorum, and apply all that had been agreed
+        // on by then; so the list is no older than the read.
+        match self.pool.call(address, left(), read).await {
+            // etcd looks at who asks when it has the agreement: this answer proves quorum as well.
+            Ok(()) | Err(Fault::Denied(_)) => (),
+            Err(fault) => return Err(fault),
+        }
+        let members = self.pool.call(address, left(), list_members).await?;
+        let alarms = match &status.alarms {
+            Some(told) => told.clone(),
+            // Costs an entry in etcd's log, so it is not asked for where a status tells.
+            None => look::alarms(&self.pool.call(address, left(), list_alarms).await?),
+        };
+        Ok((look::members(&members), alarms))
+    }
+
+    async fn change(&self, address: &str, change: &Change) -> Result<(), Error> {
+        let made = self.pool.call(address, CHANGE, async |client| make(client, change).await).await;
+        made.or_else(|fault| act::outcome(change, &fault))
+    }
+}
+
+async fn status(mut client: Client) -> Result<StatusResponse, etcd_client::Error> {
+    client.status().await
+}
+
+/// A linearizable read.
+async fn read(mut client: Client) -> Result<(), etcd_client::Error> {
+    let options = GetOptions::new().with_limit(1).with_count_only();
+    client.get(KEY, Some(options)).await.map(drop)
+}
+
+async fn list_members(mut client: Client) -> Result<MemberListResponse, etcd_client::Error> {
+    client.member_list().await
+}
+
+async fn list_alarms(mut client: Client) -> Result<AlarmResponse, etcd_client::Error> {
+    client.alarm(AlarmAction::Get, AlarmType::None, None).await
+}
+
+async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Error> {
+    match change {
+        Change::Add { peer_url, learner } => {
+            let options = learner.then(|| MemberAddOptions::new().with_is_learner());
+            client.member_add([peer_url], options).await.map(drop)
+        }
+        Change::Promote { id } => client.member_promote(*id).await.map(drop),
+        Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
+        Change::MoveLeader { to } => client.move_leader(*to).await.map(drop),
+    }
+}

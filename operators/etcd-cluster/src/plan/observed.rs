@@ -126,6 +126,8 @@ pub enum Change {
     Remove {
         /// The member.
         id: u64,
+        /// The name under which, by a live look, there must be no pod and no claim: what is taken for gone must be gone.
+        absent: Option<Arc<str>>,
     },
     /// Hand leadership over. `via` must be the leader alone.
     MoveLeader {

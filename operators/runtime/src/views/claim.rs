@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use super::live::Live;
 use crate::cache::View;
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{INSTANCE, Kind, Meta, OWNER_KIND, Owner};
 
 /// A claim.
@@ -13,6 +15,8 @@ pub struct Claim {
     /// Who it is.
     pub meta: Meta,
     owner: Option<Owner>,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
     /// Whether a volume is bound to it.
@@ -33,11 +37,12 @@ impl View for Claim {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let meta: WireMeta = serde_json::from_str(json)?;
+        let live = Live::read(json)?;
         let Wire { metadata: Labelled { labels }, spec, status } = serde_json::from_str(json)?;
         let owner = labels.get(OWNER_KIND).zip(labels.get(INSTANCE));
         Ok(Self {
-            meta: meta.metadata,
+            fingerprint: live.fingerprint()?,
+            meta: live.meta,
             owner: owner.map(|(kind, name)| Owner { kind: kind.as_str().into(), name: name.as_str().into() }),
             labels,
             bound: status.phase == "Bound",
@@ -56,14 +61,13 @@ impl View for Claim {
         self.owner.as_ref().or_else(|| self.meta.controller.as_ref().map(|c| &c.owner))
     }
 
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
     fn same(&self, before: &Self) -> bool {
         Self { meta: before.meta.clone(), ..self.clone() } == *before
     }
-}
-
-#[derive(Deserialize)]
-struct WireMeta {
-    metadata: Meta,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,107 @@
+//! What the outcome of a change means. Pure.
+
+use runtime::Error;
+
+use super::fault::Fault;
+use crate::plan::Change;
+
+/// What etcd says of changes that have to wait for something in etcd itself.
+const WAITS: &[&str] = &[
+    "re-configuration failed due to not enough started members",
+    "unhealthy cluster",
+    "too many learner members",
+    "no leader",
+    "leader changed",
+];
+
+/// What became of a change that was sent to a member.
+pub(super) fn outcome(change: &Change, fault: &Fault) -> Result<(), Error> {
+    match fault {
+        Fault::Said(words) if is_done(change, words) => Ok(()),
+        Fault::Said(words) => Err(Error::transient(reason(words), format!("etcd: {words}"))),
+        Fault::Denied(_) => Err(Error::transient("EtcdError", format!("etcd {fault}"))),
+        lost => Err(Error::transient(
+            "EtcdUnreachable",
+            format!("the member of etcd that was asked {lost}; whether the change was made is not known"),
+        )),
+    }
+}
+
+/// The error of a change that was sent to nobody.
+pub(super) fn nobody(last: Option<&Fault>) -> Error {
+    let why = last.map_or("none has an address".to_owned(), |fault| format!("the last one asked {fault}"));
+    Error::transient("EtcdUnreachable", format!("no member of etcd can be asked for the change: {why}"))
+}
+
+/// Whether etcd refuses because the change has been made before.
+fn is_done(change: &Change, words: &str) -> bool {
+    match change {
+        Change::Add { .. } => words == "Peer URLs already exists",
+        Change::Remove { .. } => words == "member not found",
+        // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
+        Change::Promote { .. } => words == "can only promote a learner member",
+        Change::MoveLeader { .. } => false,
+    }
+}
+
+fn reason(words: &str) -> &'static str {
+    if words.starts_with("can only promote a learner member which is in sync with leader") {
+        return "LearnerNotInSync";
+    }
+    if WAITS.iter().any(|wait| words.starts_with(wait)) { "WaitingForEtcd" } else { "EtcdError" }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn add() -> Change {
+        Change::Add { peer_url: "http://a:2380".to_owned(), learner: true }
+    }
+
+    fn outcome_of(change: &Change, words: &str) -> Result<(), (String, String)> {
+        let told = |error: Error| (error.reason().into_owned(), error.to_string());
+        outcome(change, &Fault::Said(words.to_owned())).map_err(told)
+    }
+
+    fn refused(reason: &str, message: &str) -> Result<(), (String, String)> {
+        Err((reason.to_owned(), message.to_owned()))
+    }
+
+    #[test]
+    fn what_is_done_already_is_done() {
+        let (add, remove, promote) = (add(), Change::Remove { id: 1, absent: None }, Change::Promote { id: 1 });
+        assert_eq!(outcome_of(&add, "Peer URLs already exists"), Ok(()));
+        assert_eq!(outcome_of(&remove, "member not found"), Ok(()));
+        assert_eq!(outcome_of(&promote, "can only promote a learner member"), Ok(()));
+        // But not what only sounds the same.
+        assert_eq!(outcome_of(&promote, "member not found"), refused("EtcdError", "etcd: member not found"));
+        assert_eq!(outcome_of(&add, "member ID already exist"), refused("EtcdError", "etcd: member ID already exist"));
+    }
+
+    #[test]
+    fn what_waits_is_told_by_its_reason() {
+        let promote = Change::Promote { id: 1 };
+        let words = "can only promote a learner member which is in sync with leader";
+        assert_eq!(outcome_of(&promote, words), refused("LearnerNotInSync", &format!("etcd: {words}")));
+        for words in [
+            "re-configuration failed due to not enough started members",
+            "unhealthy cluster",
+            "too many learner members in cluster",
+        ] {
+            assert_eq!(outcome_of(&add(), words), refused("WaitingForEtcd", &format!("etcd: {words}")));
+        }
+        assert_eq!(outcome_of(&Change::MoveLeader { to: 1 }, "not leader"), refused("EtcdError", "etcd: not leader"));
+    }
+
+    #[test]
+    fn a_lost_answer_is_no_answer() {
+        for fault in [Fault::Silent(Duration::from_secs(5)), Fault::Refused, Fault::Broken("closed".to_owned())] {
+            let error = outcome(&add(), &fault).unwrap_err();
+            assert_eq!((error.class(), &*error.reason()), ("Transient", "EtcdUnreachable"));
+        }
+        assert_eq!(&*nobody(None).reason(), "EtcdUnreachable");
+    }
+}

@@ -1,0 +1,218 @@
+//! What members' answers mean, and whom to ask further. Pure.
+
+use std::sync::Arc;
+
+use etcd_client::{AlarmResponse, AlarmType, MemberListResponse, StatusResponse};
+
+use super::fault::Fault;
+use crate::plan::{Alarm, Endpoint, Member};
+
+/// Alarms that are on, by member id.
+pub(super) type Alarms = Vec<(u64, Alarm)>;
+
+/// What one member has answered when asked how it fares.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    pub(super) pod: Arc<str>,
+    pub(super) address: Box<str>,
+    pub(super) status: Result<Status, Fault>,
+}
+
+/// How one member fares, and the alarms that it knows of.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Status {
+    pub(super) endpoint: Endpoint,
+    /// None where the version does not tell.
+    pub(super) alarms: Option<Alarms>,
+}
+
+impl Status {
+    /// Whether it can be asked for something that takes quorum. Learners refuse.
+    fn can_ask(&self) -> bool {
+        self.endpoint.leader != 0 && !self.endpoint.learner
+    }
+}
+
+impl From<StatusResponse> for Status {
+    fn from(status: StatusResponse) -> Self {
+        let header = status.header();
+        let endpoint = Endpoint {
+            cluster_id: header.map_or(0, |header| header.cluster_id()),
+            member_id: header.map_or(0, |header| header.member_id()),
+            version: status.version().to_owned(),
+            leader: status.leader(),
+            learner: status.is_learner(),
+            db_size: status.db_size(),
+            raft_index: status.raft_index(),
+            applied_index: status.raft_applied_index(),
+        };
+        let alarms = tells_alarms(status.version()).then(|| told_alarms(status.errors()));
+        Self { endpoint, alarms }
+    }
+}
+
+/// Those to ask for something that takes quorum, best first. Why there is nobody, otherwise.
+pub(super) fn whom_to_ask(answers: &[Answer]) -> Result<Vec<(&Answer, &Status)>, String> {
+    let mut able: Vec<_> = statuses(answers).filter(|(_, status)| status.can_ask()).collect();
+    // Should they be of several clusters, the one that most belong to.
+    let size = |id| statuses(answers).filter(|(_, status)| status.endpoint.cluster_id == id).count();
+    able.sort_by_key(|(_, Status { endpoint, .. })| {
+        (std::cmp::Reverse(size(endpoint.cluster_id)), endpoint.leader != endpoint.member_id)
+    });
+    match able.first().map(|(_, status)| status.endpoint.cluster_id) {
+        Some(cluster) => {
+            able.retain(|(_, status)| status.endpoint.cluster_id == cluster);
+            Ok(able)
+        }
+        None => Err(why_nobody(answers)),
+    }
+}
+
+fn statuses(answers: &[Answer]) -> impl Iterator<Item = (&Answer, &Status)> {
+    answers.iter().filter_map(|answer| Some((answer, answer.status.as_ref().ok()?)))
+}
+
+fn why_nobody(answers: &[Answer]) -> String {
+    let leaderless = statuses(answers).any(|(_, status)| status.endpoint.leader == 0);
+    let denied = answers.iter().find_map(|answer| match &answer.status {
+        Err(fault @ Fault::Denied(_)) => Some(format!("{} {fault}", answer.pod)),
+        _ => None,
+    });
+    match denied {
+        _ if leaderless => "no leader".to_owned(),
+        Some(denied) => denied,
+        None if statuses(answers).next().is_some() => "only learners answer".to_owned(),
+        None => "no member answers".to_owned(),
+    }
+}
+
+/// Why a member has not listed the members, as a sentence.
+pub(super) fn why_no_list(pod: &str, fault: &Fault) -> String {
+    match fault {
+        // What time was left for it differs from look to look.
+        Fault::Silent(_) => format!("{pod} does not answer a read that takes quorum in time"),
+        Fault::Said(words) => format!("{pod} answers a read that takes quorum with: {words}"),
+        fault => format!("{pod} {fault}"),
+    }
+}
+
+/// The members as the planner knows them.
+pub(super) fn members(list: &MemberListResponse) -> Vec<Member> {
+    let member = |member: &etcd_client::Member| Member {
+        id: member.id(),
+        name: member.name().to_owned(),
+        peer_urls: member.peer_urls().to_vec(),
+        learner: member.is_learner(),
+    };
+    list.members().iter().map(member).collect()
+}
+
+/// The alarms as the planner knows them.
+pub(super) fn alarms(list: &AlarmResponse) -> Alarms {
+    let alarm = |alarm: &etcd_client::AlarmMember| match alarm.alarm() {
+        AlarmType::None => None,
+        AlarmType::Nospace => Some((alarm.member_id(), Alarm::NoSpace)),
+        AlarmType::Corrupt => Some((alarm.member_id(), Alarm::Corrupt)),
+    };
+    list.alarms().iter().filter_map(alarm).collect()
+}
+
+/// Whether a status of that version names the alarms (3.4 and later).
+fn tells_alarms(version: &str) -> bool {
+    let mut numbers = version.split('.').map_while(|number| number.parse::<u32>().ok());
+    (numbers.next(), numbers.next()) >= (Some(3), Some(4))
+}
+
+/// The alarms among what a status complains of, each as `memberID:1234 alarm:NOSPACE`.
+fn told_alarms(errors: &[String]) -> Alarms {
+    errors.iter().filter_map(|error| told_alarm(error)).collect()
+}
+
+fn told_alarm(error: &str) -> Option<(u64, Alarm)> {
+    let field = |name| error.split_whitespace().find_map(|field| field.strip_prefix(name)?.strip_prefix(':'));
+    let alarm = match field("alarm")? {
+        "NOSPACE" => Alarm::NoSpace,
+        "CORRUPT" => Alarm::Corrupt,
+        _ => return None,
+    };
+    Some((field("memberID").and_then(|id| id.parse().ok()).unwrap_or(0), alarm))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const SILENT: Fault = Fault::Silent(Duration::from_secs(2));
+
+    fn answer(pod: &str, status: Result<Endpoint, Fault>) -> Answer {
+        let status = status.map(|endpoint| Status { endpoint, alarms: None });
+        Answer { pod: pod.into(), address: "10.0.0.1".into(), status }
+    }
+
+    fn member(member_id: u64, leader: u64) -> Result<Endpoint, Fault> {
+        Ok(Endpoint { cluster_id: 1, member_id, leader, ..Endpoint::default() })
+    }
+
+    fn learner(member_id: u64, leader: u64) -> Result<Endpoint, Fault> {
+        member(member_id, leader).map(|endpoint| Endpoint { learner: true, ..endpoint })
+    }
+
+    fn asked(answers: &[Answer]) -> Result<Vec<&str>, String> {
+        whom_to_ask(answers).map(|able| able.iter().map(|(answer, _)| &*answer.pod).collect())
+    }
+
+    #[test]
+    fn the_leader_is_asked_first_and_learners_never() {
+        let answers = [
+            answer("a", Err(SILENT)),
+            answer("b", learner(2, 4)),
+            answer("c", member(3, 4)),
+            answer("d", member(4, 4)),
+            answer("e", member(5, 0)),
+        ];
+        assert_eq!(asked(&answers), Ok(vec!["d", "c"]));
+    }
+
+    #[test]
+    fn of_several_clusters_the_one_with_most_members_is_asked() {
+        let stray = Ok(Endpoint { cluster_id: 9, member_id: 1, leader: 1, ..Endpoint::default() });
+        let answers = [answer("a", stray), answer("b", member(2, 3)), answer("c", member(3, 3))];
+        assert_eq!(asked(&answers), Ok(vec!["c", "b"]));
+    }
+
+    #[test]
+    fn why_nobody_can_be_asked() {
+        let why = |answers: &[Answer]| asked(answers).unwrap_err();
+        let denied = Fault::Denied("user name is empty".to_owned());
+        assert_eq!(why(&[answer("a", Err(SILENT))]), "no member answers");
+        assert_eq!(why(&[answer("a", Err(SILENT)), answer("b", learner(2, 1))]), "only learners answer");
+        assert_eq!(why(&[answer("a", Err(SILENT)), answer("b", member(2, 0))]), "no leader");
+        assert_eq!(why(&[answer("a", Err(denied))]), "a demands authentication: user name is empty");
+    }
+
+    #[test]
+    fn why_there_is_no_list() {
+        assert_eq!(why_no_list("a", &Fault::Refused), "a refuses connections");
+        let said = why_no_list("a", &Fault::Said("request timed out".to_owned()));
+        assert_eq!(said, "a answers a read that takes quorum with: request timed out");
+        let odd = Fault::Silent(Duration::from_millis(1234));
+        assert_eq!(why_no_list("a", &odd), why_no_list("a", &SILENT));
+    }
+
+    #[test]
+    fn alarms_are_told_in_a_status() {
+        let told = |error: &str| told_alarms(&[error.to_owned()]);
+        assert_eq!(told("memberID:10276657743932975437 alarm:NOSPACE "), [(10276657743932975437, Alarm::NoSpace)]);
+        assert_eq!(told("memberID:1  alarm:CORRUPT"), [(1, Alarm::Corrupt)]);
+        assert_eq!(told("etcdserver: no leader"), []);
+        assert_eq!(told("memberID:1 alarm:OTHER"), []);
+    }
+
+    #[test]
+    fn which_versions_tell_alarms() {
+        assert!(["3.4.0", "3.6.16", "3.10.0-rc.1", "4.0.0"].iter().all(|version| tells_alarms(version)));
+        assert!(["3.3.27", "3.2.1", ""].iter().all(|version| !tells_alarms(version)));
+    }
+}

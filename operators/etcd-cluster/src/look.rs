@@ -1,0 +1,100 @@
+//! Live looks at the API server, for what no cache holds: each only while a step depends on it.
+
+use k8s_openapi::api::core::v1::Namespace;
+use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
+use kube::{Api, Client};
+use runtime::Error;
+use runtime::cache::View;
+use runtime::plan::{Apply, Key};
+use runtime::views::{Claim, Pod};
+use serde::Deserialize;
+
+/// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
+const DICTATED_USERS: &str = "openshift.io/sa.scc.uid-range";
+
+/// Addresses that cluster DNS tells of for a headless Service; none if they cannot be read now.
+pub async fn published(client: &Client, service: &Key) -> Vec<Box<str>> {
+    #[derive(Clone, Debug, Deserialize)]
+    struct Slices {
+        items: Vec<Slice>,
+    }
+    #[derive(Clone, Debug, Deserialize)]
+    struct Slice {
+        #[serde(default)]
+        endpoints: Option<Vec<Endpoint>>,
+    }
+    #[derive(Clone, Debug, Deserialize)]
+    struct Endpoint {
+        addresses: Vec<Box<str>>,
+    }
+    let path = format!(
+        "/apis/discovery.k8s.io/v1/namespaces/{}/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3D{}",
+        service.namespace, service.name
+    );
+    let Ok(request) = http::Request::get(path).body(Vec::new()) else { return Vec::new() };
+    match client.request::<Slices>(request).await {
+        Ok(slices) => {
+            let endpoints = slices.items.into_iter().filter_map(|slice| slice.endpoints).flatten();
+            endpoints.flat_map(|endpoint| endpoint.addresses).collect()
+        }
+        Err(error) => {
+            tracing::debug!(%error, "endpoint slices cannot be read");
+            Vec::new()
+        }
+    }
+}
+
+/// Whether a claim that names no class would get one: the API server is asked to complete one, and to forget it.
+pub async fn default_class(client: &Client, probe: &Apply) -> Option<bool> {
+    #[derive(Clone, Debug, Deserialize)]
+    struct Completed {
+        spec: Spec,
+    }
+    #[derive(Clone, Debug, Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        storage_class_name: Option<String>,
+    }
+    let path = format!("{}?dryRun=All", probe.kind.path(&probe.key.namespace));
+    let body = serde_json::to_vec(&probe.body).ok()?;
+    let request = http::Request::post(path).header("Content-Type", "application/json").body(body).ok()?;
+    match client.request::<Completed>(request).await {
+        Ok(completed) => Some(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty())),
+        Err(error) => {
+            tracing::debug!(%error, "a claim cannot be tried");
+            None
+        }
+    }
+}
+
+/// Whether the namespace dictates which users pods run as.
+pub async fn dictates_users(client: &Client, namespace: &str) -> bool {
+    let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
+    match api.get(namespace).await {
+        Ok(found) => found.metadata.annotations.is_some_and(|annotations| annotations.contains_key(DICTATED_USERS)),
+        Err(error) => {
+            tracing::debug!(%error, "the namespace cannot be read");
+            false
+        }
+    }
+}
+
+/// That neither pod nor claim of that name exists.
+///
+/// # Errors
+/// Transient, if one does or that cannot be told.
+pub async fn must_be_absent(client: &Client, key: &Key) -> Result<(), Error> {
+    for kind in [Pod::KIND, Claim::KIND] {
+        let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
+        let request = http::Request::get(path)
+            .body(Vec::new())
+            .map_err(|error| Error::transient("Unsendable", error.to_string()))?;
+        let found: ObjectList<DynamicObject> = client.request(request).await?;
+        let stays =
+            |object: &DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
+        if found.items.iter().any(stays) {
+            return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,82 @@
+//! Looks: reads the stores, asks etcd, and, only where a step depends on it, the API server.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+use runtime::cache::{Entry, View};
+use runtime::plan::{Key, Owner};
+use runtime::views::Pod;
+
+use crate::etcd::{EtcdClient, Place};
+use crate::plan::{Observed, objects};
+use crate::{EtcdCluster, EtcdClusterOperator, look};
+
+impl EtcdClusterOperator {
+    /// What can be seen of `cluster` now.
+    pub async fn look(&self, cluster: &Arc<EtcdCluster>) -> Observed {
+        let key = &cluster.meta.key;
+        let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
+        let objects = |entry| match entry {
+            Entry::Object(object) => Some(object),
+            Entry::Broken(_) => None,
+        };
+        let pods = self.pods.owned(&key.namespace, &owner);
+        let mine = |pod: &Arc<Pod>| pod.meta.controlled_by(&cluster.meta.uid);
+        let pods: Vec<Arc<Pod>> = pods.into_iter().filter_map(objects).filter(mine).collect();
+        let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(|entry| match entry {
+            Entry::Object(claim) => Some(claim),
+            Entry::Broken(_) => None,
+        });
+        let mut observed = Observed {
+            peers: self.services.child(key, &cluster.meta),
+            clients: self.services.child(&key.sibling(&format!("{}-client", key.name)), &cluster.meta),
+            budget: self.budgets.child(key, &cluster.meta),
+            etcd: self.etcd.look(&places(&pods)).await,
+            claims: claims.collect(),
+            pods,
+            published: Vec::new(),
+            fresh_name: fresh_name(key),
+            default_class: None,
+            dictated_users: false,
+            agent_image: self.settings.agent_image.clone(),
+            cluster: cluster.clone(),
+        };
+        self.look_further(&mut observed).await;
+        observed
+    }
+
+    /// What only some steps need.
+    async fn look_further(&self, observed: &mut Observed) {
+        let cluster = observed.cluster.clone();
+        if cluster.spec.paused || cluster.meta.deleting {
+            return;
+        }
+        if cluster.status.storage.is_none() {
+            observed.default_class = look::default_class(&self.client, &objects::probe_claim(&cluster)).await;
+        }
+        let wanted = usize::try_from(cluster.spec.size).unwrap_or(0);
+        if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
+            observed.dictated_users = look::dictates_users(&self.client, &cluster.meta.key.namespace).await;
+        }
+        let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);
+        if listed > 0 && observed.staying().count() > listed {
+            observed.published = look::published(&self.client, &cluster.meta.key).await;
+        }
+    }
+}
+
+/// Whom to ask: members whose pods have an address.
+fn places(pods: &[Arc<Pod>]) -> Vec<Place> {
+    let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
+    pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect()
+}
+
+/// A member's name as the old operator made them: ten random letters and digits after the cluster's.
+fn fresh_name(cluster: &Key) -> Arc<str> {
+    const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    // Every `RandomState` is seeded by the operating system.
+    let random = RandomState::new().hash_one(&cluster.name);
+    let sign = |place: u32| char::from(SIGNS[usize::try_from((random >> (5 * place)) & 31).unwrap_or(0)]);
+    let random: String = (0..10).map(sign).collect();
+    format!("{}-{random}", cluster.name).into()
+}

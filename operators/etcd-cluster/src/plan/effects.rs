@@ -1,0 +1,93 @@
+//! What a step takes. Pure.
+
+use std::sync::Arc;
+
+use api::etcd_cluster::OnDelete;
+use runtime::cache::View;
+use runtime::plan::{Delete, Effect};
+use runtime::views::{Claim, Pod};
+
+use super::membership::Step;
+use super::roster::{Node, Roster};
+use super::wish::Wish;
+use super::{Change, EtcdAct, Observed, any_claim, names, objects};
+
+/// The effects of `step`, in order.
+pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
+    let cluster = &*observed.cluster;
+    let node = |name: &str| roster.nodes.iter().find(|node| node.name == name);
+    match step {
+        Step::Rest | Step::Wait(_) | Step::Stuck(..) => Vec::new(),
+        Step::Start { name, start } => {
+            // The pod first: a claim without a pod and without a member is what a removal left behind.
+            let mut effects = vec![Effect::Create(objects::pod(observed, wish, name, *start))];
+            if wish.durable && node(name).is_none_or(|node| node.claim.is_none()) {
+                effects.push(Effect::Apply(objects::claim(cluster, name)));
+            }
+            effects
+        }
+        Step::Add { name, learner } => {
+            let change = Change::Add { peer_url: names::peer_url(cluster, name), learner: *learner };
+            vec![Effect::Act(EtcdAct { via: via(roster, None), change })]
+        }
+        Step::Promote { id, .. } => {
+            vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Promote { id: *id } })]
+        }
+        Step::Remove { name, id, .. } => {
+            let pod = node(name).and_then(|node| node.pod);
+            let marked = node(name).is_some_and(|node| node.annotation(objects::RETIRING).is_some());
+            let mark = pod.filter(|pod| !marked && !pod.meta.deleting).map(objects::retiring).map(Effect::Apply);
+            let absent = pod.is_none().then(|| Arc::from(name.as_str()));
+            let change = Change::Remove { id: *id, absent };
+            let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });
+            mark.into_iter().chain([act]).collect()
+        }
+        Step::MoveLeader { to } => {
+            let heir = node(to).and_then(|node| node.member);
+            let leader = roster.leader().and_then(address);
+            let act = heir
+                .zip(leader)
+                .map(|(heir, leader)| EtcdAct { via: vec![leader], change: Change::MoveLeader { to: heir.id } });
+            act.map(Effect::Act).into_iter().collect()
+        }
+        Step::Upgrade { name } => {
+            let pod = node(name).and_then(|node| node.pod);
+            pod.map(|pod| Effect::Apply(objects::next_image(pod, wish))).into_iter().collect()
+        }
+        Step::DropPod { name } => node(name).and_then(|node| node.pod).map(|pod| delete_pod(pod)).into_iter().collect(),
+        Step::DropClaim { name } => {
+            any_claim(observed, name).map(|claim| drop_claim(observed, claim)).into_iter().collect()
+        }
+    }
+}
+
+fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
+    Effect::Delete(Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None })
+}
+
+/// By policy: gone, or kept apart. Not while a pod uses it, whatever the cache says of pods.
+fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
+    let cluster = &*observed.cluster;
+    match objects::policy(cluster) {
+        OnDelete::Retain => Effect::Apply(objects::retired(cluster, claim)),
+        OnDelete::Delete => Effect::Delete(Delete {
+            kind: Claim::KIND,
+            key: claim.meta.key.clone(),
+            uid: claim.meta.uid.clone(),
+            unless: Some((Pod::KIND, claim.meta.key.clone())),
+        }),
+    }
+}
+
+/// Through whom to change membership: those that are healthy, the leader first; not the one concerned, if others are there.
+fn via(roster: &Roster<'_>, without: Option<&str>) -> Vec<Box<str>> {
+    let leader = roster.leader().map(|leader| leader.name.as_str());
+    let mut healthy: Vec<&Node<'_>> =
+        roster.voters().filter(|node| node.is_healthy() && Some(node.name.as_str()) != without).collect();
+    healthy.sort_by_key(|node| Some(node.name.as_str()) != leader);
+    healthy.into_iter().filter_map(address).collect()
+}
+
+fn address(node: &Node<'_>) -> Option<Box<str>> {
+    node.running()?.ip.clone()
+}

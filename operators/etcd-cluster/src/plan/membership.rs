@@ -1,0 +1,185 @@
+//! Which one step to take next. Pure.
+//!
+//! In this order: carry through removals that were begun; heal; let a learner vote; grow or shrink; roll. One change of
+//! membership at a time, and none by which the cluster would lose quorum, or come closer to losing it.
+
+use std::sync::Arc;
+
+use super::Observed;
+use super::objects::{RETIRING, START, Start};
+use super::roster::{Node, Roster};
+use super::wish::Wish;
+
+mod healing;
+mod resizing;
+mod rolling;
+
+pub(in crate::plan) use rolling::is_outdated;
+
+/// One step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All is as wished.
+    Rest,
+    /// Nothing can be done until something changes.
+    Wait(Wait),
+    /// Nothing can be done until a person does something: the condition's reason and message.
+    Stuck(&'static str, String),
+    /// Make a member's pod, and its claim if it has none.
+    Start {
+        /// The member.
+        name: Arc<str>,
+        /// How it begins.
+        start: Start,
+    },
+    /// Have etcd list a member whose pod waits for that.
+    Add {
+        /// The member.
+        name: String,
+        /// Whether it shall not vote yet.
+        learner: bool,
+    },
+    /// Let a learner vote.
+    Promote {
+        /// The learner's name.
+        name: String,
+        /// Its id.
+        id: u64,
+    },
+    /// Take a member off etcd's list, having marked its pod for that.
+    Remove {
+        /// The member.
+        name: String,
+        /// Its id.
+        id: u64,
+        /// Why, in words, if it is not that fewer are wanted.
+        dead: Option<String>,
+    },
+    /// Delete the pod of somebody who is no member, or of a member that comes back on its volume.
+    DropPod {
+        /// Whose.
+        name: String,
+    },
+    /// Delete or retire the claim of somebody who is no member.
+    DropClaim {
+        /// Whose.
+        name: String,
+    },
+    /// Have another member lead.
+    MoveLeader {
+        /// The next leader's name.
+        to: String,
+    },
+    /// Give a member's pod the wished version's image.
+    Upgrade {
+        /// Whose.
+        name: String,
+    },
+}
+
+/// What is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// In one CamelCase word.
+    pub reason: &'static str,
+    /// In words.
+    pub message: String,
+    /// Whether etcd has to be asked again soon: no watch will tell.
+    pub soon: bool,
+}
+
+impl Step {
+    fn wait(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Wait(Wait { reason, message: message.into(), soon: false })
+    }
+
+    fn ask_again(reason: &'static str, message: impl Into<String>) -> Self {
+        Self::Wait(Wait { reason, message: message.into(), soon: true })
+    }
+}
+
+/// The next step.
+#[must_use]
+pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Timestamp) -> Step {
+    if observed.cluster.status.cluster_id.is_none() {
+        return begin(observed, roster, wish);
+    }
+    if !roster.listed {
+        return healing::without_quorum(observed, roster, wish);
+    }
+    carry_through(roster)
+        .or_else(|| healing::step(observed, roster, wish, now))
+        .or_else(|| resizing::promote(observed, roster, wish))
+        .or_else(|| resizing::step(observed, roster, wish))
+        .or_else(|| rolling::step(roster, wish))
+        .unwrap_or(Step::Rest)
+}
+
+/// The first member. As long as no cluster id has been latched, nothing has been acknowledged to anybody: the Service of
+/// clients is made after it.
+fn begin(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    let mut pods = roster.nodes.iter().filter(|node| node.pod.is_some());
+    let claims: Vec<&Node<'_>> = roster.nodes.iter().filter(|node| node.claim.is_some()).collect();
+    match (pods.next(), claims.as_slice()) {
+        (None, []) => Step::Start { name: observed.fresh_name.clone(), start: Start::New },
+        (None, [seed]) => Step::Start { name: seed.name.as_str().into(), start: Start::New },
+        (None, _) => Step::Stuck(
+            "VolumesAmbiguous",
+            "there are volumes of several members and no member runs, but the status that tells of the cluster is \
+             gone: restore the object's status, or delete the object and make a new cluster"
+                .to_owned(),
+        ),
+        (Some(seed), _) if seed.is_leaving() => {
+            Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name))
+        }
+        // A first member that cannot start, and whose spec has been mended since.
+        (Some(seed), _) if rolling::is_outdated(seed, wish) && trouble(seed).is_some() => {
+            Step::DropPod { name: seed.name.clone() }
+        }
+        (Some(seed), _) => Step::ask_again("Creating", waiting_for(seed)),
+    }
+}
+
+/// What a removal has left to do.
+fn carry_through(roster: &Roster<'_>) -> Option<Step> {
+    for node in &roster.nodes {
+        let retiring = node.annotation(RETIRING).is_some();
+        match (node.member, node.pod) {
+            (Some(member), Some(_)) if retiring && roster.can_lose(node) => {
+                return Some(Step::Remove { name: node.name.clone(), id: member.id, dead: None });
+            }
+            (None, Some(_)) if node.is_leaving() => {}
+            // Only who has yet to join is no member and has a pod.
+            (None, Some(_)) if retiring || node.annotation(START) != Some(Start::Join.word()) => {
+                return Some(Step::DropPod { name: node.name.clone() });
+            }
+            (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
+                return Some(Step::DropClaim { name: node.name.clone() });
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// What keeps a member's pod from working, in words.
+pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
+    let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.trouble.as_ref()?;
+    let last_words = [super::objects::WAIT, super::objects::ETCD].iter().find_map(|container| {
+        let ended = node.container(container).filter(|container| !container.running)?.ended.as_ref()?;
+        (ended.code != 0).then(|| healing::words(&ended.message)).flatten()
+    });
+    Some(match last_words {
+        Some(words) => format!("{}: {words}", trouble.message),
+        None => trouble.message.clone(),
+    })
+}
+
+/// A sentence on a member that does not work yet.
+pub(super) fn waiting_for(node: &Node<'_>) -> String {
+    match (trouble(node), &node.silence) {
+        (Some(trouble), _) => format!("member {} does not start: {trouble}", node.name),
+        (None, Some(silence)) => format!("waiting for member {}, which {silence}", node.name),
+        (None, None) => format!("waiting for member {} to start", node.name),
+    }
+}

@@ -1,0 +1,215 @@
+//! Healing: members come back as themselves on their volumes; who has lost its data is replaced, as long as the others
+//! hold quorum.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::Deserialize;
+
+use api::etcd_cluster::MemberRole;
+
+use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use crate::plan::names;
+use crate::plan::objects::{ETCD, Start, WAIT};
+use crate::plan::roster::Node;
+
+/// How long a listed member may take to catch up (or to start at all) before it is given up.
+const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
+/// How often a member may crash for no known reason, while all others are well, before it is taken for corrupt.
+const CRASHES: i32 = 5;
+/// The agent's exit code for a volume that is empty where it must not be.
+const DATA_MISSING: i32 = 3;
+
+/// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
+/// 3.3 to 3.7).
+const CORRUPT: [&str; 14] = [
+    "crc mismatch",
+    "failed to read WAL",
+    "failed reading WAL",
+    "failed to open WAL",
+    "error listing snapshots",
+    "no available snapshot",
+    "failed to recover v3 backend from snapshot",
+    "snapshot file doesn't exist",
+    "file checksum mismatch",
+    "invalid database",
+    "database file isn't correct file",
+    "freepages: failed to get all reachable pages",
+    "is out of range [lastIndex",
+    "has been permanently removed from the cluster",
+];
+
+/// What heals, if anything needs healing. With quorum.
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
+    let mut waiting = None;
+    for node in roster.members() {
+        let step = absent(observed, roster, wish, node).or_else(|| present(observed, roster, wish, node, now));
+        match step {
+            Some(step @ (Step::Wait(_) | Step::Stuck(..))) => waiting = waiting.or(Some(step)),
+            Some(step) => return Some(step),
+            None => {}
+        }
+    }
+    waiting
+}
+
+/// A listed member without a pod.
+fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
+    if let Some(pod) = node.pod {
+        let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
+        return pod.meta.deleting.then(|| Step::wait("WaitingForDeletion", gone));
+    }
+    if !names::is_ours(&observed.cluster, &node.name) {
+        return Some(Step::Stuck(
+            "ForeignMember",
+            format!("member {} was added by somebody else: remove it with etcdctl member remove", node.name),
+        ));
+    }
+    if !node.has_started() {
+        return Some(replace(roster, node, "it was listed and never started".to_owned()));
+    }
+    match node.claim {
+        Some(claim) if claim.meta.deleting => {
+            Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
+        }
+        Some(claim) if !claim.lost => Some(Step::Start { name: node.name.as_str().into(), start: Start::Again }),
+        Some(_) => Some(replace(roster, node, "its volume is lost".to_owned())),
+        None if wish.durable => Some(replace(roster, node, "its claim is gone".to_owned())),
+        None => Some(replace(roster, node, "its pod is gone, and its data with it".to_owned())),
+    }
+}
+
+/// A listed member with a pod.
+fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
+    if let Some(why) = lost(roster, node) {
+        return Some(replace(roster, node, why));
+    }
+    if node.is_healthy() {
+        return None;
+    }
+    // Mending a pod that does not work takes nothing away.
+    if let Some(step) = mend(wish, node) {
+        return Some(step);
+    }
+    let since = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let joining = since.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
+    let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
+    if late && (node.is_learner() || !node.has_started()) {
+        return Some(replace(roster, node, format!("it has not caught up within {} minutes", CATCH_UP.as_mins())));
+    }
+    // A learner is waited for where it is promoted.
+    (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
+}
+
+/// A pod that does not work and is not what is wished is brought to that.
+fn mend(wish: &Wish, node: &Node<'_>) -> Option<Step> {
+    if node.running().is_none() || node.endpoint.is_some() || trouble(node).is_none() {
+        return None;
+    }
+    if rolling::needs_other_pod(node, wish) && wish.durable {
+        return Some(Step::DropPod { name: node.name.clone() });
+    }
+    rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
+}
+
+/// Why a member's data is taken for lost, if it is.
+fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
+    node.running()?;
+    if node.endpoint.is_some() {
+        return None;
+    }
+    for name in [WAIT, ETCD] {
+        let Some(container) = node.container(name) else { continue };
+        let Some(ended) = container.ended.as_ref().filter(|ended| !container.running && ended.code != 0) else {
+            continue;
+        };
+        if ended.code == DATA_MISSING {
+            return Some(words(&ended.message).unwrap_or_else(|| "its volume is empty".to_owned()));
+        }
+        if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
+            return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
+        }
+        let others_well = roster.voters().filter(|other| other.name != node.name).all(Node::is_healthy);
+        let alike = |other: &Node<'_>| other.is_healthy() && rolling::same_pod(other, node);
+        if name == ETCD && container.restarts >= CRASHES && others_well && roster.voters().any(alike) {
+            return Some(format!("it has crashed {CRASHES} times, and others of its kind run well"));
+        }
+    }
+    None
+}
+
+/// Takes a member off the list, for a new one to come; if the others can do without it.
+fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step {
+    let Some(member) = node.member else { return Step::Rest };
+    if roster.members().count() > 1 && roster.can_lose(node) {
+        return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
+    }
+    Step::Stuck(
+        "MemberLost",
+        format!(
+            "member {} cannot come back ({why}), and the others have no quorum without it, so it is not replaced: bring \
+             its volume back, or restore the cluster from a backup",
+            node.name
+        ),
+    )
+}
+
+/// Without quorum, the same members are started again on their volumes, and nothing else is done.
+pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    let known = &observed.cluster.status.member_statuses;
+    let mut lost = None;
+    for status in known.iter().filter(|status| status.id.is_some()) {
+        let node = roster.nodes.iter().find(|node| node.name == status.name);
+        match node {
+            Some(node) if node.pod.is_some() => {
+                if let Some(step) = mend(wish, node) {
+                    return step;
+                }
+                lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
+            }
+            Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
+                return Step::Start { name: node.name.as_str().into(), start: Start::Again };
+            }
+            _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
+        }
+    }
+    let voters = known.iter().filter(|status| status.id.is_some()).count();
+    let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
+    let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
+    let count = format!("{answering} of {voters} members answer ({why})");
+    match lost {
+        Some((name, why)) if answering <= voters / 2 => Step::Stuck(
+            "QuorumLost",
+            format!(
+                "{count}, and member {name} cannot come back: {why}; bring its volume back, or restore the cluster from \
+                 a backup"
+            ),
+        ),
+        _ => {
+            let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());
+            let first = first.map_or_else(String::new, |node| format!("; {}", waiting_for(node)));
+            Step::ask_again("QuorumLost", format!("{count}{first}"))
+        }
+    }
+}
+
+/// The agent's last words, out of its JSON; else the last line that anything wrote.
+pub(super) fn words(message: &str) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Result {
+        message: String,
+    }
+    if let Ok(result) = serde_json::from_str::<Result>(message) {
+        return Some(result.message);
+    }
+    let line = message.lines().rev().find(|line| !line.trim().is_empty())?;
+    #[derive(Deserialize)]
+    struct Log {
+        msg: String,
+        #[serde(default)]
+        error: String,
+    }
+    Some(match serde_json::from_str::<Log>(line) {
+        Ok(Log { msg, error }) if error.is_empty() => msg,
+        Ok(Log { msg, error }) => format!("{msg}: {error}"),
+        Err(_) => line.chars().take(300).collect(),
+    })
+}

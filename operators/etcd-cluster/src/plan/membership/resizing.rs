@@ -1,0 +1,83 @@
+//! Growing and shrinking, one member at a time.
+
+use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use crate::plan::objects::{Start, WAIT};
+use crate::plan::roster::Node;
+
+/// Lets a learner vote once it is in sync, which etcd itself judges. Meanwhile the pod of the next one may start.
+pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let learner = roster.members().find(|node| node.is_learner())?;
+    let Some(member) = learner.member.filter(|_| learner.endpoint.is_some()) else {
+        let ahead = ahead(observed, roster, wish);
+        return Some(ahead.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
+    };
+    Some(Step::Promote { name: learner.name.clone(), id: member.id })
+}
+
+/// Grows or shrinks, while all members are well.
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let members = roster.members().count();
+    match members.cmp(&wish.size) {
+        std::cmp::Ordering::Equal => joining(roster).map(|node| Step::DropPod { name: node.name.clone() }),
+        std::cmp::Ordering::Less => Some(grow(observed, roster, wish)),
+        std::cmp::Ordering::Greater => Some(shrink(roster, wish)),
+    }
+}
+
+/// The pod that waits to be listed.
+fn joining<'r, 'a>(roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
+    roster.nodes.iter().find(|node| node.member.is_none() && node.running().is_some())
+}
+
+fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    let Some(node) = joining(roster) else {
+        return Step::Start { name: observed.fresh_name.clone(), start: Start::Join };
+    };
+    if rolling::is_outdated(node, wish) {
+        return Step::DropPod { name: node.name.clone() };
+    }
+    if is_ready_to_join(observed, node) {
+        return Step::Add { name: node.name.clone(), learner: wish.version.has_learners() && learners(roster) };
+    }
+    let step = if trouble(node).is_some() { Step::wait } else { Step::ask_again };
+    step("MemberJoining", waiting_for(node))
+}
+
+/// The pod of the member after the one that is joining, so that its start costs no time; listed it is not before.
+fn ahead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let more = roster.members().count() < wish.size && joining(roster).is_none();
+    let well = roster.voters().all(Node::is_healthy);
+    (more && well).then(|| Step::Start { name: observed.fresh_name.clone(), start: Start::Join })
+}
+
+/// Whether all who vote know of learners: the version that all understand decides.
+fn learners(roster: &Roster<'_>) -> bool {
+    roster.voters().filter_map(Node::version).all(|version| version.has_learners())
+}
+
+/// Whether cluster DNS tells of the pod, and its init step runs. etcd's members ask for the name as soon as it is listed,
+/// and resolvers remember for seconds that there was none.
+fn is_ready_to_join(observed: &Observed, node: &Node<'_>) -> bool {
+    let address = node.running().and_then(|running| running.ip.as_deref());
+    let published = address.is_some_and(|ip| observed.published.iter().any(|published| &**published == ip));
+    published && node.container(WAIT).is_some_and(|container| container.running)
+}
+
+/// Removes a follower: first one whose pod would have to be replaced anyway, else the last by name.
+fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
+    if let Some(node) = joining(roster) {
+        return Step::DropPod { name: node.name.clone() };
+    }
+    let leader = roster.leader().map(|leader| leader.name.clone());
+    let Some(leader) = leader else {
+        return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
+    };
+    let followers = || roster.members().filter(|node| node.name != leader);
+    let victim = followers().find(|node| rolling::is_outdated(node, wish)).or_else(|| followers().last());
+    match victim.and_then(|victim| Some((victim, victim.member?))) {
+        Some((victim, member)) if roster.can_lose(victim) => {
+            Step::Remove { name: victim.name.clone(), id: member.id, dead: None }
+        }
+        _ => Step::ask_again("MemberUnhealthy", "waiting until enough members are healthy to remove one"),
+    }
+}

@@ -1,0 +1,94 @@
+//! Rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
+//! another leads.
+
+use super::{Roster, Step, Wish, waiting_for};
+use crate::plan::objects::{TEMPLATE, VERSION};
+use crate::plan::roster::Node;
+use crate::plan::version::Version;
+
+/// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
+pub(super) fn step(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let outdated: Vec<&Node<'_>> = roster.voters().filter(|node| is_outdated(node, wish)).collect();
+    if outdated.is_empty() {
+        return None;
+    }
+    if let Some(unsettled) = roster.voters().find(|node| !is_settled(roster, node)) {
+        return Some(Step::ask_again("MemberUnsettled", unsettled_sentence(roster, unsettled)));
+    }
+    let Some(leader) = roster.leader() else {
+        return Some(Step::ask_again("NoLeader", "waiting until the members agree on a leader"));
+    };
+    let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
+        let others = roster.voters().filter(|node| node.name != leader.name);
+        let heir = others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index));
+        return Some(heir.map_or_else(|| roll(roster, leader, wish), |to| Step::MoveLeader { to: to.name.clone() }));
+    };
+    Some(roll(roster, next, wish))
+}
+
+fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
+    let name = node.name.clone();
+    if !needs_other_pod(node, wish) {
+        return Step::Upgrade { name };
+    }
+    if wish.durable {
+        return Step::DropPod { name };
+    }
+    // Without a volume, a new pod is a new member.
+    match node.member {
+        Some(member) if roster.voters().count() >= 3 && roster.can_lose(node) => {
+            Step::Remove { name, id: member.id, dead: None }
+        }
+        _ => Step::Stuck(
+            "DataInPods",
+            "the change of spec.pod, spec.options or spec.quota (or the restart) needs new pods, and members keep their \
+             data in their pods: it can be had with 3 members or more, or with storage that is not ephemeral"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Whether a member's pod differs from what is wished.
+pub(in crate::plan) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
+    needs_other_pod(node, wish) || needs_other_version(node, wish)
+}
+
+pub(super) fn needs_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
+    node.annotation(TEMPLATE) != Some(wish.template.as_str())
+}
+
+pub(super) fn needs_other_version(node: &Node<'_>, wish: &Wish) -> bool {
+    node.annotation(VERSION) != Some(wish.version.to_string().as_str())
+}
+
+/// Whether two pods are made of the same.
+pub(super) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
+    [TEMPLATE, VERSION].iter().all(|name| one.annotation(name) == other.annotation(name))
+}
+
+/// Whether a member has come to what its pod says: it runs that version, is ready, and has caught up.
+fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
+    let ready = node.running().is_some_and(|running| running.ready);
+    ready && runs_its_version(node) && roster.caught_up(node)
+}
+
+fn runs_its_version(node: &Node<'_>) -> bool {
+    let wanted = node.annotation(VERSION).and_then(Version::parse);
+    match (wanted, node.version()) {
+        (Some(wanted), Some(runs)) => wanted.numbers() == runs.numbers(),
+        _ => false,
+    }
+}
+
+fn unsettled_sentence(roster: &Roster<'_>, node: &Node<'_>) -> String {
+    let name = &node.name;
+    match (node.annotation(VERSION), node.version()) {
+        (Some(wanted), Some(runs)) if !runs_its_version(node) => match super::trouble(node) {
+            Some(trouble) => format!("member {name} does not come to version {wanted}: {trouble}"),
+            None => format!("waiting for member {name} to run version {wanted}; it runs {runs}"),
+        },
+        _ if !roster.caught_up(node) => format!("waiting for member {name} to catch up with the others"),
+        _ if node.endpoint.is_some() => format!("waiting for the pod of member {name} to be ready"),
+        _ => waiting_for(node),
+    }
+}

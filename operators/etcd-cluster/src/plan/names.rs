@@ -1,0 +1,48 @@
+//! How members are called and reached. Pure.
+
+use crate::EtcdCluster;
+
+/// The suffix of names in cluster DNS.
+fn domain(cluster: &EtcdCluster) -> &str {
+    cluster.spec.pod.as_ref().map_or("", |pod| pod.cluster_domain.as_str())
+}
+
+/// The name under which cluster DNS knows a member.
+#[must_use]
+pub fn host(cluster: &EtcdCluster, member: &str) -> String {
+    let key = &cluster.meta.key;
+    format!("{member}.{}.{}.svc{}", key.name, key.namespace, domain(cluster))
+}
+
+/// Where other members reach a member.
+#[must_use]
+pub fn peer_url(cluster: &EtcdCluster, member: &str) -> String {
+    format!("http://{}:2380", host(cluster, member))
+}
+
+/// Where clients reach a member.
+#[must_use]
+pub fn client_url(cluster: &EtcdCluster, member: &str) -> String {
+    format!("http://{}:2379", host(cluster, member))
+}
+
+/// Where any member can be reached by others.
+#[must_use]
+pub fn peers_url(cluster: &EtcdCluster) -> String {
+    let key = &cluster.meta.key;
+    format!("http://{}.{}.svc{}:2380", key.name, key.namespace, domain(cluster))
+}
+
+/// A member's name, from where others reach it: its host's first label.
+#[must_use]
+pub fn member_of(peer_url: &str) -> Option<&str> {
+    let host = peer_url.split_once("://").map_or(peer_url, |(_, rest)| rest);
+    host.split(['.', ':', '/']).next().filter(|name| !name.is_empty())
+}
+
+/// Whether a member of that name can be one that we made.
+#[must_use]
+pub fn is_ours(cluster: &EtcdCluster, member: &str) -> bool {
+    let rest = member.strip_prefix(&*cluster.meta.key.name).and_then(|rest| rest.strip_prefix('-'));
+    rest.is_some_and(|rest| rest.len() == 10 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
+}

@@ -1,0 +1,60 @@
+//! The children, as they should be. Pure.
+
+use std::collections::BTreeMap;
+
+use runtime::cache::View;
+use runtime::plan::meta::{self, OWNER_KIND};
+
+use crate::EtcdCluster;
+
+mod budget;
+mod claim;
+mod container;
+mod pod;
+mod probes;
+mod services;
+
+pub(super) use budget::budget;
+pub use claim::probe_claim;
+pub(super) use claim::{claim, policy, retired};
+pub(super) use container::{ETCD, WAIT};
+pub use pod::Start;
+pub(super) use pod::{RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
+pub(super) use services::{clients, peers};
+
+/// Port of clients.
+pub(super) const CLIENT_PORT: i32 = 2379;
+/// Port of other members.
+pub(super) const PEER_PORT: i32 = 2380;
+/// Port of health and metrics, plain and without authentication.
+pub(super) const METRICS_PORT: i32 = 2381;
+
+/// The label with the cluster's name, as the old operator set it.
+const CLUSTER: &str = "etcd_cluster";
+/// The label with a member's name, as the old operator set it.
+const NODE: &str = "etcd_node";
+/// Label of claims with the uid of the cluster that they were made for: a later one of the same name takes none of them.
+pub(super) const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
+/// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
+pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
+
+/// The labels by which services, the budget and people find the pods.
+#[must_use]
+pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
+    BTreeMap::from([("app".to_owned(), "etcd".to_owned()), (CLUSTER.to_owned(), cluster.meta.key.name.to_string())])
+}
+
+/// The labels of every child: the old operator's, and the recommended ones.
+fn labels(cluster: &EtcdCluster) -> BTreeMap<String, String> {
+    let mut labels = meta::labels(&EtcdCluster::KIND, &cluster.meta);
+    labels.extend(selector(cluster));
+    labels
+}
+
+/// The labels of what belongs to one member.
+fn member_labels(cluster: &EtcdCluster, member: &str) -> BTreeMap<String, String> {
+    let mut labels = labels(cluster);
+    labels.insert(NODE.to_owned(), member.to_owned());
+    labels.insert(OWNER_KIND.to_owned(), EtcdCluster::KIND.qualified());
+    labels
+}

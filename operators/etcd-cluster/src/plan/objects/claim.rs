@@ -1,0 +1,68 @@
+//! The claim of one member's volume, which bears the member's name.
+
+use std::collections::BTreeMap;
+
+use api::etcd_cluster::OnDelete;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::plan::meta::child_meta;
+use runtime::views::Claim;
+
+use super::{OWNER_UID, RETIRED, member_labels};
+use crate::EtcdCluster;
+
+/// How large volumes are that nobody gave a size.
+const DEFAULT_SIZE: &str = "1Gi";
+
+/// The claim of `member`. Only what is deleted with the cluster has it as owner: garbage collection would take a retained
+/// one away.
+pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str) -> Apply {
+    let mut labels = member_labels(cluster, member);
+    labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
+    let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
+    let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
+    let metadata = ObjectMeta { labels: Some(labels), owner_references, ..ObjectMeta::default() };
+    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster)), status: None };
+    Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim)
+}
+
+/// The same, marked as that of a member that is no more.
+pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
+    let mut apply = claim(cluster, &live.meta.key.name);
+    apply.body["metadata"]["labels"][RETIRED] = "true".into();
+    apply.seen = Some(live.meta.uid.clone());
+    apply
+}
+
+/// A claim that nobody will ever make: from how the API server would complete it one sees whether there is a default
+/// StorageClass.
+pub fn probe_claim(cluster: &EtcdCluster) -> Apply {
+    claim(cluster, &format!("{}-probe", cluster.meta.key.name))
+}
+
+/// What becomes of volumes of members that are removed, and of all when the cluster is deleted.
+pub(in crate::plan) fn policy(cluster: &EtcdCluster) -> OnDelete {
+    cluster.spec.storage.as_ref().map(|storage| storage.on_delete).unwrap_or_default()
+}
+
+fn spec(cluster: &EtcdCluster) -> PersistentVolumeClaimSpec {
+    let given = cluster.spec.pod.as_ref().and_then(|pod| pod.persistent_volume_claim_spec.clone());
+    if let Some(spec) = given {
+        let modes = spec.access_modes.or_else(|| Some(vec!["ReadWriteOnce".to_owned()]));
+        return PersistentVolumeClaimSpec { access_modes: modes, ..spec };
+    }
+    let storage = cluster.spec.storage.clone().unwrap_or_default();
+    let size = storage.size.unwrap_or_else(|| DEFAULT_SIZE.to_owned());
+    PersistentVolumeClaimSpec {
+        access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+        storage_class_name: storage.storage_class_name,
+        resources: Some(VolumeResourceRequirements {
+            requests: Some(BTreeMap::from([("storage".to_owned(), Quantity(size))])),
+            limits: None,
+        }),
+        ..PersistentVolumeClaimSpec::default()
+    }
+}

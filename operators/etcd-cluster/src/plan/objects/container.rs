@@ -1,0 +1,174 @@
+//! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
+
+use std::collections::BTreeMap;
+
+use api::my_app::Resources;
+use k8s_openapi::api::core::v1::{
+    Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
+    SecurityContext, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::pod::Start;
+use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
+use crate::EtcdCluster;
+use crate::plan::Observed;
+use crate::plan::names::{client_url, peer_url, peers_url};
+use crate::plan::wish::Wish;
+
+/// The name of etcd's container, as the old operator had it.
+pub(in crate::plan) const ETCD: &str = "etcd";
+/// The name of the init step.
+pub(in crate::plan) const WAIT: &str = "wait";
+/// The volume with a member's data.
+pub(super) const DATA_VOLUME: &str = "etcd-data";
+/// The volume that lives as long as the pod, with the agent in it.
+pub(super) const AGENT_VOLUME: &str = "agent";
+const AGENT_DIR: &str = "/multi-operator";
+const DATA_MOUNT: &str = "/var/etcd";
+const DATA_DIR: &str = "/var/etcd/data";
+
+/// The init steps. Before etcd 3.4 a member votes as soon as it is listed, so there its image must have proved to run
+/// before that.
+pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
+    let cluster = &*observed.cluster;
+    let mut steps = Vec::new();
+    if start == Start::Join && !wish.version.has_learners() {
+        steps.push(Container {
+            name: "try".to_owned(),
+            image: Some(wish.image()),
+            command: Some(words(&["/usr/local/bin/etcd", "--version"])),
+            resources: resources(cluster),
+            security_context: Some(confined()),
+            ..Container::default()
+        });
+    }
+    let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
+    let mut command = words(&["/agent", "etcd-wait", "--install", AGENT_DIR]);
+    command.extend(place(cluster, member, start));
+    command.push(format!("--dns-timeout={timeout}"));
+    steps.push(Container {
+        name: WAIT.to_owned(),
+        image: Some(observed.agent_image.to_string()),
+        command: Some(command),
+        env: Some(vec![pod_ip()]),
+        resources: resources(cluster),
+        security_context: Some(confined()),
+        volume_mounts: Some(mounts()),
+        ..Container::default()
+    });
+    steps
+}
+
+/// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
+pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Start) -> Container {
+    let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
+    command.extend(place(cluster, member, start));
+    command.push("--".to_owned());
+    command.extend(arguments(cluster, wish, member));
+    let env = cluster.spec.pod.as_ref().map(|pod| pod.etcd_env.clone()).unwrap_or_default();
+    let port = |name: &str, port| ContainerPort {
+        name: Some(name.to_owned()),
+        container_port: port,
+        protocol: Some("TCP".to_owned()),
+        ..ContainerPort::default()
+    };
+    let mut ports = vec![port("server", PEER_PORT), port("client", CLIENT_PORT)];
+    if probes::has_metrics_listener(&wish.version) {
+        ports.push(port("metrics", METRICS_PORT));
+    }
+    Container {
+        name: ETCD.to_owned(),
+        image: Some(wish.image()),
+        command: Some(command),
+        env: (!env.is_empty()).then_some(env),
+        ports: Some(ports),
+        resources: resources(cluster),
+        startup_probe: Some(probes::startup(&wish.version)),
+        liveness_probe: Some(probes::liveness(&wish.version)),
+        readiness_probe: Some(probes::readiness(&wish.version)),
+        security_context: Some(confined()),
+        // Its last words tell a corrupt volume from a bad flag.
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        volume_mounts: Some(mounts()),
+        ..Container::default()
+    }
+}
+
+/// What the agent is told of a member.
+fn place(cluster: &EtcdCluster, member: &str, start: Start) -> Vec<String> {
+    vec![
+        format!("--name={member}"),
+        format!("--peer-url={}", peer_url(cluster, member)),
+        format!("--peers-url={}", peers_url(cluster)),
+        format!("--data-dir={DATA_DIR}"),
+        format!("--expect={}", start.word()),
+    ]
+}
+
+/// etcd and its arguments. Which members there are, the agent adds at the first start.
+fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
+    let mut arguments = vec![
+        "/usr/local/bin/etcd".to_owned(),
+        format!("--name={member}"),
+        format!("--data-dir={DATA_DIR}"),
+        format!("--initial-advertise-peer-urls={}", peer_url(cluster, member)),
+        format!("--listen-peer-urls=http://0.0.0.0:{PEER_PORT}"),
+        format!("--listen-client-urls=http://0.0.0.0:{CLIENT_PORT}"),
+        format!("--advertise-client-urls={}", client_url(cluster, member)),
+        format!("--initial-cluster-token={}", cluster.meta.uid),
+    ];
+    if probes::has_metrics_listener(&wish.version) {
+        arguments.push(format!("--listen-metrics-urls=http://0.0.0.0:{METRICS_PORT}"));
+    }
+    if let Some(bytes) = cluster.spec.quota.as_deref().and_then(crate::plan::size::bytes) {
+        arguments.push(format!("--quota-backend-bytes={bytes}"));
+    }
+    arguments.extend(cluster.spec.options.iter().map(|(name, value)| format!("--{name}={value}")));
+    arguments
+}
+
+fn mounts() -> Vec<VolumeMount> {
+    let mount = |name: &str, path: &str| VolumeMount {
+        name: name.to_owned(),
+        mount_path: path.to_owned(),
+        ..VolumeMount::default()
+    };
+    vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
+}
+
+fn pod_ip() -> EnvVar {
+    let field = ObjectFieldSelector { field_path: "status.podIP".to_owned(), api_version: None };
+    EnvVar {
+        name: "POD_IP".to_owned(),
+        value_from: Some(EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() }),
+        value: None,
+    }
+}
+
+fn confined() -> SecurityContext {
+    SecurityContext {
+        allow_privilege_escalation: Some(false),
+        read_only_root_filesystem: Some(true),
+        capabilities: Some(Capabilities { add: None, drop: Some(vec!["ALL".to_owned()]) }),
+        ..SecurityContext::default()
+    }
+}
+
+/// For the init steps too: a namespace with a quota asks it of every container.
+fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
+    let Resources { requests, limits } = cluster.spec.pod.as_ref()?.resources.clone()?;
+    let quantities = |map: BTreeMap<String, IntOrString>| {
+        let text = |value| match value {
+            IntOrString::Int(number) => number.to_string(),
+            IntOrString::String(text) => text,
+        };
+        (!map.is_empty()).then(|| map.into_iter().map(|(key, value)| (key, Quantity(text(value)))).collect())
+    };
+    Some(ResourceRequirements { requests: quantities(requests), limits: quantities(limits), claims: None })
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}

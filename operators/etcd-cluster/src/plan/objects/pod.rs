@@ -1,0 +1,174 @@
+//! A member's pod. It bears the member's name for as long as the member lives: with the volume, the name is what lets a
+//! member come back as itself.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{
+    Affinity, EmptyDirVolumeSource, PersistentVolumeClaimVolumeSource, Pod as CorePod, PodAffinityTerm,
+    PodAntiAffinity, PodSecurityContext, PodSpec, SeccompProfile, TopologySpreadConstraint, Volume,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use runtime::cache::View;
+use runtime::plan::meta::child_meta;
+use runtime::plan::{Apply, Create, Key};
+use runtime::views::Pod;
+use serde_json::json;
+
+use super::{container, member_labels, selector};
+use crate::EtcdCluster;
+use crate::plan::Observed;
+use crate::plan::wish::Wish;
+
+/// Annotation with the version that a member should run, as the old operator set it.
+pub(in crate::plan) const VERSION: &str = "etcd.version";
+/// Annotation with a fingerprint of what the spec said of pods when this one was made, its version apart.
+pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
+/// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between.
+pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring";
+/// Annotation with how the member of a pod begins.
+pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
+/// Where images' users may write. The number is nobody's.
+const USER: i64 = 1000;
+
+/// How a member begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// As the first of a new cluster.
+    New,
+    /// As one more member of a cluster that runs, with an empty volume.
+    Join,
+    /// As itself again, with the data that it had.
+    Again,
+}
+
+impl Start {
+    /// The agent's word for it.
+    pub(in crate::plan) fn word(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Join => "join",
+            Self::Again => "data",
+        }
+    }
+}
+
+/// The pod of `member`.
+pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Create {
+    let cluster = &*observed.cluster;
+    let policy = cluster.spec.pod.clone().unwrap_or_default();
+    let mut labels = policy.labels.clone();
+    labels.extend(member_labels(cluster, member));
+    let mut annotations = policy.annotations.clone();
+    annotations.insert(VERSION.to_owned(), wish.version.to_string());
+    annotations.insert(START.to_owned(), start.word().to_owned());
+    annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
+    let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
+    let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
+    let secrets = policy.image_pull_secrets.clone();
+    let spec = PodSpec {
+        hostname: Some(member.to_owned()),
+        subdomain: Some(cluster.meta.key.name.to_string()),
+        restart_policy: Some("Always".to_owned()),
+        automount_service_account_token: Some(false),
+        enable_service_links: Some(false),
+        termination_grace_period_seconds: Some(30),
+        security_context: Some(policy.security_context.clone().unwrap_or_else(|| confined(observed.dictated_users))),
+        node_selector: (!policy.node_selector.is_empty()).then(|| policy.node_selector.clone()),
+        tolerations: (!policy.tolerations.is_empty()).then(|| policy.tolerations.clone()),
+        affinity: policy.affinity.clone().or_else(|| policy.anti_affinity.then(|| apart(cluster))),
+        topology_spread_constraints: Some(
+            policy.topology_spread_constraints.clone().unwrap_or_else(|| vec![spread(cluster)]),
+        ),
+        priority_class_name: policy.priority_class_name.clone(),
+        image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
+        init_containers: Some(container::init(observed, wish, member, start)),
+        containers: vec![container::etcd(cluster, wish, member, start)],
+        volumes: Some(volumes(wish, member)),
+        ..PodSpec::default()
+    };
+    let pod = CorePod { metadata, spec: Some(spec), status: None };
+    Create::new(Pod::KIND, cluster.meta.key.sibling(member), &pod)
+}
+
+/// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
+pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
+    let change = json!({
+        "metadata": { "annotations": { VERSION: wish.version.to_string() } },
+        "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
+    });
+    seen(live, &change)
+}
+
+/// The same pod, marked as that of a member which is about to be removed.
+pub(in crate::plan) fn retiring(live: &Pod) -> Apply {
+    seen(live, &json!({ "metadata": { "annotations": { RETIRING: "true" } } }))
+}
+
+fn seen(live: &Pod, change: &serde_json::Value) -> Apply {
+    let key: Key = live.meta.key.clone();
+    let mut apply = Apply::new(Pod::KIND, key, change);
+    apply.seen = Some(live.meta.uid.clone());
+    apply
+}
+
+fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {
+    let data = Volume { name: container::DATA_VOLUME.to_owned(), ..Volume::default() };
+    let data = if wish.durable {
+        let claim = PersistentVolumeClaimVolumeSource { claim_name: member.to_owned(), read_only: None };
+        Volume { persistent_volume_claim: Some(claim), ..data }
+    } else {
+        Volume { empty_dir: Some(EmptyDirVolumeSource::default()), ..data }
+    };
+    let agent = Volume {
+        name: container::AGENT_VOLUME.to_owned(),
+        empty_dir: Some(EmptyDirVolumeSource::default()),
+        ..Volume::default()
+    };
+    vec![data, agent]
+}
+
+/// As the restricted Pod Security Standard asks. Where the namespace dictates users, it also fills them in.
+fn confined(dictated_users: bool) -> PodSecurityContext {
+    let user = (!dictated_users).then_some(USER);
+    PodSecurityContext {
+        run_as_non_root: Some(true),
+        run_as_user: user,
+        run_as_group: user,
+        fs_group: user,
+        fs_group_change_policy: Some("OnRootMismatch".to_owned()),
+        seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
+        ..PodSecurityContext::default()
+    }
+}
+
+/// On as many nodes as there are, as far as that can be had.
+fn spread(cluster: &EtcdCluster) -> TopologySpreadConstraint {
+    TopologySpreadConstraint {
+        max_skew: 1,
+        topology_key: "kubernetes.io/hostname".to_owned(),
+        when_unsatisfiable: "ScheduleAnyway".to_owned(),
+        label_selector: Some(members(cluster)),
+        ..TopologySpreadConstraint::default()
+    }
+}
+
+/// On different nodes, or not at all.
+fn apart(cluster: &EtcdCluster) -> Affinity {
+    let term = PodAffinityTerm {
+        label_selector: Some(members(cluster)),
+        topology_key: "kubernetes.io/hostname".to_owned(),
+        ..PodAffinityTerm::default()
+    };
+    Affinity {
+        pod_anti_affinity: Some(PodAntiAffinity {
+            required_during_scheduling_ignored_during_execution: Some(vec![term]),
+            ..PodAntiAffinity::default()
+        }),
+        ..Affinity::default()
+    }
+}
+
+fn members(cluster: &EtcdCluster) -> LabelSelector {
+    let labels: BTreeMap<String, String> = selector(cluster);
+    LabelSelector { match_labels: Some(labels), ..LabelSelector::default() }
+}

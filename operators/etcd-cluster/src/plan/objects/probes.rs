@@ -1,0 +1,61 @@
+//! How the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
+//! alive needs no quorum: a member that is killed because others are gone helps nobody.
+//!
+//! etcd serves `/health` on the metrics listener from 3.3 on; `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on
+//! (its changelogs).
+
+use k8s_openapi::api::core::v1::{HTTPGetAction, Probe, TCPSocketAction};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::{CLIENT_PORT, METRICS_PORT};
+use crate::plan::version::Version;
+
+/// Whether that version has a listener for metrics and health.
+pub(super) fn has_metrics_listener(version: &Version) -> bool {
+    version.at_least(3, 3, 0)
+}
+
+fn has_livez(version: &Version) -> bool {
+    match version.minor {
+        0..=3 => false,
+        4 => version.patch >= 29,
+        5 => version.patch >= 11,
+        _ => true,
+    }
+}
+
+/// Loading a large database takes minutes; half an hour is for the largest.
+pub(super) fn startup(version: &Version) -> Probe {
+    Probe { period_seconds: Some(1), failure_threshold: Some(1800), timeout_seconds: Some(5), ..alive(version) }
+}
+
+pub(super) fn liveness(version: &Version) -> Probe {
+    Probe { period_seconds: Some(10), failure_threshold: Some(6), timeout_seconds: Some(5), ..alive(version) }
+}
+
+pub(super) fn readiness(version: &Version) -> Probe {
+    let serves = match version {
+        version if has_livez(version) => http("/readyz"),
+        version if has_metrics_listener(version) => http("/health"),
+        _ => tcp(),
+    };
+    Probe { period_seconds: Some(2), failure_threshold: Some(2), timeout_seconds: Some(4), ..serves }
+}
+
+fn alive(version: &Version) -> Probe {
+    if has_livez(version) { http("/livez") } else { tcp() }
+}
+
+fn http(path: &str) -> Probe {
+    let get = HTTPGetAction {
+        path: Some(path.to_owned()),
+        port: IntOrString::Int(METRICS_PORT),
+        scheme: Some("HTTP".to_owned()),
+        ..HTTPGetAction::default()
+    };
+    Probe { http_get: Some(get), ..Probe::default() }
+}
+
+fn tcp() -> Probe {
+    Probe { tcp_socket: Some(TCPSocketAction { host: None, port: IntOrString::Int(CLIENT_PORT) }), ..Probe::default() }
+}

@@ -1,0 +1,54 @@
+//! The two Services.
+
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::plan::meta::child_meta;
+use runtime::views::Service;
+
+use super::{CLIENT_PORT, PEER_PORT, labels, selector};
+use crate::EtcdCluster;
+
+/// The headless Service that gives each member a name in cluster DNS, ready or not: members must find one another before
+/// they can be ready.
+pub(in crate::plan) fn peers(cluster: &EtcdCluster) -> Apply {
+    let spec = core::ServiceSpec {
+        cluster_ip: Some("None".to_owned()),
+        publish_not_ready_addresses: Some(true),
+        ..spec(cluster, &[("client", CLIENT_PORT), ("peer", PEER_PORT)])
+    };
+    service(cluster, &cluster.meta.key.name, spec)
+}
+
+/// The Service that clients use: ready members only.
+pub(in crate::plan) fn clients(cluster: &EtcdCluster) -> Apply {
+    service(cluster, &client_service(cluster), spec(cluster, &[("client", CLIENT_PORT)]))
+}
+
+/// Its name.
+pub(in crate::plan) fn client_service(cluster: &EtcdCluster) -> String {
+    format!("{}-client", cluster.meta.key.name)
+}
+
+fn service(cluster: &EtcdCluster, name: &str, spec: core::ServiceSpec) -> Apply {
+    let metadata = ObjectMeta { labels: Some(labels(cluster)), ..child_meta(&EtcdCluster::KIND, &cluster.meta) };
+    let service = core::Service { metadata, spec: Some(spec), status: None };
+    Apply::new(Service::KIND, cluster.meta.key.sibling(name), &service)
+}
+
+fn spec(cluster: &EtcdCluster, ports: &[(&str, i32)]) -> core::ServiceSpec {
+    let port = |(name, port): &(&str, i32)| core::ServicePort {
+        name: Some((*name).to_owned()),
+        port: *port,
+        protocol: Some("TCP".to_owned()),
+        target_port: Some(IntOrString::Int(*port)),
+        ..core::ServicePort::default()
+    };
+    core::ServiceSpec {
+        selector: Some(selector(cluster)),
+        ports: Some(ports.iter().map(port).collect()),
+        ..core::ServiceSpec::default()
+    }
+}

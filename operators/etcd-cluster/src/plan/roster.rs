@@ -1,0 +1,195 @@
+//! Who is there: pods, claims, and members as etcd lists them, joined by name. Pure.
+
+use std::collections::BTreeMap;
+
+use runtime::views::{Claim, Container, Pod, Running};
+
+use super::objects::{OWNER_UID, RETIRED};
+use super::version::Version;
+use super::{Endpoint, Member, Observed, names};
+
+/// How far behind a member may be, in entries of the log, and still count as caught up.
+const CAUGHT_UP: u64 = 1000;
+
+/// Everybody who is, was or shall be a member.
+#[derive(Debug)]
+pub struct Roster<'a> {
+    /// By name.
+    pub nodes: Vec<Node<'a>>,
+    /// Whether `nodes` know which of them etcd lists: not without quorum.
+    pub listed: bool,
+    /// The highest index that any member knows to be committed.
+    newest: u64,
+}
+
+/// One of them.
+#[derive(Debug, Default)]
+pub struct Node<'a> {
+    /// Its name, which is also its pod's and its claim's.
+    pub name: String,
+    /// Its pod, be it on its way out.
+    pub pod: Option<&'a Pod>,
+    /// Its claim; not that of a member which was removed.
+    pub claim: Option<&'a Claim>,
+    /// What etcd lists it as.
+    pub member: Option<&'a Member>,
+    /// What its etcd answers, if that is the member listed and of this cluster.
+    pub endpoint: Option<&'a Endpoint>,
+    /// Why its etcd does not answer so.
+    pub silence: Option<String>,
+}
+
+impl<'a> Roster<'a> {
+    /// Joins what was seen.
+    #[must_use]
+    pub fn of(observed: &'a Observed) -> Self {
+        let mut nodes: BTreeMap<String, Node<'a>> = BTreeMap::new();
+        let mut node = |name: &str, change: &mut dyn FnMut(&mut Node<'a>)| {
+            change(nodes.entry(name.to_owned()).or_insert_with(|| Node { name: name.to_owned(), ..Node::default() }));
+        };
+        let members = observed.etcd.members.as_deref().unwrap_or_default();
+        for member in members {
+            node(&name(member), &mut |node| node.member = Some(member));
+        }
+        for pod in observed.pods.iter().filter(|pod| pod.running.is_some()) {
+            node(&pod.meta.key.name, &mut |node| node.pod = Some(pod));
+        }
+        let uid = &*observed.cluster.meta.uid;
+        for claim in &observed.claims {
+            let ours = claim.labels.get(OWNER_UID).is_some_and(|of| of == uid);
+            if ours && !claim.labels.contains_key(RETIRED) {
+                node(&claim.meta.key.name, &mut |node| node.claim = Some(claim));
+            }
+        }
+        let mut nodes: Vec<Node<'a>> = nodes.into_values().collect();
+        for node in &mut nodes {
+            node.listen(observed);
+        }
+        let newest = nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.raft_index).max();
+        Self { nodes, listed: observed.etcd.members.is_ok(), newest: newest.unwrap_or(0) }
+    }
+
+    /// Those that etcd lists.
+    pub fn members(&self) -> impl Iterator<Item = &Node<'a>> {
+        self.nodes.iter().filter(|node| node.member.is_some())
+    }
+
+    /// Those that vote.
+    pub fn voters(&self) -> impl Iterator<Item = &Node<'a>> {
+        self.members().filter(|node| !node.is_learner())
+    }
+
+    /// Whether the cluster keeps quorum, and gets no closer to losing it, if it does without `node` for good.
+    #[must_use]
+    pub fn can_lose(&self, node: &Node<'_>) -> bool {
+        if node.is_learner() {
+            return true;
+        }
+        let others = || self.voters().filter(|other| other.name != node.name);
+        let healthy = others().filter(|other| other.is_healthy()).count();
+        healthy > others().count() / 2
+    }
+
+    /// Whether a member is where the others are.
+    #[must_use]
+    pub fn caught_up(&self, node: &Node<'_>) -> bool {
+        node.endpoint.is_some_and(|endpoint| {
+            // Before 3.4 a member does not tell what it has applied.
+            let applied = if endpoint.applied_index == 0 { endpoint.raft_index } else { endpoint.applied_index };
+            applied + CAUGHT_UP >= self.newest
+        })
+    }
+
+    /// The member that leads, by the word of those that answer.
+    #[must_use]
+    pub fn leader(&self) -> Option<&Node<'a>> {
+        self.voters().find(|node| node.is_healthy() && node.endpoint.is_some_and(|e| e.leader == e.member_id))
+    }
+}
+
+impl<'a> Node<'a> {
+    /// Takes in what its etcd answers.
+    fn listen(&mut self, observed: &'a Observed) {
+        let endpoint = match observed.etcd.endpoints.get(self.name.as_str()) {
+            None => return,
+            Some(Err(why)) => {
+                self.silence = Some(why.clone());
+                return;
+            }
+            Some(Ok(endpoint)) => endpoint,
+        };
+        let latched = observed.cluster.status.cluster_id.as_deref();
+        if latched.is_some_and(|latched| latched != hex(endpoint.cluster_id)) {
+            self.silence = Some(format!("answers as of another cluster, {}", hex(endpoint.cluster_id)));
+        } else if self.member.is_some_and(|member| member.id != endpoint.member_id) {
+            self.silence = Some(format!("answers as another member, {}", hex(endpoint.member_id)));
+        } else {
+            self.endpoint = Some(endpoint);
+        }
+    }
+
+    /// How its pod fares, if it is there to stay.
+    #[must_use]
+    pub fn running(&self) -> Option<&'a Running> {
+        self.pod.filter(|pod| !pod.meta.deleting).and_then(|pod| pod.running.as_deref())
+    }
+
+    /// Whether its pod is on its way out.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.pod.is_some_and(|pod| pod.meta.deleting)
+    }
+
+    /// Whether it is listed and does not vote.
+    #[must_use]
+    pub fn is_learner(&self) -> bool {
+        self.member.is_some_and(|member| member.learner)
+    }
+
+    /// Whether it votes, answers, and knows a leader.
+    #[must_use]
+    pub fn is_healthy(&self) -> bool {
+        let votes = self.member.is_some_and(|member| !member.learner);
+        votes && self.running().is_some() && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
+    }
+
+    /// Whether it has ever started, as far as etcd knows.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.member.is_some_and(|member| !member.name.is_empty())
+    }
+
+    /// One of its pod's annotations.
+    #[must_use]
+    pub fn annotation(&self, name: &str) -> Option<&'a str> {
+        self.pod?.running.as_deref()?.annotations.get(name).map(String::as_str)
+    }
+
+    /// One of its pod's containers.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&'a Container> {
+        self.running()?.containers.iter().find(|container| &*container.name == name)
+    }
+
+    /// The version of etcd that it runs, or ran last.
+    #[must_use]
+    pub fn version(&self) -> Option<Version> {
+        Version::parse(&self.endpoint?.version)
+    }
+}
+
+/// The name of a member: one that has never started has none but that of its host.
+fn name(member: &Member) -> String {
+    let host = member.peer_urls.first().and_then(|url| names::member_of(url));
+    match (member.name.as_str(), host) {
+        ("", Some(host)) => host.to_owned(),
+        ("", None) => format!("{:x}", member.id),
+        (name, _) => name.to_owned(),
+    }
+}
+
+/// An id as etcd writes it.
+#[must_use]
+pub fn hex(id: u64) -> String {
+    format!("{id:x}")
+}

@@ -1,0 +1,72 @@
+//! Sizes of databases. Pure.
+
+use runtime::plan::quantity;
+
+/// The whole bytes in a quantity such as `8Gi`.
+#[must_use]
+pub fn bytes(text: &str) -> Option<u64> {
+    let thousandths: u64 = quantity::canonical(text)?.strip_suffix('m')?.parse().ok()?;
+    Some(thousandths / 1000)
+}
+
+/// A size in words: `20.5 MiB`.
+#[must_use]
+pub fn words(bytes: i64) -> String {
+    let bytes = u64::try_from(bytes).unwrap_or(0);
+    match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => tenths(bytes, 1024, "KiB"),
+        1_048_576..1_073_741_824 => tenths(bytes, 1_048_576, "MiB"),
+        _ => tenths(bytes, 1_073_741_824, "GiB"),
+    }
+}
+
+fn tenths(bytes: u64, unit: u64, name: &str) -> String {
+    let tenths = bytes * 10 / unit;
+    format!("{}.{} {name}", tenths / 10, tenths % 10)
+}
+
+/// The size moved in steps of a tenth, so that load does not write status: what was told before, as long as the true one
+/// is within a tenth of it.
+#[must_use]
+pub fn stepped(now: i64, before: Option<&str>) -> String {
+    let told = before.and_then(read);
+    match (told, before) {
+        (Some(told), Some(text)) if (now - told).abs() * 10 <= told => text.to_owned(),
+        _ => words(now),
+    }
+}
+
+/// Reads [`words`] back, as exactly as they are.
+fn read(text: &str) -> Option<i64> {
+    let (number, unit) = text.split_once(' ')?;
+    let unit: i64 = match unit {
+        "B" => 1,
+        "KiB" => 1024,
+        "MiB" => 1_048_576,
+        "GiB" => 1_073_741_824,
+        _ => return None,
+    };
+    let (whole, tenth) = number.split_once('.').unwrap_or((number, "0"));
+    Some((whole.parse::<i64>().ok()? * 10 + tenth.parse::<i64>().ok()?) * unit / 10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_become_bytes() {
+        assert_eq!(bytes("8Gi"), Some(8 << 30));
+        assert_eq!(bytes("1500M"), Some(1_500_000_000));
+        assert_eq!(bytes("much"), None);
+    }
+
+    #[test]
+    fn sizes_move_in_steps() {
+        assert_eq!(words(20 << 20), "20.0 MiB");
+        assert_eq!(stepped((21 << 20) + 5, Some("20.0 MiB")), "20.0 MiB");
+        assert_eq!(stepped(23 << 20, Some("20.0 MiB")), "23.0 MiB");
+        assert_eq!(stepped(20480, None), "20.0 KiB");
+    }
+}

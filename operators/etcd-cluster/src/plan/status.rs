@@ -1,0 +1,141 @@
+//! Status: the old operator's fields and conditions, and what it never told. Pure.
+
+use std::borrow::Cow;
+
+use api::etcd_cluster::{EtcdClusterStatus, Phase, StorageStatus};
+use api::{Condition, ConditionStatus, Contract, condition_type};
+use jiff::Timestamp;
+use runtime::plan::Announcement;
+use runtime::plan::conditions::{Summary, condition};
+
+use super::membership::Step;
+use super::roster::{Roster, hex};
+use super::wish::Wish;
+use super::{Observed, objects};
+use crate::EtcdCluster;
+
+mod conditions;
+mod members;
+
+/// What holds once `step` has been taken.
+pub(super) fn of(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    step: &Step,
+    now: Timestamp,
+) -> EtcdClusterStatus {
+    let cluster = &*observed.cluster;
+    let before = &cluster.status;
+    let cluster_id = before
+        .cluster_id
+        .clone()
+        .or_else(|| roster.nodes.iter().find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id)));
+    let statuses = members::statuses(cluster, roster, now);
+    let standing = conditions::Standing::of(observed, roster, wish, step);
+    let ready = roster.voters().filter(|node| conditions::serves(node)).count();
+    let settled = standing.summary == Summary::Ready;
+    let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
+    let latched = cluster_id.is_some();
+    let client = latched.then(|| format!("{}-client", cluster.meta.key.name));
+    EtcdClusterStatus {
+        phase: Some(phase(&standing, latched)),
+        reason: (standing.summary == Summary::Stalled).then(|| standing.message.clone()),
+        control_paused: cluster.spec.paused,
+        size: size(before, roster),
+        client_port: client.as_ref().map(|_| objects::CLIENT_PORT),
+        service_name: client,
+        members: members::by_readiness(roster),
+        current_version: current,
+        target_version: Some(wish.version.to_string()),
+        ready: Some(format!("{ready}/{}", cluster.spec.size)),
+        leader: members::leader(&statuses)
+            .or_else(|| before.leader.clone().filter(|_| !roster.listed && standing.answers)),
+        db_size: members::largest(roster, before.db_size.as_deref()),
+        member_statuses: statuses,
+        storage: Some(StorageStatus { durable: wish.durable }),
+        selector: Some(selector(cluster)),
+        cluster_id,
+        contract: Contract { conditions: conditions::all(cluster, wish, &standing, now), ..before.contract.clone() },
+    }
+}
+
+/// The status of a cluster of which it is not known yet whether it can have volumes.
+pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatus {
+    let before = &observed.cluster.status;
+    let why = "waiting to learn whether there is a default StorageClass";
+    let conditions = Summary::Reconciling.conditions("StorageUndecided", why, now);
+    EtcdClusterStatus {
+        phase: Some(Phase::Creating),
+        contract: Contract { conditions, ..before.contract.clone() },
+        ..before.clone()
+    }
+}
+
+fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
+    match (&standing.summary, latched) {
+        (Summary::Stalled, _) => Phase::Failed,
+        (_, true) => Phase::Running,
+        (_, false) => Phase::Creating,
+    }
+}
+
+/// As many as etcd lists; without quorum, as many as it listed last.
+fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
+    if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
+}
+
+fn selector(cluster: &EtcdCluster) -> String {
+    let labels: Vec<String> = objects::selector(cluster).iter().map(|(key, value)| format!("{key}={value}")).collect();
+    labels.join(",")
+}
+
+/// What happened to members, under the old operator's names; and what a person should know of at once.
+pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus, step: &Step) -> Vec<Announcement> {
+    let before = &cluster.status;
+    let mut events = members::events(before, after);
+    if let Step::Remove { name, dead: Some(why), .. } = step {
+        events.push(announcement(true, "Replacing Dead Member", format!("member {name} is being replaced: {why}")));
+    }
+    let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
+    if durable(before).is_none() && durable(after) == Some(false) && !asks_for_ephemeral(cluster) {
+        events.push(announcement(true, "NotDurable", conditions::NOT_DURABLE.to_owned()));
+    }
+    for type_ in [conditions::QUORUM_HEALTHY, conditions::WARNING] {
+        let bad = if type_ == conditions::WARNING { ConditionStatus::True } else { ConditionStatus::False };
+        let now = after.contract.condition(type_).filter(|condition| condition.status == bad);
+        let was = before.contract.condition(type_);
+        let news = |now: &&Condition| was.is_none_or(|was| was.status != bad || was.reason != now.reason);
+        if let Some(now) = now.filter(news)
+            && (type_ == conditions::WARNING || was.is_some())
+        {
+            events.push(announcement(true, now.reason.clone(), now.message.clone()));
+        }
+    }
+    events
+}
+
+fn asks_for_ephemeral(cluster: &EtcdCluster) -> bool {
+    cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral)
+}
+
+fn announcement(warning: bool, reason: impl Into<Cow<'static, str>>, message: String) -> Announcement {
+    Announcement { warning, reason: reason.into(), message }
+}
+
+/// One of the old operator's conditions, with its two times.
+fn old(type_: &'static str, holds: bool, reason: &'static str, message: String, now: Timestamp) -> Condition {
+    let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
+    let made = condition(type_, status, reason, message, now);
+    Condition { last_update_time: Some(made.last_transition_time), ..made }
+}
+
+/// The summary's three.
+fn summary(standing: &conditions::Standing, paused: bool, now: Timestamp) -> Vec<Condition> {
+    if paused {
+        let ready = if standing.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
+        let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.message);
+        return vec![condition(condition_type::READY, ready, "Paused", message, now)];
+    }
+    standing.summary.conditions(standing.reason, standing.message.clone(), now)
+}

@@ -1,0 +1,211 @@
+//! Conditions. Pure.
+
+use api::{Condition, ConditionStatus};
+use jiff::Timestamp;
+use runtime::plan::conditions::{Summary, condition};
+
+use super::super::membership::{Step, Wait};
+use super::super::roster::{Node, Roster};
+use super::super::wish::Wish;
+use super::super::{Alarm, Observed};
+use super::{asks_for_ephemeral, old, summary};
+use crate::EtcdCluster;
+
+/// Whether a linearizable read has just been answered.
+pub(super) const QUORUM_HEALTHY: &str = "QuorumHealthy";
+/// Whether data outlives pods.
+const DURABLE: &str = "Durable";
+/// What works, but not as well as a person might think; absent otherwise.
+pub(super) const WARNING: &str = "Warning";
+
+pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
+    with them: give spec.storage.storageClassName in a new cluster";
+
+/// How the cluster fares, in what conditions need.
+pub(super) struct Standing {
+    pub(super) summary: Summary,
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+    /// Whether any member answers.
+    pub(super) answers: bool,
+    quorum: Result<(), String>,
+    /// Whether etcd has ever been asked, that is, whether there is a member to ask.
+    made: bool,
+    members: usize,
+    healing: Option<String>,
+    scaling: bool,
+    upgrading: bool,
+    no_space: bool,
+}
+
+/// Whether a member serves clients: it is a healthy voter, and its pod is ready.
+pub(super) fn serves(node: &Node<'_>) -> bool {
+    node.is_healthy() && node.running().is_some_and(|running| running.ready)
+}
+
+impl Standing {
+    pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Self {
+        let cluster = &*observed.cluster;
+        let made = cluster.status.cluster_id.is_some();
+        let members =
+            if roster.listed { roster.members().count() } else { usize::try_from(cluster.status.size).unwrap_or(0) };
+        let sick = roster.members().find(|node| !node.is_learner() && !node.is_healthy());
+        let healing = match step {
+            _ if !made => None,
+            _ if !roster.listed => Some("waiting for quorum".to_owned()),
+            Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
+            _ => sick.map(super::super::membership::waiting_for),
+        };
+        let upgrading = made
+            && roster.voters().any(|node| {
+                super::super::membership::is_outdated(node, wish)
+                    || node.version().is_some_and(|runs| runs.numbers() != wish.version.numbers())
+            });
+        let (summary, reason, message) = judge(observed, roster, wish, step);
+        Self {
+            summary,
+            reason,
+            message,
+            answers: roster.nodes.iter().any(|node| node.endpoint.is_some()),
+            quorum: observed.etcd.members.as_ref().map(drop).map_err(Clone::clone),
+            made,
+            members,
+            healing,
+            scaling: made && roster.listed && roster.voters().count() != wish.size,
+            upgrading,
+            no_space: observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace),
+        }
+    }
+}
+
+/// The summary: whether all is as asked, and if not, why.
+fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> (Summary, &'static str, String) {
+    let ready = roster.voters().filter(|node| serves(node)).count();
+    let count = format!("{ready} of {} members are ready", wish.size);
+    if let Step::Stuck(reason, message) = step {
+        return (Summary::Stalled, reason, message.clone());
+    }
+    if let Some((reason, message)) = &wish.refusal {
+        return (Summary::Stalled, reason, message.clone());
+    }
+    let alarmed = |of: Alarm| observed.etcd.alarms.iter().find(|(_, alarm)| *alarm == of).map(|(id, _)| *id);
+    let name =
+        |id: u64| roster.members().find(|n| n.member.is_some_and(|m| m.id == id)).map_or("", |n| n.name.as_str());
+    if let Some(id) = alarmed(Alarm::Corrupt) {
+        let message =
+            format!("member {} has other data than its peers (alarm CORRUPT): delete its pod and its claim", name(id));
+        return (Summary::Stalled, "DataCorrupt", message);
+    }
+    if let Some(id) = alarmed(Alarm::NoSpace) {
+        let message = format!(
+            "the database of member {} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
+             defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)",
+            name(id)
+        );
+        return (Summary::Stalled, "NoSpace", message);
+    }
+    match step {
+        Step::Rest if observed.cluster.status.storage.is_none() => {
+            (Summary::Reconciling, "Creating", "the first member is about to be made".to_owned())
+        }
+        Step::Rest if ready == wish.size && roster.listed => (Summary::Ready, "Running", count),
+        Step::Rest if !roster.listed => {
+            let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
+            (Summary::Reconciling, "QuorumLost", format!("{count}: {why}"))
+        }
+        Step::Rest => (Summary::Reconciling, "MembersNotReady", count),
+        Step::Wait(Wait { reason, message, .. }) => (Summary::Reconciling, reason, format!("{count}; {message}")),
+        step => {
+            let (reason, doing) = doing(step, wish);
+            (Summary::Reconciling, reason, format!("{count}; {doing}"))
+        }
+    }
+}
+
+/// A step, in words.
+fn doing(step: &Step, wish: &Wish) -> (&'static str, String) {
+    match step {
+        Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
+        Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
+        Step::Promote { name, .. } => {
+            ("MemberJoining", format!("waiting for member {name} to catch up, after which it votes"))
+        }
+        Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
+        Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
+        Step::DropPod { name } => ("RestartingMember", format!("waiting until the pod {name} is gone")),
+        Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
+        Step::MoveLeader { to } => ("MovingLeader", format!("making member {to} lead")),
+        Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
+        Step::Rest | Step::Wait(_) | Step::Stuck(..) => ("Reconciling", String::new()),
+    }
+}
+
+/// All conditions.
+pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Vec<Condition> {
+    let mut all = summary(standing, cluster.spec.paused, now);
+    all.push(match &standing.quorum {
+        Ok(()) if standing.no_space => old(
+            "Available",
+            false,
+            "NoSpace",
+            "Cluster refuses writes: a database has reached its quota".to_owned(),
+            now,
+        ),
+        Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
+        Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
+        Err(why) => old("Available", false, "QuorumLost", format!("Cluster not available: {why}"), now),
+    });
+    all.push(match &standing.healing {
+        Some(why) => old("Recovering", true, "DisasterRecovery", format!("Disaster recovery: {why}"), now),
+        None => old("Recovering", false, "NothingToRecover", "All members are well".to_owned(), now),
+    });
+    let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
+    all.push(match (standing.scaling, standing.members <= wish.size) {
+        (true, true) => old("Scaling", true, "ScalingUp", sizes, now),
+        (true, false) => old("Scaling", true, "ScalingDown", sizes, now),
+        (false, _) => old("Scaling", false, "SizeAsDesired", sizes, now),
+    });
+    all.push(if standing.upgrading {
+        old("Upgrading", true, "ClusterUpgrading", format!("upgrading to {}", wish.version), now)
+    } else {
+        old("Upgrading", false, "VersionAsDesired", format!("version {}", wish.version), now)
+    });
+    all.push(quorum(standing, now));
+    all.push(durable(cluster, wish, now));
+    all.extend(warning(cluster, now));
+    all
+}
+
+fn quorum(standing: &Standing, now: Timestamp) -> Condition {
+    let (status, reason, message) = match &standing.quorum {
+        Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
+        Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
+        Err(why) => (ConditionStatus::False, "QuorumLost", why.clone()),
+    };
+    condition(QUORUM_HEALTHY, status, reason, message, now)
+}
+
+fn durable(cluster: &EtcdCluster, wish: &Wish, now: Timestamp) -> Condition {
+    let (status, reason, message) = match wish.durable {
+        true => (ConditionStatus::True, "Volumes", "each member has a volume of its own"),
+        false if asks_for_ephemeral(cluster) => (
+            ConditionStatus::False,
+            "Ephemeral",
+            "members keep their data in their pods, as spec.storage.ephemeral asks",
+        ),
+        false => (ConditionStatus::False, "NoDefaultStorageClass", NOT_DURABLE),
+    };
+    condition(DURABLE, status, reason, message, now)
+}
+
+fn warning(cluster: &EtcdCluster, now: Timestamp) -> Option<Condition> {
+    let size = cluster.spec.size;
+    let even = (size % 2 == 0).then(|| {
+        let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
+        ("EvenSize", message)
+    });
+    let busybox = cluster.spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
+    let busybox = busybox.then(|| ("FieldNotUsed", "spec.pod.busyboxImage is not used any more".to_owned()));
+    let (reason, message) = even.or(busybox)?;
+    Some(condition(WARNING, ConditionStatus::True, reason, message, now))
+}

@@ -1,0 +1,126 @@
+//! What status says of single members, and which of it is an event. Pure.
+
+use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, Members};
+use jiff::{Timestamp, Unit};
+use runtime::plan::Announcement;
+
+use super::super::roster::{Node, Roster, hex};
+use super::super::size;
+use super::{announcement, conditions};
+use crate::EtcdCluster;
+
+/// Each member; without quorum, those known before, since who does not answer is not gone.
+pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, now: Timestamp) -> Vec<MemberStatus> {
+    let before = &cluster.status.member_statuses;
+    let of = |name: &str| before.iter().find(|status| status.name == name);
+    let counts = |node: &&Node<'_>| match roster.listed {
+        true => node.member.is_some() || node.running().is_some(),
+        false => of(&node.name).is_some() || node.running().is_some(),
+    };
+    let mut statuses: Vec<MemberStatus> =
+        roster.nodes.iter().filter(counts).map(|node| status(node, of(&node.name), roster.listed, now)).collect();
+    if !roster.listed {
+        let gone =
+            before.iter().filter(|status| status.id.is_some() && !roster.nodes.iter().any(|n| n.name == status.name));
+        statuses.extend(
+            gone.map(|status| {
+                aged(MemberStatus { role: MemberRole::Unreachable, ..status.clone() }, Some(status), now)
+            }),
+        );
+    }
+    statuses.sort_by(|a, b| a.name.cmp(&b.name));
+    statuses
+}
+
+fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Timestamp) -> MemberStatus {
+    let endpoint = node.endpoint;
+    let id = match (node.member, listed) {
+        (Some(member), _) => Some(hex(member.id)),
+        (None, true) => None,
+        (None, false) => before.and_then(|status| status.id.clone()),
+    };
+    let role = match endpoint {
+        _ if id.is_none() => MemberRole::Joining,
+        Some(endpoint) if endpoint.learner || node.is_learner() => MemberRole::Learner,
+        Some(endpoint) if endpoint.leader == endpoint.member_id => MemberRole::Leader,
+        Some(_) => MemberRole::Follower,
+        None if node.member.is_some() && !node.has_started() => MemberRole::Joining,
+        None if node.is_learner() => MemberRole::Learner,
+        None => MemberRole::Unreachable,
+    };
+    let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
+    let size =
+        endpoint.map(|endpoint| size::stepped(endpoint.db_size, before.and_then(|status| status.db_size.as_deref())));
+    let status = MemberStatus {
+        name: node.name.clone(),
+        id,
+        role,
+        since: None,
+        version: told(endpoint.map(|endpoint| endpoint.version.clone()), before.and_then(|b| b.version.as_ref())),
+        db_size: told(size, before.and_then(|b| b.db_size.as_ref())),
+    };
+    aged(status, before, now)
+}
+
+/// With the time at which it took up its role. Leading and following are one for that.
+fn aged(status: MemberStatus, before: Option<&MemberStatus>, now: Timestamp) -> MemberStatus {
+    let votes = |role| if role == MemberRole::Leader { MemberRole::Follower } else { role };
+    // From the moment that etcd lists it, a member that joins is on its way.
+    let same =
+        |before: &&MemberStatus| votes(before.role) == votes(status.role) && before.id.is_some() == status.id.is_some();
+    let since = before.filter(same).and_then(|before| before.since);
+    let since = since.or_else(|| now.round(Unit::Second).ok());
+    MemberStatus { since, ..status }
+}
+
+/// Pods by whether their etcd serves.
+pub(super) fn by_readiness(roster: &Roster<'_>) -> Members {
+    let mut members = Members::default();
+    for node in roster.nodes.iter().filter(|node| node.pod.is_some()) {
+        let list = if conditions::serves(node) { &mut members.ready } else { &mut members.unready };
+        list.push(node.name.clone());
+    }
+    members
+}
+
+/// The name of the one that leads.
+pub(super) fn leader(statuses: &[MemberStatus]) -> Option<String> {
+    statuses.iter().find(|status| status.role == MemberRole::Leader).map(|status| status.name.clone())
+}
+
+/// The size of the largest database.
+pub(super) fn largest(roster: &Roster<'_>, before: Option<&str>) -> Option<String> {
+    let largest = roster.nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.db_size).max();
+    largest.map(|bytes| size::stepped(bytes, before)).or_else(|| before.map(str::to_owned))
+}
+
+/// The old operator's events, each once: when a member is listed for the first time or no more, or runs another version.
+pub(super) fn events(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<Announcement> {
+    let mut events = Vec::new();
+    let listed = |status: &&MemberStatus| status.id.is_some();
+    let find = |statuses: &[MemberStatus], name: &str| statuses.iter().find(|status| status.name == name).cloned();
+    for now in after.member_statuses.iter().filter(listed) {
+        let was = find(&before.member_statuses, &now.name).filter(|was| was.id.is_some());
+        if was.is_none() {
+            let message = format!("New member {} added to cluster", now.name);
+            events.push(announcement(false, "New Member Added", message));
+        }
+        let was = was.and_then(|was| was.version);
+        if let (Some(was), Some(version)) = (was, &now.version)
+            && was != *version
+        {
+            let message = format!("Member {} upgraded from {was} to {version}", now.name);
+            events.push(announcement(false, "Member Upgraded", message));
+        }
+    }
+    for was in before.member_statuses.iter().filter(listed) {
+        if find(&after.member_statuses, &was.name).is_none_or(|now| now.id.is_none()) {
+            events.push(announcement(
+                false,
+                "Member Removed",
+                format!("Existing member {} removed from the cluster", was.name),
+            ));
+        }
+    }
+    events
+}

@@ -1,0 +1,147 @@
+//! What a cluster should be now: its spec, and of what cannot be had from where it stands, the nearest that can. Pure.
+
+use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
+use serde_json::json;
+
+use super::roster::Roster;
+use super::version::{Version, may_follow};
+use super::{Observed, objects};
+use crate::EtcdCluster;
+
+/// What a cluster should be now.
+#[derive(Debug)]
+pub struct Wish {
+    /// How many members.
+    pub size: usize,
+    /// Which version they run.
+    pub version: Version,
+    /// Which image they run, without its tag.
+    pub repository: String,
+    /// A fingerprint of what the spec says of pods, the version apart. What a later manager renders otherwise from the
+    /// same spec is none of it: pods do not restart because the manager's version changed.
+    pub template: String,
+    /// Whether data outlives pods.
+    pub durable: bool,
+    /// What of the spec cannot be had: the condition's reason and message.
+    pub refusal: Option<(&'static str, String)>,
+}
+
+impl Wish {
+    /// Judges the spec.
+    #[must_use]
+    pub fn of(observed: &Observed, roster: &Roster<'_>, durable: bool) -> Self {
+        let cluster = &*observed.cluster;
+        let (version, refusal) = version(cluster, roster);
+        Self {
+            size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
+            version,
+            repository: cluster.spec.repository.clone().unwrap_or_else(|| DEFAULT_REPOSITORY.to_owned()),
+            template: template(cluster),
+            durable,
+            refusal: unsupported(cluster).or(refusal),
+        }
+    }
+
+    /// The image of etcd.
+    #[must_use]
+    pub fn image(&self) -> String {
+        format!("{}:v{}", self.repository, self.version)
+    }
+}
+
+/// What has no behaviour yet.
+pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+    cluster.spec.tls.as_ref()?;
+    let made = cluster.status.cluster_id.is_some();
+    let then = if made { "it goes on without TLS" } else { "nothing is made" };
+    Some(("TLSNotSupported", format!("spec.TLS is not supported yet, so {then}: take the field away")))
+}
+
+/// The version to run, and why it is not the one asked for.
+fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'static str, String)>) {
+    let latched = cluster.status.target_version.as_deref();
+    let asked = cluster.spec.version.as_deref().or(latched).unwrap_or(DEFAULT_VERSION);
+    let Some(target) = Version::parse(asked) else {
+        let default = latched.and_then(Version::parse).unwrap_or_else(default_version);
+        let message = format!("spec.version {asked:?} is no version of etcd: write it as 3.6.16");
+        return (default, Some(("InvalidVersion", message)));
+    };
+    let running = running(cluster, roster);
+    match may_follow(&running, &target) {
+        Ok(()) => (target, None),
+        Err(why) => {
+            let kept = latched.and_then(Version::parse).filter(|latched| may_follow(&running, latched).is_ok());
+            let lowest = || running.iter().min_by_key(|version| version.numbers()).cloned();
+            let kept = kept.or_else(lowest).unwrap_or_else(default_version);
+            (kept, Some(("UpgradeRefused", why)))
+        }
+    }
+}
+
+/// What members run: by their own word, or what they ran when they last gave it.
+fn running(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Version> {
+    let told = |name: &str| {
+        let status = cluster.status.member_statuses.iter().find(|status| status.name == name)?;
+        status.version.as_deref().and_then(Version::parse)
+    };
+    roster.nodes.iter().filter_map(|node| node.version().or_else(|| told(&node.name))).collect()
+}
+
+fn default_version() -> Version {
+    Version { major: 3, minor: 6, patch: 16, pre: String::new() }
+}
+
+/// FNV-1a, 64 bits, over the JSON of what the spec says of pods: the same for ever, as a hash of Rust's own is not.
+/// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
+fn template(cluster: &EtcdCluster) -> String {
+    let spec = &cluster.spec;
+    let mut pod = spec.pod.clone().unwrap_or_default();
+    // What does not reach a pod that already runs, or is judged elsewhere.
+    pod.persistent_volume_claim_spec = None;
+    pod.dns_timeout_in_second = 0;
+    pod.busybox_image = None;
+    let said = json!({
+        "pod": pod,
+        "repository": spec.repository,
+        "options": spec.options,
+        "quota": spec.quota,
+        "restartedAt": cluster.restarted_at,
+    });
+    let hash = said
+        .to_string()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+/// Whether data outlives pods, as far as that is decided; latched in status before the first member is made.
+#[must_use]
+pub fn durable(observed: &Observed) -> Option<bool> {
+    let cluster = &*observed.cluster;
+    if let Some(storage) = &cluster.status.storage {
+        return Some(storage.durable);
+    }
+    if cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral) {
+        return Some(false);
+    }
+    let claims = cluster.spec.pod.as_ref().is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
+    if claims || cluster.spec.storage.is_some() || !observed.claims.is_empty() && has_own_claims(observed) {
+        return Some(true);
+    }
+    observed.default_class
+}
+
+fn has_own_claims(observed: &Observed) -> bool {
+    let uid = &*observed.cluster.meta.uid;
+    observed.claims.iter().any(|claim| claim.labels.get(objects::OWNER_UID).is_some_and(|of| of.as_str() == uid))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_version_is_the_apis() {
+        assert_eq!(default_version().to_string(), DEFAULT_VERSION);
+    }
+}
