@@ -1,0 +1,52 @@
+//! What `--help` says.
+
+pub(super) const AGENT: &str = "\
+Runs inside the pods of an operand, beside the engine.
+
+Usage: agent VERB ...
+
+  install     copies the agent into a directory
+  etcd-wait   waits until a member of an etcd cluster may start: the init step of its pod
+  etcd-run    looks at the member's data, and becomes etcd
+
+agent VERB --help tells more; agent --version tells the version.
+Exit codes: 2 wrong arguments, 3 DataMissing, 4 DNSTimeout, 1 any other failure, 143 SIGTERM. A failure is written as
+JSON, {\"reason\", \"message\"}, to the file that TERMINATION_LOG names, or else to /dev/termination-log.";
+
+pub(super) const INSTALL: &str = "\
+Copies the agent itself to DIRECTORY/agent, for everybody to run.
+
+Usage: agent install DIRECTORY";
+
+pub(super) const ETCD_WAIT: &str = "\
+Waits until a member of an etcd cluster may start.
+
+Usage: agent etcd-wait --name POD --peer-url URL --data-dir DIRECTORY --expect new|join|data [--peers-url URL]
+                       [--dns-timeout SECONDS] [--install DIRECTORY]
+
+  --name POD              the member's name
+  --peer-url URL          where the member serves its peers: http://host:port
+  --data-dir DIRECTORY    etcd's data directory. Data that is there always wins; without data it matters what to expect:
+  --expect new            the first member of a new cluster
+  --expect join           a member that the cluster is being told of: waits until it lists --peer-url.
+                          DataMissing if it lists that as started before
+  --expect data           a member that has been in use: DataMissing
+  --peers-url URL         whom to ask for the members: http://host:port, all addresses of the host
+  --dns-timeout SECONDS   how long to wait until the host of --peer-url resolves (0, the default: for ever)
+  --install DIRECTORY     does first what agent install does
+
+POD_IP in the environment: the pod's address, or several with commas between. The host must resolve to one of these.";
+
+pub(super) const ETCD_RUN: &str = "\
+Looks at a member's data, and becomes etcd: to be run at every start of etcd's container.
+
+Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect new|join|data [--peers-url URL]
+                      --state DIRECTORY -- /usr/local/bin/etcd ARGUMENT...
+
+  --name, --peer-url, --data-dir, --expect, --peers-url   as for agent etcd-wait
+  --state DIRECTORY       a directory that lives as long as the pod. It is noted there that etcd was started, so that
+                          data that vanishes meanwhile is not made anew: DataMissing
+
+On data, etcd is started with its arguments as they are. On its first start it gets --initial-cluster and
+--initial-cluster-state too: new, or for --expect join the members that the cluster lists (asked for up to 30 s).
+An etcd that ended before it made its log has lost nothing, and is started again.";

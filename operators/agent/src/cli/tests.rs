@@ -1,0 +1,72 @@
+//! Command lines, right and wrong.
+
+use super::*;
+
+const MEMBER: &str = "--name c-0 --peer-url http://c-0.c:2380 --data-dir /data";
+
+fn parsed(line: &str) -> Result<Command, String> {
+    parse(std::iter::once("agent").chain(line.split_whitespace()).map(OsString::from))
+}
+
+fn refusal(line: &str) -> String {
+    parsed(line).unwrap_err()
+}
+
+#[test]
+fn reads_a_wait() {
+    let line = format!("etcd-wait {MEMBER} --expect=join --peers-url http://c:2380 --dns-timeout 5 --install /agent");
+    let Ok(Command::EtcdWait(options)) = parsed(&line) else { panic!() };
+    assert_eq!(options.member.subject().name, "c-0");
+    assert_eq!(options.member.expect, Expect::Join);
+    assert_eq!(options.member.peers_url.unwrap().host, "c");
+    assert_eq!(options.dns_timeout, Some(Duration::from_secs(5)));
+    assert_eq!(options.install, Some("/agent".into()));
+}
+
+#[test]
+fn no_dns_timeout_is_for_ever() {
+    for flag in ["", "--dns-timeout 0"] {
+        let Ok(Command::EtcdWait(options)) = parsed(&format!("etcd-wait {MEMBER} --expect new {flag}")) else {
+            panic!()
+        };
+        assert_eq!(options.dns_timeout, None);
+    }
+}
+
+#[test]
+fn what_follows_the_dashes_is_etcds() {
+    let line = format!("etcd-run {MEMBER} --expect data --state /state -- etcd --name=x --help -- y");
+    let Ok(Command::EtcdRun(options)) = parsed(&line) else { panic!() };
+    assert_eq!(options.command, ["etcd", "--name=x", "--help", "--", "y"]);
+    assert_eq!(options.state, PathBuf::from("/state"));
+}
+
+#[test]
+fn each_verb_has_help() {
+    for line in ["--help", "-h", "install --help", "etcd-wait -h", "etcd-wait --help", "etcd-run --help"] {
+        assert!(matches!(parsed(line), Ok(Command::Say(text)) if text.contains("Usage: agent")), "{line}");
+    }
+    assert!(matches!(parsed("--version"), Ok(Command::Say(text)) if text.starts_with("agent ")));
+}
+
+#[test]
+fn says_what_is_wrong_with_a_command_line() {
+    let wait = |more: &str| refusal(&format!("etcd-wait {MEMBER} {more}"));
+    assert_eq!(refusal(""), "agent: there is no verb; agent --help lists them");
+    assert_eq!(refusal("etcd-walk"), "agent: there is no verb etcd-walk; agent --help lists them");
+    assert_eq!(
+        wait("--expect new --wait"),
+        "agent etcd-wait: there is no flag --wait; agent etcd-wait --help lists its flags"
+    );
+    assert!(wait("--expect old").contains("--expect old: it must be new, join or data"));
+    assert!(wait("--expect join").contains("--expect join needs --peers-url"));
+    assert!(wait("").contains("--expect is missing"));
+    assert!(wait("--expect new --dns-timeout soon").contains("--dns-timeout soon: "));
+    assert!(wait("--expect new --peer-url https://c:1").contains("TLS is not supported yet"));
+    assert!(wait("--expect new extra").contains("extra"));
+    assert!(refusal("etcd-wait --expect new").contains("--name is missing"));
+    assert!(refusal(&format!("etcd-run {MEMBER} --expect new -- etcd")).contains("--state is missing"));
+    assert!(refusal(&format!("etcd-run {MEMBER} --expect new --state /s")).contains("there is no command after --"));
+    assert!(refusal("install").contains("there is no directory"));
+    assert!(refusal("install a b").contains('b'));
+}

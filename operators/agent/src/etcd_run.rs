@@ -1,0 +1,71 @@
+//! `agent etcd-run`: looks at the data once more, and becomes etcd.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::cli::{MemberOptions, RunOptions};
+use crate::data::{self, Note};
+use crate::failure::{Failure, Reason};
+use crate::members::Member;
+use crate::peers;
+use crate::plan::{Past, Start, admitted, join_arguments, new_cluster_arguments, start};
+use crate::progress::Progress;
+
+/// The init step has seen the member listed, so this is for a hiccup; a longer one is the kubelet's to wait out.
+const LISTED_WITHIN: Duration = Duration::from_secs(30);
+
+/// Comes back only with a failure: otherwise this process is etcd from then on.
+pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
+    let member = &options.member;
+    let note = Note::new(&options.state);
+    let data = data::present(&member.data_dir)?;
+    let past = if data { Past::None } else { note.past(&member.data_dir)? };
+    let more = match start(&member.subject(), data, member.expect, past)? {
+        Start::OnData => {
+            note.start_on_data();
+            Vec::new()
+        }
+        Start::NewCluster => {
+            note.first_start(&member.data_dir)?;
+            new_cluster_arguments(&member.subject()).to_vec()
+        }
+        Start::Join => {
+            let members = members_to_join(member)?;
+            note.first_start(&member.data_dir)?;
+            join_arguments(&member.subject(), &members).to_vec()
+        }
+    };
+    Err(become_etcd(&options.command, &more))
+}
+
+fn members_to_join(member: &MemberOptions) -> Result<Vec<Member>, Failure> {
+    let Some(peers) = &member.peers_url else {
+        return Err(Failure::new(Reason::NotListed, "there is no --peers-url to ask for the members to join"));
+    };
+    let mut progress = Progress::towards(format!("the cluster lists {}", member.url));
+    let deadline = progress.since() + LISTED_WITHIN;
+    loop {
+        let listing = peers::ask(peers, member, Some(deadline), &mut progress);
+        let state = listing.to_string();
+        if let Some(members) = admitted(&member.subject(), listing)? {
+            return Ok(members);
+        }
+        if Instant::now() >= deadline {
+            let seconds = LISTED_WITHIN.as_secs();
+            let sentence = format!("the cluster does not list {} within {seconds} s: {state}", member.url);
+            return Err(Failure::new(Reason::NotListed, sentence));
+        }
+        progress.still(&state);
+        progress.pause();
+    }
+}
+
+fn become_etcd(command: &[OsString], more: &[String]) -> Failure {
+    let Some((program, arguments)) = command.split_first() else {
+        return Failure::new(Reason::CannotStart, "there is no command to start");
+    };
+    let error = Command::new(program).args(arguments).args(more).exec();
+    Failure::new(Reason::CannotStart, format!("{} cannot be started: {error}", program.display()))
+}

@@ -1,0 +1,25 @@
+//! `agent install`: puts the agent where the pod's other containers find it.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::failure::{Failure, Reason};
+
+/// Copies this very executable to `directory/agent`.
+pub(crate) fn install(directory: &Path) -> Result<(), Failure> {
+    copy(directory).map_err(|error| {
+        let sentence = format!("the agent cannot be copied into {}: {error}", directory.display());
+        Failure::new(Reason::CannotInstall, sentence)
+    })
+}
+
+fn copy(directory: &Path) -> io::Result<()> {
+    let new = directory.join(".agent.new");
+    fs::copy(std::env::current_exe()?, &new)?;
+    // Whoever runs it may be another user than who installs it.
+    fs::set_permissions(&new, Permissions::from_mode(0o755))?;
+    // By a rename, since an executable that runs cannot be written to, and half of one must never be seen.
+    fs::rename(new, directory.join("agent"))
+}
