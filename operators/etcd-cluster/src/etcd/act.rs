@@ -36,7 +36,8 @@ pub(super) fn nobody(last: Option<&Fault>) -> Error {
 /// Whether etcd refuses because the change has been made before.
 fn is_done(change: &Change, words: &str) -> bool {
     match change {
-        Change::Add { .. } => words == "Peer URLs already exists",
+        // An id is a hash of the URLs and of the time in seconds.
+        Change::Add { .. } => matches!(words, "Peer URLs already exists" | "member ID already exist"),
         Change::Remove { .. } => words == "member not found",
         // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
         Change::Promote { .. } => words == "can only promote a learner member",
@@ -74,11 +75,12 @@ mod tests {
     fn what_is_done_already_is_done() {
         let (add, remove, promote) = (add(), Change::Remove { id: 1, absent: None }, Change::Promote { id: 1 });
         assert_eq!(outcome_of(&add, "Peer URLs already exists"), Ok(()));
+        assert_eq!(outcome_of(&add, "member ID already exist"), Ok(()));
         assert_eq!(outcome_of(&remove, "member not found"), Ok(()));
         assert_eq!(outcome_of(&promote, "can only promote a learner member"), Ok(()));
         // But not what only sounds the same.
         assert_eq!(outcome_of(&promote, "member not found"), refused("EtcdError", "etcd: member not found"));
-        assert_eq!(outcome_of(&add, "member ID already exist"), refused("EtcdError", "etcd: member ID already exist"));
+        assert_eq!(outcome_of(&add, "member not found"), refused("EtcdError", "etcd: member not found"));
     }
 
     #[test]

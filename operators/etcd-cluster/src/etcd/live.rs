@@ -74,7 +74,18 @@ impl Live {
     }
 
     async fn status(&self, address: &str, deadline: Duration) -> Result<Status, Fault> {
-        self.pool.call(address, deadline, status).await.map(Status::from)
+        let until = Instant::now() + deadline;
+        let mut told = self.pool.call(address, deadline, status).await;
+        if let Err(Fault::Broken(_)) = told {
+            // Perhaps only the connection was out of date, since the member has been restarted or is gone.
+            told = self.pool.call(address, until.saturating_duration_since(Instant::now()), status).await;
+        }
+        match told {
+            Ok(status) => Ok(status.into()),
+            // All the same how much time was left for another connection.
+            Err(Fault::Silent(_)) => Err(Fault::Silent(deadline)),
+            Err(fault) => Err(fault),
+        }
     }
 
     async fn answer(&self, (pod, address): &Place) -> Answer {
