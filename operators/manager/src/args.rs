@@ -1,5 +1,6 @@
 //! Flags. Each has an environment twin, since OLM can set nothing else; an empty variable counts as unset.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -8,8 +9,11 @@ use std::time::Duration;
 
 use clap::builder::Resettable;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser};
+use etcd_cluster::Scope;
 use runtime::leader::LeaseName;
 use runtime::telemetry::{LogFormat, parse_filter};
+
+use crate::compat::{self, Asked, Note};
 
 /// Runs the operators of multi-operator: one process, one cache, several controllers.
 #[derive(Clone, Debug, Parser)]
@@ -22,6 +26,15 @@ pub struct Args {
     /// Namespaces to watch, separated by commas; empty watches all. Rights within them are enough then
     #[arg(long = "watch-namespaces", env = "WATCH_NAMESPACE", default_value = "", value_name = "NAMESPACES")]
     pub watch_namespaces: Namespaces,
+
+    /// Which EtcdClusters to manage: clusterwide, those annotated so; namespaced, the others; auto, all when all namespaces
+    /// are watched, else the others
+    #[arg(long, env = "ETCD_SCOPE", default_value = "auto", value_name = "SCOPE")]
+    pub etcd_scope: Scope,
+
+    /// Image whose /agent runs in the pods of etcd members [default: the image of this manager's own pod]
+    #[arg(long, env = "AGENT_IMAGE", value_parser = image, value_name = "IMAGE")]
+    pub agent_image: Option<String>,
 
     /// Name of the Lease that elects one leader among the managers of an install
     #[arg(long, env = "LEASE_NAME", default_value = "multi-operator", value_parser = object_name)]
@@ -84,17 +97,46 @@ pub struct Args {
     /// Threads that run controllers, 1 to 64
     #[arg(long, env = "WORKER_THREADS", default_value = "2", value_parser = threads, value_name = "NUMBER")]
     pub worker_threads: usize,
+
+    /// What to say in the log, once there is one.
+    #[arg(skip)]
+    pub notes: Vec<Note>,
 }
 
 impl Args {
-    /// Reads flags and environment. Prints help, or what is wrong and allowed, and exits where that is called for.
+    /// Reads flags and environment, as the command by whose name the process was called. Prints help, or what is wrong
+    /// and allowed, and exits where that is called for.
     #[must_use]
     pub fn read() -> Self {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let text = |word: &OsString| word.to_string_lossy().into_owned();
+        let program = words.first().map(text).unwrap_or_default();
+        if !compat::is_called(&program) {
+            return Self::of(&words);
+        }
+        let arguments: Vec<String> = words.iter().skip(1).map(text).collect();
+        match compat::read(&arguments, |name| std::env::var(name).ok()) {
+            Ok(Asked::Run { flags, notes }) => {
+                let words: Vec<OsString> = std::iter::once(program).chain(flags).map(OsString::from).collect();
+                Self { notes, ..Self::of(&words) }
+            }
+            Ok(Asked::Print(text)) => {
+                print!("{text}");
+                std::process::exit(0);
+            }
+            Err(why) => {
+                eprintln!("{}: {why}", compat::NAME);
+                std::process::exit(2);
+            }
+        }
+    }
+
+    fn of(words: &[OsString]) -> Self {
         let command = Self::command().mut_args(|argument| {
             let value = argument.get_env().and_then(std::env::var_os);
             if value.is_some_and(|value| value.is_empty()) { argument.env(Resettable::Reset) } else { argument }
         });
-        Self::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+        Self::from_arg_matches(&command.get_matches_from(words)).unwrap_or_else(|error| error.exit())
     }
 
     /// The Lease to contend for; `inferred` is the namespace of the service account or kubeconfig.
@@ -210,6 +252,14 @@ fn object_name(text: &str) -> Result<String, String> {
         return Ok(name.to_owned());
     }
     Err("a name is made of a-z, 0-9, - and ., at most 253 long, beginning and ending with a letter or digit".to_owned())
+}
+
+fn image(text: &str) -> Result<String, String> {
+    let name = text.trim();
+    if !name.is_empty() && !name.contains(char::is_whitespace) {
+        return Ok(name.to_owned());
+    }
+    Err("an image is named as in a pod, such as registry.example.com/multi-operator:1.0, without blanks".to_owned())
 }
 
 fn switch(text: &str) -> Result<bool, String> {

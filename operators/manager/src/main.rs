@@ -13,13 +13,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+mod agent_image;
 mod args;
+mod compat;
 mod health;
 mod server;
 mod wiring;
 
 use args::Args;
-use server::{HealthServer, MetricsOptions, MetricsServer};
+use server::{Health, HealthServer, MetricsOptions, MetricsServer};
 use wiring::{Leader, Manager};
 
 /// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
 
 async fn run(args: Args) -> Result<(), Failure> {
     let telemetry = telemetry::init(args.log_format, &args.log_level, env!("CARGO_BIN_NAME"))?;
+    args.notes.iter().for_each(compat::Note::say);
     let stop = stop_on_signal()?;
     let client = client::connect().await?;
     let lease = args.lease(client.default_namespace());
@@ -52,7 +55,9 @@ async fn run(args: Args) -> Result<(), Failure> {
     let elector = || Elector::new(client.clone(), lease.clone(), identity.clone());
     let elector = (!args.no_leader_election).then(elector);
     let fence = elector.as_ref().map_or_else(Fence::open, Elector::fence);
-    let manager = Manager::new(&args, &client, &lease, &identity, fence)?;
+    let manager = Manager::new(&args, &client, &lease, &identity, fence);
+    let Some(manager) = stop.run_until_cancelled(manager).await else { return Ok(()) };
+    let manager = manager?;
     let background = CancellationToken::new();
     let servers = serve(&args, &manager, &client, recorder, &background).await?;
     let leader = manager.start(&client, &background);
@@ -74,7 +79,7 @@ fn record_metrics() -> Result<PrometheusHandle, Failure> {
     Ok(handle)
 }
 
-/// Serves health and metrics, each where asked for.
+/// Serves health and metrics, each where asked for; that may be the same address, if metrics are plain.
 async fn serve(
     args: &Args,
     manager: &Manager,
@@ -83,14 +88,16 @@ async fn serve(
     stop: &CancellationToken,
 ) -> Result<JoinSet<()>, Failure> {
     let mut servers = JoinSet::new();
-    if let Some(address) = args.health_probe_bind_address.0 {
-        let health = Arc::new(health::Watches(manager.health()));
+    let health: Arc<dyn Health> = Arc::new(health::Watches(manager.health()));
+    let together = !args.metrics_secure && args.metrics_bind_address == args.health_probe_bind_address;
+    let with_metrics = together.then(|| health.clone());
+    if let Some(address) = args.health_probe_bind_address.0.filter(|_| !together) {
         let server = HealthServer::bind(address, health).await.map_err(|error| unbindable(address, &error))?;
         servers.spawn(server.run(stop.clone()));
     }
     if let Some(address) = args.metrics_bind_address.0 {
         let options = MetricsOptions { address, secure: args.metrics_secure, cert_dir: args.metrics_cert_dir.clone() };
-        let server = MetricsServer::bind(options, recorder, client.clone()).await;
+        let server = MetricsServer::bind(options, recorder, client.clone(), with_metrics).await;
         servers.spawn(server.map_err(|error| unbindable(address, &error))?.run(stop.clone()));
     }
     Ok(servers)

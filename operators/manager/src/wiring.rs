@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 
+use etcd_cluster::EtcdClusterOperator;
 use kube::Client;
 use runtime::Operator;
 use runtime::cache::{Cache, Health};
@@ -13,13 +14,16 @@ use runtime::leader::{Fence, LeaseName};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::Failure;
 use crate::args::Args;
+use crate::{Failure, agent_image};
 
 /// All operators, by the name of their controller.
-const OPERATORS: [(&str, Wire); 2] = [
+const OPERATORS: [(&str, Wire); 3] = [
     (my_app::MyAppOperator::NAME, |cache, shared| shared.tie(my_app::MyAppOperator::new(cache))),
     (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
+    (EtcdClusterOperator::NAME, |cache, shared| {
+        shared.tie(EtcdClusterOperator::new(cache, shared.client.clone(), shared.etcd.clone()))
+    }),
 ];
 
 type Wire = fn(&mut Cache, &Shared<'_>) -> Work;
@@ -31,6 +35,7 @@ struct Shared<'a> {
     publisher: &'a dyn Fn(&'static str) -> Publisher,
     foreign: Arc<ForeignLeases>,
     settings: Settings,
+    etcd: etcd_cluster::Settings,
 }
 
 impl Shared<'_> {
@@ -54,7 +59,13 @@ impl Manager {
     ///
     /// # Errors
     /// If an unknown controller is asked for.
-    pub fn new(args: &Args, client: &Client, lease: &LeaseName, identity: &str, fence: Fence) -> Result<Self, Failure> {
+    pub async fn new(
+        args: &Args,
+        client: &Client,
+        lease: &LeaseName,
+        identity: &str,
+        fence: Fence,
+    ) -> Result<Self, Failure> {
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
@@ -69,6 +80,7 @@ impl Manager {
                 concurrency: u16::try_from(args.concurrency)?,
                 deadline: args.reconcile_timeout,
             },
+            etcd: etcd_settings(args, client, &selected).await,
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
@@ -87,6 +99,17 @@ impl Manager {
         tasks.spawn(self.events);
         Leader { works: self.works, _tasks: tasks }
     }
+}
+
+/// What the operator of EtcdCluster is told. Its agent's image is only looked for if it runs.
+async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_cluster::Settings {
+    let agent_image = if selected.contains(&EtcdClusterOperator::NAME) {
+        agent_image::find(args.agent_image.as_deref(), client).await
+    } else {
+        Arc::default()
+    };
+    let all_namespaces = args.watch_namespaces.0.is_empty();
+    etcd_cluster::Settings { scope: args.etcd_scope, all_namespaces, agent_image }
 }
 
 /// What only a leader does.

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use super::stage::{Failure, SOON, Stage, ensure};
 
 pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<(), Failure> {
-    let cases: [(&[&str], &str); 9] = [
+    let cases: [(&[&str], &str); 11] = [
         (&["--watch-namespaces", "Not_A_Namespace"], "is no namespace"),
         (&["--lease-namespace", "a/b"], "is no namespace"),
         (&["--lease-name", "UPPER"], "a name is made of a-z"),
@@ -17,6 +17,8 @@ pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<()
         (&["--metrics-bind-address", "here"], "IP:PORT"),
         (&["--log-format", "xml"], "text or json"),
         (&["--take-over=maybe"], "true or false"),
+        (&["--etcd-scope=everything"], "clusterwide"),
+        (&["--agent-image="], "as in a pod"),
         (&["--no-such-flag"], "--no-such-flag"),
     ];
     for (arguments, sentence) in cases {
@@ -37,7 +39,8 @@ pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<()
     let mut manager = Launch::default().flag("--controllers=sample,samples").start(&install)?;
     let (status, _) = manager.ends(SOON).await?;
     let log = manager.log();
-    let told = log.contains("there is no controller \"samples\": known are my-app, sample, and * for all");
+    let told =
+        log.contains("there is no controller \"samples\": known are my-app, sample, etcd-cluster, and * for all");
     ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))?;
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;
@@ -56,8 +59,10 @@ pub async fn help_names_the_environment_twin_of_every_flag(_: Stage) -> Result<(
     let flags = help.lines().filter(|line| line.trim_start().starts_with("--")).count();
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     let twins = help.matches("[env: ").count();
-    ensure(flags >= 15 && twins == flags, || format!("{flags} flags, {twins} twins: {help}"))?;
-    for twin in ["CONTROLLERS", "WATCH_NAMESPACE", "LEASE_NAME", "LEASE_NAMESPACE", "LOG_LEVEL", "METRICS_SECURE"] {
+    ensure(flags >= 17 && twins == flags, || format!("{flags} flags, {twins} twins: {help}"))?;
+    for twin in
+        ["CONTROLLERS", "WATCH_NAMESPACE", "LEASE_NAME", "LEASE_NAMESPACE", "LOG_LEVEL", "METRICS_SECURE", "ETCD_SCOPE"]
+    {
         ensure(help.contains(&format!("[env: {twin}=")), || format!("{twin} is missing:\n{help}"))?;
     }
     Ok(())

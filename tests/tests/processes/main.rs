@@ -17,6 +17,7 @@ mod stage;
 mod blind;
 mod crash;
 mod errors;
+mod etcd_operator;
 mod flags;
 mod half_open;
 mod idle;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         blind::orphans_of_a_deletion_that_is_seen_late_are_kept,
         crash::a_manager_killed_after_any_write_leaves_nothing_that_the_next_cannot_finish,
         two_installs::the_second_takes_over_at_once_when_told_to,
+        etcd_operator::the_old_manifests_work_by_it,
         missing_kind::the_other_controllers_work_and_it_is_picked_up_when_served,
         rights::a_kind_that_may_not_be_watched_stalls_its_controller_alone,
         rights::roles_in_two_namespaces_are_enough,
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,
         traces::spans_of_reconciles_reach_a_collector,
+        etcd_operator::the_scope_says_which_clusters_are_managed,
         flags::what_makes_no_sense_ends_with_a_sentence,
         flags::help_names_the_environment_twin_of_every_flag,
         flags::one_controller_watches_its_own_kinds_only,

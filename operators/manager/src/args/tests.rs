@@ -23,6 +23,30 @@ fn defaults_are_as_documented() {
     assert_eq!(args.metrics_bind_address.to_string(), "0.0.0.0:8443");
     assert_eq!(args.health_probe_bind_address.to_string(), "0.0.0.0:8081");
     assert!(args.metrics_secure && !args.no_leader_election && !args.take_over);
+    assert!(matches!(args.etcd_scope, Scope::Auto) && args.agent_image.is_none());
+}
+
+#[test]
+fn what_is_for_etcd_clusters_is_checked() {
+    assert!(matches!(parse(&["--etcd-scope=clusterwide"]).unwrap().etcd_scope, Scope::Clusterwide));
+    let why = parse(&["--etcd-scope=everything"]).unwrap_err();
+    assert!(["auto", "namespaced", "clusterwide"].iter().all(|scope| why.contains(scope)), "{why}");
+    assert_eq!(parse(&["--agent-image", " i:1"]).unwrap().agent_image.as_deref(), Some("i:1"));
+    for junk in ["", " ", "two words"] {
+        assert!(parse(&["--agent-image", junk]).unwrap_err().contains("as in a pod"), "{junk:?}");
+    }
+}
+
+#[test]
+fn the_flags_of_etcd_operator_are_flags_of_the_manager() {
+    let pod = |name: &str| name.starts_with("MY_POD_").then(|| "team-a".to_owned());
+    for arguments in [&[][..], &["-cluster-wide".to_owned(), "-listen-addr=:9090".to_owned()]] {
+        let Ok(Asked::Run { flags, .. }) = compat::read(arguments, pod) else { panic!("{arguments:?}") };
+        let args = parse(&flags.iter().map(String::as_str).collect::<Vec<_>>()).unwrap();
+        assert_eq!(args.watch_namespaces.0.is_empty(), !arguments.is_empty());
+        assert_eq!(args.metrics_bind_address, args.health_probe_bind_address);
+        assert_eq!(args.lease("elsewhere").to_string(), "team-a/etcd-operator");
+    }
 }
 
 #[test]

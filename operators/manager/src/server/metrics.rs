@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Guard;
-use super::{process, respond, serve, tls};
+use super::{Health, probe, process, respond, serve, tls};
 
 /// How often the recorder folds what histograms gathered; rendering does it as well.
 const UPKEEP: Duration = Duration::from_secs(300);
@@ -40,26 +40,33 @@ pub struct MetricsServer {
     tls: Option<TlsAcceptor>,
     guard: Option<Arc<Guard>>,
     handle: PrometheusHandle,
+    health: Option<Arc<dyn Health>>,
 }
 
 impl MetricsServer {
-    /// Listens, and loads or makes the certificate. `client` asks about tokens.
+    /// Listens, and loads or makes the certificate. `client` asks about tokens. With `health`, probes are answered at the
+    /// same address.
     ///
     /// # Errors
     /// When the address cannot be listened at, or the certificate cannot be used.
-    pub async fn bind(options: MetricsOptions, handle: PrometheusHandle, client: Client) -> io::Result<Self> {
+    pub async fn bind(
+        options: MetricsOptions,
+        handle: PrometheusHandle,
+        client: Client,
+        health: Option<Arc<dyn Health>>,
+    ) -> io::Result<Self> {
         let listener = TcpListener::bind(options.address).await?;
         let (tls, guard) = if options.secure {
             (Some(tls::acceptor(options.cert_dir.as_deref())?), Some(Arc::new(Guard::new(client))))
         } else {
             (None, None)
         };
-        Ok(Self { listener, tls, guard, handle })
+        Ok(Self { listener, tls, guard, handle, health })
     }
 
     /// Answers until `stop` is cancelled, then up to 2 s longer. Does the recorder's upkeep meanwhile.
     pub async fn run(self, stop: CancellationToken) {
-        let Self { listener, tls, guard, handle } = self;
+        let Self { listener, tls, guard, handle, health } = self;
         let recorder = handle.clone();
         let upkeep = async {
             loop {
@@ -67,12 +74,22 @@ impl MetricsServer {
                 recorder.run_upkeep();
             }
         };
-        let answer = move |request: Request<Incoming>| scrape(request, guard.clone(), handle.clone());
+        let answer = move |request: Request<Incoming>| {
+            let probed = probed(&request, health.as_deref());
+            let scrape = scrape(request, guard.clone(), handle.clone());
+            async move { if let Some(probed) = probed { probed } else { scrape.await } }
+        };
         tokio::select! {
             () = serve(listener, tls, answer, stop) => {}
             () = upkeep => {}
         }
     }
+}
+
+/// The answer to a probe, if it is one and they are answered here.
+fn probed<B>(request: &Request<B>, health: Option<&dyn Health>) -> Option<Response<String>> {
+    let asked = matches!(request.uri().path(), "/healthz" | "/readyz");
+    health.filter(|_| asked).map(|health| probe(request, health))
 }
 
 async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: PrometheusHandle) -> Response<String> {
@@ -98,7 +115,30 @@ async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: Prome
 mod tests {
     use metrics_exporter_prometheus::PrometheusBuilder;
 
+    use super::super::Check;
     use super::*;
+
+    struct Well;
+
+    impl Health for Well {
+        fn live(&self) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn ready(&self) -> Vec<Check> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn probes_are_answered_at_the_same_address_if_that_is_wanted() {
+        let ask = |path: &str, health| probed(&Request::get(path).body(()).unwrap(), health).map(Response::into_body);
+        for path in ["/readyz", "/healthz"] {
+            assert_eq!(ask(path, Some(&Well)).as_deref(), Some("ok"));
+            assert_eq!(ask(path, None), None);
+        }
+        assert_eq!(ask("/metrics", Some(&Well)), None);
+    }
 
     #[tokio::test]
     async fn metrics_are_told_in_the_format_of_prometheus() {

@@ -1,0 +1,132 @@
+//! The image whose `/agent` runs in members' pods: as told, else the one that this manager itself runs from.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Request;
+use kube::{Client, Error};
+use serde::Deserialize;
+
+/// What is taken when nothing better is known: what scripts/images makes, by the name that scripts/names.env gives it.
+const DEFAULT: &str = "localhost/multi-operator:dev";
+
+/// By what variables pods are told their own namespace and name.
+const OWN_POD: [(&str, &str); 2] = [("POD_NAMESPACE", "POD_NAME"), ("MY_POD_NAMESPACE", "MY_POD_NAME")];
+/// The manager's own container, by the names that it has in manifests.
+const CONTAINERS: [&str; 2] = ["manager", "etcd-operator"];
+
+/// How long until it is asked again.
+const AGAIN: Duration = Duration::from_secs(1);
+/// After so many refusals it is no right that was granted a moment ago.
+const REFUSALS: u32 = 5;
+
+/// `given`, else the image of the pod that this process runs in. Waits for an API server that is away: it is asked at
+/// start only, and a wrong image would be in every new member's pod from then on.
+pub async fn find(given: Option<&str>, client: &Client) -> Arc<str> {
+    if let Some(given) = given {
+        return given.into();
+    }
+    let own = match own_pod(|name| std::env::var(name).ok()) {
+        Some(path) => ask(&path, client).await,
+        None => Err("POD_NAMESPACE and POD_NAME are not set".to_owned()),
+    };
+    match own {
+        Ok(image) => image.into(),
+        Err(why) => {
+            tracing::warn!(
+                "etcd members take their agent from {DEFAULT}, since the image of this manager's own pod cannot be told: \
+                 {why}; --agent-image or AGENT_IMAGE names another"
+            );
+            DEFAULT.into()
+        }
+    }
+}
+
+/// The path of the pod that this process runs in, if the environment tells it.
+fn own_pod(environment: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let variable = |name| environment(name).filter(|value| !value.is_empty());
+    let (namespace, name) = OWN_POD.iter().find_map(|(namespace, name)| variable(namespace).zip(variable(name)))?;
+    Some(format!("/api/v1/namespaces/{namespace}/pods/{name}"))
+}
+
+/// No more of a pod than is asked for.
+#[derive(Deserialize)]
+struct Pod {
+    spec: Spec,
+}
+
+#[derive(Deserialize)]
+struct Spec {
+    containers: Vec<Container>,
+}
+
+#[derive(Deserialize)]
+struct Container {
+    name: String,
+    image: Option<String>,
+}
+
+impl Pod {
+    /// The image of the manager's container, else of the first.
+    fn image(self) -> Option<String> {
+        let containers = self.spec.containers;
+        let own = containers.iter().position(|container| CONTAINERS.contains(&container.name.as_str())).unwrap_or(0);
+        containers.into_iter().nth(own)?.image.filter(|image| !image.is_empty())
+    }
+}
+
+async fn ask(path: &str, client: &Client) -> Result<String, String> {
+    let (mut refusals, mut told) = (0, false);
+    loop {
+        let request = Request::get(path).body(Vec::new()).map_err(|error| format!("{path}: {error}"))?;
+        match client.request::<Pod>(request).await {
+            Ok(pod) => return pod.image().ok_or_else(|| "its container names none".to_owned()),
+            Err(Error::Api(refusal)) if (400..500).contains(&refusal.code) && refusal.code != 429 => {
+                refusals += 1;
+                if refusals == REFUSALS {
+                    return Err(refusal.message);
+                }
+            }
+            Err(error) if !told => {
+                tracing::warn!(
+                    "waiting for the API server, to ask it for the image of this manager's own pod: {error}"
+                );
+                told = true;
+            }
+            Err(_) => {}
+        }
+        tokio::time::sleep(AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(containers: &[(&str, Option<&str>)]) -> Option<String> {
+        let container =
+            |(name, image): &(&str, Option<&str>)| Container { name: (*name).into(), image: image.map(str::to_owned) };
+        Pod { spec: Spec { containers: containers.iter().map(container).collect() } }.image()
+    }
+
+    #[test]
+    fn the_managers_own_container_goes_first() {
+        assert_eq!(image(&[("mesh", Some("m:1")), ("manager", Some("o:2"))]).as_deref(), Some("o:2"));
+        assert_eq!(image(&[("mesh", Some("m:1")), ("etcd-operator", Some("o:2"))]).as_deref(), Some("o:2"));
+        assert_eq!(image(&[("operator", Some("o:2")), ("mesh", Some("m:1"))]).as_deref(), Some("o:2"));
+        assert_eq!(image(&[("manager", None)]), None);
+        assert_eq!(image(&[]), None);
+    }
+
+    #[test]
+    fn a_pod_is_known_by_either_pair_of_variables() {
+        let own = |variables: &[(&str, &str)]| {
+            own_pod(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
+        };
+        let old = [("MY_POD_NAMESPACE", "a"), ("MY_POD_NAME", "b")];
+        assert_eq!(own(&old).as_deref(), Some("/api/v1/namespaces/a/pods/b"));
+        let both = [("POD_NAMESPACE", "c"), ("POD_NAME", "d"), old[0], old[1]];
+        assert_eq!(own(&both).as_deref(), Some("/api/v1/namespaces/c/pods/d"));
+        assert_eq!(own(&[("POD_NAMESPACE", "c"), ("POD_NAME", ""), old[1]]), None);
+    }
+}
