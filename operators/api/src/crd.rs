@@ -1,17 +1,18 @@
 //! The definitions, with the finishing touches that the derive cannot make.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
-    CustomResourceDefinition, JSON, JSONSchemaPropsOrArray,
+    CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ValidationRule,
 };
 use kube::CustomResourceExt;
 use serde_json::json;
 
-use crate::{ETCD_GROUP, etcd_cluster::EtcdCluster, my_app::MyApp, sample::Sample};
+use crate::etcd_cluster::{DENIED_ENV, DENIED_ENV_MESSAGE, EtcdCluster};
+use crate::{ETCD_GROUP, my_app::MyApp, sample::Sample};
 
 /// Every definition of ours, in the order of their names.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let all = [EtcdCluster::crd(), MyApp::crd(), Sample::crd()];
+    let all = [with_etcd_bounds(EtcdCluster::crd()), MyApp::crd(), Sample::crd()];
     all.into_iter().map(never_observed_by_default).map(without_older_times).collect()
 }
 
@@ -46,4 +47,100 @@ fn without_older_times(mut crd: CustomResourceDefinition) -> CustomResourceDefin
         }
     }
     crd
+}
+
+/// What of a member's pod has Kubernetes' own types.
+const KUBERNETES_OWN: [&str; 7] = [
+    "affinity",
+    "etcdEnv",
+    "imagePullSecrets",
+    "persistentVolumeClaimSpec",
+    "securityContext",
+    "tolerations",
+    "topologySpreadConstraints",
+];
+
+/// An EtcdCluster's definition: what Kubernetes documents is left to it, and what CEL rules look at is bounded, without
+/// which the API server takes them for too costly.
+fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let root = root.expect("a definition has a schema");
+        // Else a server-side apply that empties it would leave `null`, and its own rules would not be asked.
+        at(root, &["spec", "storage"]).x_kubernetes_map_type = Some("atomic".into());
+        let pod = at(root, &["spec", "pod"]);
+        for field in KUBERNETES_OWN {
+            let field = at(pod, &[field]);
+            let ours = field.description.take();
+            everywhere(field, &|schema| schema.description = None);
+            field.description = ours;
+        }
+
+        let name = at(items(at(pod, &["etcdEnv"])), &["name"]);
+        (name.min_length, name.max_length) = (Some(1), Some(253));
+        name.pattern = Some("^[-._a-zA-Z][-._a-zA-Z0-9]*$".into());
+        name.x_kubernetes_validations = Some(vec![ValidationRule {
+            rule: DENIED_ENV.into(),
+            message: Some(DENIED_ENV_MESSAGE.into()),
+            ..ValidationRule::default()
+        }]);
+
+        let claim = at(pod, &["persistentVolumeClaimSpec"]);
+        for field in ["storageClassName", "volumeName", "volumeMode", "volumeAttributesClassName"] {
+            at(claim, &[field]).max_length = Some(253);
+        }
+        for field in ["requests", "limits"] {
+            at(claim, &["resources", field]).max_properties = Some(8);
+        }
+        let modes = at(claim, &["accessModes"]);
+        modes.max_items = Some(4);
+        items(modes).max_length = Some(32);
+        let selector = at(claim, &["selector"]);
+        let labels = at(selector, &["matchLabels"]);
+        labels.max_properties = Some(16);
+        if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut labels.additional_properties {
+            value.max_length = Some(63);
+        }
+        let expressions = at(selector, &["matchExpressions"]);
+        expressions.max_items = Some(16);
+        let expression = items(expressions);
+        at(expression, &["key"]).max_length = Some(317);
+        at(expression, &["operator"]).max_length = Some(16);
+        let values = at(expression, &["values"]);
+        values.max_items = Some(64);
+        items(values).max_length = Some(63);
+    }
+    crd
+}
+
+/// The schema of a field, by its path.
+fn at<'a>(schema: &'a mut JSONSchemaProps, path: &[&str]) -> &'a mut JSONSchemaProps {
+    path.iter().fold(schema, |schema, field| {
+        let field = schema.properties.as_mut().and_then(|properties| properties.get_mut(*field));
+        field.unwrap_or_else(|| panic!("no field {path:?}"))
+    })
+}
+
+/// The schema of a list's items.
+fn items(schema: &mut JSONSchemaProps) -> &mut JSONSchemaProps {
+    match &mut schema.items {
+        Some(JSONSchemaPropsOrArray::Schema(item)) => item,
+        _ => panic!("no list"),
+    }
+}
+
+/// Changes a schema and all within it.
+fn everywhere(schema: &mut JSONSchemaProps, change: &impl Fn(&mut JSONSchemaProps)) {
+    change(schema);
+    schema
+        .properties
+        .iter_mut()
+        .flat_map(|properties| properties.values_mut())
+        .for_each(|field| everywhere(field, change));
+    if let Some(JSONSchemaPropsOrArray::Schema(item)) = &mut schema.items {
+        everywhere(item, change);
+    }
+    if let Some(JSONSchemaPropsOrBool::Schema(value)) = &mut schema.additional_properties {
+        everywhere(value, change);
+    }
 }

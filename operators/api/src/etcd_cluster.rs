@@ -15,6 +15,7 @@ mod tls;
 
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
+pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE};
 pub use status::{EtcdClusterStatus, MemberRole, MemberStatus, Members, Phase, StorageStatus};
 pub use storage::{OnDelete, Storage};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};
@@ -61,13 +62,33 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
     "!has(self.storage) || !has(self.pod) || !has(self.pod.persistentVolumeClaimSpec)"
 ).message("spec.storage and spec.pod.persistentVolumeClaimSpec both say what volumes to make: give one of them"))]
 #[x_kube(validation = Rule::new(
-    "(has(self.storage) && has(self.storage.ephemeral) && self.storage.ephemeral) == \
-     (has(oldSelf.storage) && has(oldSelf.storage.ephemeral) && oldSelf.storage.ephemeral)"
+    "self.?storage.?ephemeral.orValue(false) == oldSelf.?storage.?ephemeral.orValue(false)"
 ).message("spec.storage.ephemeral cannot be changed: members would lose their data; make a new cluster"))]
+#[x_kube(validation = Rule::new(unchanged(class_of)).message(
+    "the StorageClass of the members' volumes (storage.storageClassName, or storageClassName of \
+     pod.persistentVolumeClaimSpec) cannot be changed, named later or taken away: members keep their volumes; make a \
+     new cluster"
+))]
 #[x_kube(validation = Rule::new(
-    "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolumeClaimSpec) || \
-     (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || has(self.storage)"
-).message("spec.pod.persistentVolumeClaimSpec cannot be taken away: members keep their volumes"))]
+    "!has(oldSelf.storage) || !has(oldSelf.storage.size) || has(self.storage)"
+).message("spec.storage cannot be taken away once it says a size: members keep their volumes"))]
+#[x_kube(validation = Rule::new(CLAIM_STAYS).message(
+    "spec.pod.persistentVolumeClaimSpec cannot be taken away, unless spec.storage.size takes its place with at least \
+     its storage request: members keep their volumes"
+))]
+#[x_kube(validation = Rule::new(
+    "!has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
+     (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))"
+).message(
+    "spec.pod.persistentVolumeClaimSpec cannot be added later: members keep the volumes that they have; let those grow \
+     by spec.storage.size, or make a new cluster"
+))]
+#[x_kube(validation = Rule::new(unchanged(domain_of))
+    .message("spec.pod.ClusterDomain cannot be changed: members are known by their names; make a new cluster"))]
+#[x_kube(validation = Rule::new(options::ONCE).message(
+    "an option of etcd is given twice, in spec.options or spec.quota and as a variable in spec.pod.etcdEnv: etcd would \
+     not start; give it once"
+))]
 pub struct EtcdClusterSpec {
     /// How many members to run, 1 to 7. Even numbers tolerate no more failures than the odd number below them.
     #[schemars(range(min = 1, max = 7))]
@@ -78,15 +99,17 @@ pub struct EtcdClusterSpec {
     /// and kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new("self.matches('^v?(0|[1-9][0-9]*)[.](0|[1-9][0-9]*)[.](0|[1-9][0-9]*)(-[0-9A-Za-z.-]+)?$')")
-        .message("version must be a version of etcd such as 3.6.16 or v3.6.16"))]
+    #[x_kube(validation = Rule::new(VERSION).message(
+        "version must be a version of etcd in full, such as 3.6.16, v3.6.16 or 3.7.0-rc.0"
+    ))]
     pub version: Option<String>,
 
     /// The image without its tag, which is `v<version>`. Default: quay.io/coreos/etcd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 384))]
-    #[x_kube(validation = Rule::new(REPOSITORY)
-        .message("repository must be an image's name without tag or digest, such as quay.io/coreos/etcd"))]
+    #[x_kube(validation = Rule::new(REPOSITORY).message(
+        "repository must be an image's name without tag or digest, such as quay.io/coreos/etcd: the tag is v<version>"
+    ))]
     pub repository: Option<String>,
 
     /// Whether to leave everything as it is: nothing is created, changed, healed or upgraded until this is false again.
@@ -109,22 +132,53 @@ pub struct EtcdClusterSpec {
     /// Options of etcd by their names without dashes, for example `auto-compaction-retention: 1h`. A change rolls the
     /// members one at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 32))]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 256 }))]
     #[x_kube(validation = Rule::new(options::KNOWN).message(options::KNOWN_MESSAGE))]
-    #[x_kube(validation = Rule::new("self.all(k, size(self[k]) <= 256 && !self[k].matches('[ \\t\\n\\r]'))")
-        .message("an option's value must be at most 256 characters without blanks"))]
+    #[x_kube(validation = Rule::new("self.all(k, self[k].matches('^[!-~]+$'))").message(
+        "an option's value must be 1 to 256 characters without blanks; leave an option out to have etcd's default"
+    ))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub options: BTreeMap<String, String>,
 
     /// How large a member's database may grow, for example `8Gi`; writes are refused beyond it (alarm NOSPACE). Unset:
     /// etcd's default, 2 GiB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 32))]
-    #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))")
-        .message("quota must be a quantity of bytes above 0, such as 8Gi"))]
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new(storage::BYTES).message("quota must be a quantity of bytes from 1 to 1Pi, such as 8Gi"))]
     pub quota: Option<String>,
 }
+
+/// A semantic version without build metadata, which no image tag can hold.
+const VERSION: &str = concat!(
+    "self.matches('^v?(0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})",
+    "(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')"
+);
 
 const REPOSITORY: &str = concat!(
     "self.matches('^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]+)?/)?",
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')"
 );
+
+/// The rule that something of the spec stays as it is.
+fn unchanged(of: fn(&str) -> String) -> String {
+    format!("{} == {}", of("self"), of("oldSelf"))
+}
+
+/// The StorageClass that a spec names, in CEL; `*` if none, since an empty name says something too.
+fn class_of(spec: &str) -> String {
+    let claim = format!("{spec}.pod.persistentVolumeClaimSpec");
+    format!(
+        "(has({spec}.storage) && has({spec}.storage.storageClassName) ? {spec}.storage.storageClassName : \
+         has({spec}.pod) && has({claim}) && has({claim}.storageClassName) ? {claim}.storageClassName : '*')"
+    )
+}
+
+/// The cluster domain that a spec names, in CEL.
+fn domain_of(spec: &str) -> String {
+    format!("(has({spec}.pod) && has({spec}.pod.ClusterDomain) ? {spec}.pod.ClusterDomain : '')")
+}
+
+const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolumeClaimSpec) || \
+    (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || \
+    (has(self.storage) && has(self.storage.size) && isQuantity(self.storage.size) && quantity(self.storage.size) \
+    .compareTo(quantity(string(oldSelf.pod.persistentVolumeClaimSpec.resources.requests['storage']))) >= 0)";

@@ -5,6 +5,8 @@ mod bad_input;
 mod configuration;
 mod create;
 mod deletion;
+mod etcd_bad_input;
+mod etcd_scope;
 mod manifest;
 mod metrics;
 mod normalised;

@@ -37,6 +37,11 @@ pub(super) const KNOWN_MESSAGE: &str = "options takes auto-compaction-mode, auto
     max-snapshots, max-txn-ops, max-wals, metrics, pre-vote and snapshot-count, without dashes before them (the \
     database's limit is spec.quota); membership, listeners and the data directory are the operator's own";
 
+/// No option is given both as a flag and as a variable: etcd ends at once if it is.
+pub(super) const ONCE: &str = "!has(self.pod) || !has(self.pod.etcdEnv) || self.pod.etcdEnv.all(e, \
+    !(has(self.quota) && e.name == 'ETCD_QUOTA_BACKEND_BYTES') && !(has(self.options) && e.name.startsWith('ETCD_') && \
+    e.name.substring(5).lowerAscii().replace('_', '-') in self.options))";
+
 #[cfg(test)]
 mod tests {
     use super::*;

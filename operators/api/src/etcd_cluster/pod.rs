@@ -17,14 +17,19 @@ use crate::my_app::Resources;
 pub struct PodPolicy {
     /// Labels of the pods, beside the operator's own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 64))]
+    #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     #[x_kube(validation = Rule::new(
         "self.all(k, k != 'app' && !k.startsWith('etcd_') && !k.startsWith('multi-operator.example.com/') && \
          !(k in ['app.kubernetes.io/name', 'app.kubernetes.io/instance', 'app.kubernetes.io/managed-by']))"
     ).message(
         "pod.labels: app, etcd_*, multi-operator.example.com/* and app.kubernetes.io/name, instance and managed-by are \
-         the operator's own"
+         the operator's own: choose other keys"
     ))]
+    #[x_kube(validation = Rule::new(LABELS).message(
+        "pod.labels must be labels as Kubernetes has them: keys such as team or example.com/team, and values of at most 63 \
+         letters, digits, '-', '_' and '.' that begin and end with a letter or digit"
+    ))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub labels: BTreeMap<String, String>,
 
     /// Annotations of the pods, beside the operator's own.
@@ -32,20 +37,31 @@ pub struct PodPolicy {
     #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new(
         "self.all(k, k != 'etcd.version' && !k.startsWith('multi-operator.example.com/'))"
-    ).message("pod.annotations: etcd.version and multi-operator.example.com/* are the operator's own"))]
+    ).message(
+        "pod.annotations: etcd.version and multi-operator.example.com/* are the operator's own: choose other keys"
+    ))]
+    #[x_kube(validation = Rule::new("self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())").message(
+        "pod.annotations must have keys as Kubernetes has them, such as team or example.com/team"
+    ))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub annotations: BTreeMap<String, String>,
 
     /// Labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    #[schemars(extend("maxProperties" = 64))]
+    #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
+    #[x_kube(validation = Rule::new(LABELS).message(
+        "pod.nodeSelector must be labels as Kubernetes has them: keys such as disktype or example.com/zone, and values of \
+         at most 63 letters, digits, '-', '_' and '.' that begin and end with a letter or digit"
+    ))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub node_selector: BTreeMap<String, String>,
 
-    /// Taints of nodes that the pods put up with.
+    /// Taints of nodes that the pods put up with, as in a Pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub tolerations: Vec<Toleration>,
 
-    /// Which nodes the pods prefer or need.
+    /// Which nodes the pods prefer or need, as in a Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
 
@@ -53,12 +69,12 @@ pub struct PodPolicy {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anti_affinity: bool,
 
-    /// How pods spread over nodes and zones. Unset: evenly over nodes, as far as that can be had.
+    /// How pods spread over nodes and zones, as in a Pod. Unset: evenly over nodes, as far as that can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
 
-    /// The pods' security context. Unset: as restricted as Kubernetes knows, not as root.
+    /// The pods' security context, as in a Pod. Unset: as restricted as Kubernetes knows, not as root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
 
@@ -66,23 +82,46 @@ pub struct PodPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`).
+    /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`), but for those
+    /// that are the operator's own: ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER,
+    /// ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*,
+    /// ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
-    #[x_kube(validation = Rule::new(DENIED_ENV).message(
-        "pod.etcdEnv: ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
-         ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, \
-         ETCD_DISCOVERY*, ETCD_PROXY*, TLS files and the number of learners are the operator's own: they would break \
-         membership or data"
-    ))]
     pub etcd_env: Vec<EnvVar>,
 
-    /// The volume of each member, in full. `spec.storage` is the shorter way.
+    /// The claim of each member's volume, as in a PersistentVolumeClaim. `spec.storage` is the shorter way. Of its
+    /// storage, only the size may be changed, and only grow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(CLAIM_ASKS).field_path(".resources").message(
+        "pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage to a quantity of bytes \
+         above 0, such as 2Gi"
+    ))]
+    #[x_kube(validation = Rule::new(CLAIM_GROWS).field_path(".resources").message(
+        "resources.requests.storage of pod.persistentVolumeClaimSpec cannot shrink: volumes only grow; give the present \
+         size or a larger one"
+    ))]
     #[x_kube(validation = Rule::new(
-        "(has(self.storageClassName) ? self.storageClassName : '') == \
-         (has(oldSelf.storageClassName) ? oldSelf.storageClassName : '')"
-    ).message("pod.persistentVolumeClaimSpec.storageClassName cannot be changed: members keep their volumes"))]
+        "!has(self.accessModes) || \
+         self.accessModes.exists(mode, mode in ['ReadWriteOnce', 'ReadWriteOncePod', 'ReadWriteMany'])"
+    ).field_path(".accessModes").message(
+        "pod.persistentVolumeClaimSpec must allow writing: set accessModes to [ReadWriteOnce], or leave it out"
+    ))]
+    #[x_kube(validation = Rule::new("!has(self.volumeMode) || self.volumeMode == 'Filesystem'").field_path(".volumeMode")
+        .message("pod.persistentVolumeClaimSpec must ask for a file system: leave volumeMode out"))]
+    #[x_kube(validation = Rule::new("!has(self.dataSource) && !has(self.dataSourceRef)").message(
+        "pod.persistentVolumeClaimSpec must leave dataSource and dataSourceRef out: every member would start with the same \
+         foreign data, and none with its own"
+    ))]
+    #[x_kube(validation = Rule::new(
+        "(has(self.accessModes) ? self.accessModes : ['ReadWriteOnce']) == \
+         (has(oldSelf.accessModes) ? oldSelf.accessModes : ['ReadWriteOnce']) && \
+         (has(self.volumeName) ? self.volumeName : '') == (has(oldSelf.volumeName) ? oldSelf.volumeName : '') && \
+         has(self.selector) == has(oldSelf.selector) && (!has(self.selector) || self.selector == oldSelf.selector)"
+    ).message(
+        "accessModes, volumeName and selector of pod.persistentVolumeClaimSpec cannot be changed: members keep their \
+         volumes; make a new cluster"
+    ))]
     pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
 
     /// Accepted for old manifests and not used: no busybox runs any more.
@@ -101,8 +140,6 @@ pub struct PodPolicy {
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new("self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+$')")
         .message("pod.ClusterDomain must be empty or a domain with its leading dot, such as .cluster.local"))]
-    #[x_kube(validation = Rule::new("self == oldSelf")
-        .message("pod.ClusterDomain cannot be changed: members are known by their names"))]
     pub cluster_domain: String,
 
     /// The pods' PriorityClass.
@@ -116,10 +153,33 @@ pub struct PodPolicy {
     pub image_pull_secrets: Vec<LocalObjectReference>,
 }
 
-const DENIED_ENV: &str = concat!(
-    "self.all(e, !e.name.matches('^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|",
-    "UNSAFE_NO_FSYNC|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CERT_FILE|KEY_FILE|TRUSTED_CA_FILE|",
-    "CLIENT_.*|PEER_.*|AUTO_TLS|(EXPERIMENTAL_)?MAX_LEARNERS)$'))"
+const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k).hasValue() && \
+    !format.labelValue().validate(self[k]).hasValue())";
+
+/// What no variable may be named. (Of each name: an entry's own path then tells which it is.)
+pub(crate) const DENIED_ENV: &str = concat!(
+    "!self.matches('^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|",
+    "(EXPERIMENTAL_)?MAX_LEARNERS|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CA_FILE|CERT_FILE|KEY_FILE|",
+    "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
+);
+/// What is said of those.
+pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
+    ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, \
+    ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
+    ETCD_PROXY* and those of TLS are the operator's own";
+
+const CLAIM_ASKS: &str = concat!(
+    "has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests && ",
+    "isQuantity(string(self.resources.requests['storage'])) && ",
+    "!string(self.resources.requests['storage']).matches('[num]$') && ",
+    "quantity(string(self.resources.requests['storage'])).compareTo(quantity('1')) >= 0"
+);
+
+const CLAIM_GROWS: &str = concat!(
+    "!has(self.resources) || !has(self.resources.requests) || !('storage' in self.resources.requests) || ",
+    "!isQuantity(string(self.resources.requests['storage'])) || ",
+    "quantity(string(self.resources.requests['storage']))",
+    ".compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0"
 );
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]

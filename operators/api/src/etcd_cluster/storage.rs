@@ -9,23 +9,18 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "!has(self.ephemeral) || !self.ephemeral || (!has(self.size) && !has(self.storageClassName))"
-).message("storage.ephemeral leaves no volume of which size or storageClassName could speak"))]
-#[x_kube(validation = Rule::new(
-    "(has(self.storageClassName) ? self.storageClassName : '') == \
-     (has(oldSelf.storageClassName) ? oldSelf.storageClassName : '')"
-).message("storage.storageClassName cannot be changed: members keep their volumes; make a new cluster"))]
-#[x_kube(validation = Rule::new(
-    "!has(oldSelf.size) || (has(self.size) && quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0)"
-).message("storage.size cannot shrink: volumes only grow"))]
+).message("storage.ephemeral means that there is no volume: leave storage.size and storage.storageClassName out"))]
+#[x_kube(validation = Rule::new(GROWS).field_path(".size").message(
+    "storage.size cannot shrink (unset, it is 1Gi): volumes only grow; give the present size or a larger one"
+))]
 pub struct Storage {
     /// The size of each member's volume. Default: 1Gi. It may grow later, where the StorageClass allows that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(length(min = 1, max = 32))]
-    #[x_kube(validation = Rule::new("isQuantity(self) && quantity(self).isGreaterThan(quantity('0'))")
-        .message("storage.size must be a quantity of bytes above 0, such as 2Gi"))]
+    #[schemars(length(max = 32))]
+    #[x_kube(validation = Rule::new(BYTES).message("storage.size must be a quantity of bytes from 1 to 1Pi, such as 2Gi"))]
     pub size: Option<String>,
 
-    /// The StorageClass of the volumes. Unset: the default one.
+    /// The StorageClass of the volumes. Unset: the default one. Cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub storage_class_name: Option<String>,
@@ -38,6 +33,13 @@ pub struct Storage {
     #[serde(default, skip_serializing_if = "OnDelete::is_retain")]
     pub on_delete: OnDelete,
 }
+
+/// A quantity of bytes, in a spelling that leaves no fraction of them worth speaking of.
+pub(super) const BYTES: &str = "self.matches('^[0-9]+([.][0-9]{1,3})?([kMGTP]|[KMGTP]i)?$') && isQuantity(self) && \
+    quantity(self).compareTo(quantity('1')) >= 0 && quantity(self).compareTo(quantity('1Pi')) <= 0";
+
+const GROWS: &str = "(has(self.size) && !isQuantity(self.size)) || quantity(has(self.size) ? self.size : '1Gi') \
+    .compareTo(quantity(has(oldSelf.size) ? oldSelf.size : '1Gi')) >= 0";
 
 /// What becomes of volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

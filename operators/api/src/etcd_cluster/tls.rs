@@ -17,25 +17,31 @@ pub struct TlsPolicy {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "(has(self.member) && has(self.member.serverSecret)) == has(self.operatorSecret)"
-).message("TLS.static: member.serverSecret and operatorSecret go together"))]
+    "(self.?member.?serverSecret.orValue('') != '') == (self.?operatorSecret.orValue('') != '')"
+).message(
+    "TLS.static.member.serverSecret and TLS.static.operatorSecret go together, so that the operator can reach the \
+     members: give both or neither"
+))]
 pub struct StaticTls {
     /// The members' certificates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberSecret>,
     /// The Secret with the client certificate of the operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
     pub operator_secret: Option<String>,
 }
 
 /// The members' certificates.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberSecret {
     /// The Secret with the certificate for other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
     pub peer_secret: Option<String>,
     /// The Secret with the certificate for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
     pub server_secret: Option<String>,
 }
