@@ -9,20 +9,28 @@ MANAGER_FEATURES=${MANAGER_FEATURES:-}
 
 # MANAGER_BINARY skips the build: any static binary will do. The agent is AGENT_BINARY, or the one beside the manager.
 manager_binary() {
-  local root=$SCRIPTS/.. target
   if [[ -n ${MANAGER_BINARY:-} ]]; then
     realpath "$MANAGER_BINARY"
     return
   fi
-  command -v cargo >/dev/null || die "the manager is built with Rust's cargo, which is not here"
+  say "building the manager and its agent (profile $MANAGER_PROFILE)"
+  printf '%s/manager' "$(static_binaries manager agent)"
+}
+
+# static_binaries PACKAGE...: builds these packages' programs, and prints the folder that they are in.
+static_binaries() {
+  local root=$SCRIPTS/.. target package packages=() features=()
+  for package in "$@"; do
+    packages+=(-p "$package")
+    [[ $package != manager || -z $MANAGER_FEATURES ]] || features=(--features "$MANAGER_FEATURES")
+  done
+  command -v cargo >/dev/null || die "$* are built with Rust's cargo, which is not here"
   # etcd's client is generated from its protocol files.
   require_programs protoc:protobuf-compiler /usr/include/google/protobuf/any.proto:libprotobuf-dev
-  say "building the manager and its agent (profile $MANAGER_PROFILE)"
   (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --locked --profile "$MANAGER_PROFILE" \
-    --target "$MANAGER_TARGET" -p manager -p agent ${MANAGER_FEATURES:+--features "$MANAGER_FEATURES"}) >&2 ||
-    die "building the manager failed"
+    --target "$MANAGER_TARGET" "${packages[@]}" "${features[@]}") >&2 || die "building $* failed"
   target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
-  printf '%s/%s/%s/manager' "$target" "$MANAGER_TARGET" "$(profile_folder "$MANAGER_PROFILE")"
+  printf '%s/%s/%s' "$target" "$MANAGER_TARGET" "$(profile_folder "$MANAGER_PROFILE")"
 }
 
 profile_folder() { if [[ $1 == dev ]]; then printf debug; else printf '%s' "$1"; fi; }

@@ -1,0 +1,156 @@
+//! Whether everything that was acknowledged is there, and whether all members say the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use etcd_client::{Client, GetOptions, KeyValue, SortOrder, SortTarget};
+use serde_json::{Value, json};
+use tokio::time::{sleep, timeout};
+
+use crate::writing::{PREFIX, Writing, connect, key};
+
+/// How long a member may take to answer anything, with tries.
+const PATIENCE: Duration = Duration::from_secs(20);
+const ONCE: Duration = Duration::from_secs(3);
+const AGAIN: Duration = Duration::from_millis(100);
+/// How many keys are read at a time: large values too must fit into a message.
+const PAGE: i64 = 500;
+/// How many numbers are told by name.
+const SHOWN: usize = 10;
+
+/// The verdict, as one line of JSON.
+pub async fn of(writing: &Writing) -> Value {
+    let mut verdict = writing.record.progress();
+    let mut wrong = Vec::new();
+    match persist(|| read(&writing.endpoint)).await {
+        Ok((found, revision)) => {
+            let lost = lost(writing, &found);
+            let unsure = writing.record.unacknowledged.iter().filter(|number| found.contains_key(&key(**number)));
+            verdict["unacknowledged_found"] = unsure.count().into();
+            verdict["lost"] = lost.len().into();
+            verdict["lost_numbers"] = lost.iter().take(SHOWN).collect::<Vec<_>>().into_iter().copied().collect();
+            verdict["revision"] = revision.into();
+            match persist(|| members(&writing.endpoint)).await {
+                Ok(listed) => verdict["members"] = compare(listed, revision, &mut wrong).await,
+                Err(error) => wrong.push(format!("the members cannot be listed: {error}")),
+            }
+        }
+        Err(error) => wrong.push(format!("the keys cannot be read: {error}")),
+    }
+    verdict["wrong"] = wrong.into();
+    verdict
+}
+
+/// Tries until it succeeds or the time is up.
+async fn persist<T, F: Future<Output = Result<T, String>>>(mut ask: impl FnMut() -> F) -> Result<T, String> {
+    let begun = Instant::now();
+    loop {
+        let answer = timeout(ONCE, ask()).await.unwrap_or_else(|_| Err(format!("no answer within {ONCE:?}")));
+        match answer {
+            Err(_) if begun.elapsed() < PATIENCE => sleep(AGAIN).await,
+            answer => return answer,
+        }
+    }
+}
+
+/// All keys of ours, by linearizable reads, and the revision as of the last.
+async fn read(endpoint: &str) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
+    let mut client = connect(endpoint).await.map_err(words)?;
+    let (mut found, mut from, mut revision) = (BTreeMap::new(), PREFIX.to_owned(), 0);
+    loop {
+        let end = format!("{}0", PREFIX.trim_end_matches('/'));
+        let options = GetOptions::new().with_range(end).with_limit(PAGE);
+        let options = options.with_sort(SortTarget::Key, SortOrder::Ascend);
+        let mut page = client.get(from.as_str(), Some(options)).await.map_err(words)?;
+        revision = page.header().map_or(revision, |header| header.revision());
+        for pair in page.take_kvs() {
+            found.insert(String::from_utf8_lossy(pair.key()).into_owned(), pair);
+        }
+        match found.last_key_value() {
+            Some((last, _)) if page.more() => from = format!("{last}\0"),
+            _ => return Ok((found, revision)),
+        }
+    }
+}
+
+/// Acknowledged numbers that are missing, or are not as they were acknowledged.
+fn lost(writing: &Writing, found: &BTreeMap<String, KeyValue>) -> Vec<u64> {
+    let kept = |(number, revision): (&u64, &i64)| {
+        let pair = found.get(&key(*number));
+        pair.is_some_and(|pair| {
+            pair.value() == writing.value(*number).as_bytes() && pair.mod_revision() == *revision && pair.version() == 1
+        })
+    };
+    let record = &writing.record.acknowledged;
+    record.iter().filter(|entry| !kept(*entry)).map(|(number, _)| *number).collect()
+}
+
+/// A member, as one that was asked lists it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Member {
+    name: String,
+    id: u64,
+    learner: bool,
+    url: Option<String>,
+}
+
+async fn members(endpoint: &str) -> Result<BTreeSet<Member>, String> {
+    listed(&mut connect(endpoint).await.map_err(words)?).await
+}
+
+/// The list of the member that is asked, which has it from its own log.
+async fn listed(client: &mut Client) -> Result<BTreeSet<Member>, String> {
+    let list = client.member_list().await.map_err(words)?;
+    let member = |member: &etcd_client::Member| Member {
+        name: member.name().to_owned(),
+        id: member.id(),
+        learner: member.is_learner(),
+        url: member.client_urls().first().cloned(),
+    };
+    Ok(list.members().iter().map(member).collect())
+}
+
+/// What each member says of itself, and how that differs.
+async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<String>) -> Value {
+    let (mut told, mut hashes) = (Vec::new(), BTreeSet::new());
+    for member in &members {
+        let (name, id) = (&member.name, format!("{:x}", member.id));
+        let Some(url) = &member.url else {
+            wrong.push(format!("member {id} is listed and has not started"));
+            continue;
+        };
+        match persist(|| ask(url, &members, revision)).await {
+            Ok((version, hash, compacted)) => {
+                hashes.insert((hash, compacted));
+                told.push(
+                    json!({ "name": name, "id": id, "learner": member.learner, "version": version, "hash": hash }),
+                );
+            }
+            Err(error) => wrong.push(format!("member {name} ({id}): {error}")),
+        }
+    }
+    if hashes.len() > 1 {
+        wrong.push(format!("the members' data differs at revision {revision}: hashes and compactions {hashes:?}"));
+    }
+    told.into()
+}
+
+/// A member's version, and its hash at a revision with that of its last compaction; if it lists the same members.
+async fn ask(url: &str, members: &BTreeSet<Member>, revision: i64) -> Result<(String, u32, i64), String> {
+    let mut client = connect(url).await.map_err(words)?;
+    let own = listed(&mut client).await?;
+    if own != *members {
+        return Err(format!("it lists {own:?} where others list {members:?}"));
+    }
+    let status = client.status().await.map_err(words)?;
+    if status.leader() == 0 {
+        return Err("it knows no leader".to_owned());
+    }
+    // One that has not come to that revision yet refuses, and is asked again.
+    let hash = client.maintenance_client().hash_kv(revision).await.map_err(words)?;
+    Ok((status.version().to_owned(), hash.hash(), hash.compact_version()))
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
