@@ -11,6 +11,7 @@ mod fault;
 mod live;
 mod look;
 mod pool;
+mod version;
 
 pub use live::Live;
 
@@ -21,6 +22,9 @@ pub type Place = (Arc<str>, Box<str>);
 pub trait EtcdClient: Send + Sync + 'static {
     /// Asks all members at once how they fare, and one with quorum for the list of members.
     fn look(&self, places: &[Place]) -> impl Future<Output = Etcd> + Send;
+
+    /// Asks one member which version all have agreed upon.
+    fn cluster_version(&self, address: &str) -> impl Future<Output = Option<String>> + Send;
 
     /// Makes one change.
     ///

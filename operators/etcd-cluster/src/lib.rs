@@ -139,7 +139,7 @@ impl Operator for EtcdClusterOperator {
         if let plan::Change::Remove { absent: Some(name), .. } = &act.change {
             look::must_be_absent(&self.client, &cluster.meta.key.sibling(name)).await?;
         }
-        tracing::info!(change = ?act.change, "changing membership");
+        let change = act.change.clone();
         match self.etcd.act(act).await {
             // etcd says when it will do so; asked again soon, and told in the status meanwhile.
             Err(Error::Transient { reason, message, .. })
@@ -148,7 +148,11 @@ impl Operator for EtcdClusterOperator {
                 tracing::debug!(%reason, "{message}");
                 Ok(())
             }
-            done => done,
+            Ok(()) => {
+                tracing::info!(?change, "etcd has changed membership");
+                Ok(())
+            }
+            failed => failed,
         }
     }
 

@@ -8,6 +8,7 @@ use runtime::plan::{Key, Owner};
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
+use crate::plan::version::Version;
 use crate::plan::{Observed, objects};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
 
@@ -35,6 +36,7 @@ impl EtcdClusterOperator {
             claims: claims.collect(),
             pods,
             published: Vec::new(),
+            cluster_version: None,
             fresh_name: fresh_name(key),
             default_class: None,
             dictated_users: false,
@@ -58,10 +60,25 @@ impl EtcdClusterOperator {
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
             observed.dictated_users = look::dictates_users(&self.client, &cluster.meta.key.namespace).await;
         }
+        observed.cluster_version = self.cluster_version(observed).await;
         let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);
         if listed > 0 && observed.staying().count() > listed {
             observed.published = look::published(&self.client, &cluster.meta.key).await;
         }
+    }
+}
+
+impl EtcdClusterOperator {
+    /// The version that all members have agreed upon, if they are to run another minor version.
+    async fn cluster_version(&self, observed: &Observed) -> Option<String> {
+        let asked = Version::parse(observed.cluster.spec.version.as_deref()?)?;
+        let run = |pod: &&Arc<Pod>| match observed.etcd.endpoints.get(&pod.meta.key.name) {
+            Some(Ok(endpoint)) => Version::parse(&endpoint.version),
+            _ => None,
+        };
+        let differs = |pod: &&Arc<Pod>| run(pod).is_some_and(|runs| runs.minor != asked.minor);
+        let pod = observed.pods.iter().find(differs)?;
+        self.etcd.cluster_version(pod.running.as_ref()?.ip.as_deref()?).await
     }
 }
 

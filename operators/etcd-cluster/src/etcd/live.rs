@@ -52,6 +52,10 @@ impl EtcdClient for Live {
         Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms }
     }
 
+    async fn cluster_version(&self, address: &str) -> Option<String> {
+        super::version::cluster_version(address).await
+    }
+
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {
         let mut last = None;
         for address in &act.via {

@@ -114,15 +114,20 @@ impl fmt::Debug for Pool {
 /// How to connect to the member at an address. What TLS needs (the scheme, authorities, our certificate, the name to
 /// expect) goes here, and nowhere else.
 fn endpoint(address: &str) -> (String, ConnectOptions) {
-    let url = match address.parse::<Ipv6Addr>() {
-        Ok(address) => format!("http://[{address}]:{PORT}"),
-        Err(_) => format!("http://{address}:{PORT}"),
-    };
+    let url = url(address);
     let options = ConnectOptions::new()
         .with_connect_timeout(CONNECT)
         .with_keep_alive(PING_AFTER, PING)
         .with_keep_alive_while_idle(false);
     (url, options)
+}
+
+/// Where clients reach the member at `address`.
+pub(super) fn url(address: &str) -> String {
+    match address.parse::<Ipv6Addr>() {
+        Ok(address) => format!("http://[{address}]:{PORT}"),
+        Err(_) => format!("http://{address}:{PORT}"),
+    }
 }
 
 #[cfg(test)]

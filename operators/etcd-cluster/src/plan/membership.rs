@@ -111,7 +111,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| healing::step(observed, roster, wish, now))
         .or_else(|| resizing::promote(observed, roster, wish))
         .or_else(|| resizing::step(observed, roster, wish))
-        .or_else(|| rolling::step(roster, wish))
+        .or_else(|| rolling::step(observed, roster, wish))
         .unwrap_or(Step::Rest)
 }
 

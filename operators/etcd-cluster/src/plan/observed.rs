@@ -27,6 +27,8 @@ pub struct Observed {
     pub etcd: Etcd,
     /// Addresses of pods that cluster DNS tells of. Only read while a pod waits to join.
     pub published: Vec<Box<str>>,
+    /// The version that all members have agreed upon. Only asked while they are to run another minor version.
+    pub cluster_version: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
     /// Whether a claim that names no class would get one. Only asked before storage has been decided.

@@ -15,8 +15,8 @@ use crate::plan::roster::Node;
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 /// How often a member may crash for no known reason, while all others are well, before it is taken for corrupt.
 const CRASHES: i32 = 5;
-/// The agent's exit code for a volume that is empty where it must not be.
-const DATA_MISSING: i32 = 3;
+/// The agent's word for a volume that is empty where it must not be.
+const DATA_MISSING: &str = "DataMissing";
 
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
@@ -86,7 +86,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
         return None;
     }
     // Mending a pod that does not work takes nothing away.
-    if let Some(step) = mend(wish, node) {
+    if let Some(step) = mend(roster, wish, node) {
         return Some(step);
     }
     let since = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
@@ -99,9 +99,15 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
 }
 
-/// A pod that does not work and is not what is wished is brought to that.
-fn mend(wish: &Wish, node: &Node<'_>) -> Option<Step> {
-    if node.running().is_none() || node.endpoint.is_some() || trouble(node).is_none() {
+/// A pod in which etcd does not run, and which is neither what is wished nor what any other is, is the one that a roll
+/// began with and that failed: it is brought to what is wished now. All others wait for their turn.
+fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
+    let runs = node.container(ETCD).is_some_and(|container| container.running);
+    if node.running().is_none() || runs || node.endpoint.is_some() || trouble(node).is_none() {
+        return None;
+    }
+    let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
+    if others.any(|other| rolling::same_pod(other, node)) {
         return None;
     }
     if rolling::needs_other_pod(node, wish) && wish.durable {
@@ -121,8 +127,8 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         let Some(ended) = container.ended.as_ref().filter(|ended| !container.running && ended.code != 0) else {
             continue;
         };
-        if ended.code == DATA_MISSING {
-            return Some(words(&ended.message).unwrap_or_else(|| "its volume is empty".to_owned()));
+        if let Some(result) = result(&ended.message).filter(|result| result.reason == DATA_MISSING) {
+            return Some(result.message);
         }
         if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
             return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
@@ -160,7 +166,7 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
         let node = roster.nodes.iter().find(|node| node.name == status.name);
         match node {
             Some(node) if node.pod.is_some() => {
-                if let Some(step) = mend(wish, node) {
+                if let Some(step) = mend(roster, wish, node) {
                     return step;
                 }
                 lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
@@ -191,13 +197,20 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
     }
 }
 
+/// What the agent leaves when it fails.
+#[derive(Deserialize)]
+struct AgentResult {
+    reason: String,
+    message: String,
+}
+
+fn result(message: &str) -> Option<AgentResult> {
+    serde_json::from_str(message).ok()
+}
+
 /// The agent's last words, out of its JSON; else the last line that anything wrote.
 pub(super) fn words(message: &str) -> Option<String> {
-    #[derive(Deserialize)]
-    struct Result {
-        message: String,
-    }
-    if let Ok(result) = serde_json::from_str::<Result>(message) {
+    if let Some(result) = result(message) {
         return Some(result.message);
     }
     let line = message.lines().rev().find(|line| !line.trim().is_empty())?;

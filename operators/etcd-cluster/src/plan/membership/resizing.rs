@@ -7,6 +7,10 @@ use crate::plan::roster::Node;
 /// Lets a learner vote once it is in sync, which etcd itself judges. Meanwhile the pod of the next one may start.
 pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let learner = roster.members().find(|node| node.is_learner())?;
+    if let Some(member) = learner.member.filter(|_| roster.members().count() > wish.size) {
+        // Not wanted any more before it ever voted.
+        return Some(Step::Remove { name: learner.name.clone(), id: member.id, dead: None });
+    }
     let Some(member) = learner.member.filter(|_| learner.endpoint.is_some()) else {
         let ahead = ahead(observed, roster, wish);
         return Some(ahead.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));

@@ -1,19 +1,22 @@
 //! Rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
 //! another leads.
 
-use super::{Roster, Step, Wish, waiting_for};
+use super::{Observed, Roster, Step, Wish, waiting_for};
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
-pub(super) fn step(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let outdated: Vec<&Node<'_>> = roster.voters().filter(|node| is_outdated(node, wish)).collect();
     if outdated.is_empty() {
         return None;
     }
     if let Some(unsettled) = roster.voters().find(|node| !is_settled(roster, node)) {
         return Some(Step::ask_again("MemberUnsettled", unsettled_sentence(roster, unsettled)));
+    }
+    if let Some(sentence) = too_early(observed, roster, wish) {
+        return Some(Step::ask_again("ClusterVersionBehind", sentence));
     }
     let Some(leader) = roster.leader() else {
         return Some(Step::ask_again("NoLeader", "waiting until the members agree on a leader"));
@@ -24,6 +27,29 @@ pub(super) fn step(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
         return Some(heir.map_or_else(|| roll(roster, leader, wish), |to| Step::MoveLeader { to: to.name.clone() }));
     };
     Some(roll(roster, next, wish))
+}
+
+/// Why members must not go to another minor version yet: etcd raises the version that all of a cluster have agreed upon a
+/// few seconds after the last member has followed, and the next version does not start on the one before that.
+fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<String> {
+    let minor = |version: &Version| (version.major, version.minor);
+    let wanted = minor(&wish.version);
+    if roster.voters().filter_map(Node::version).all(|runs| minor(&runs) == wanted) {
+        return None;
+    }
+    match observed.cluster_version.as_deref().and_then(Version::parse) {
+        Some(agreed) if wanted.1 <= agreed.minor + 1 => None,
+        Some(agreed) => Some(format!(
+            "waiting until the members agree on version {}.{}, before which none may run {}.{}; they agree on {}.{}",
+            wanted.0,
+            wanted.1 - 1,
+            wanted.0,
+            wanted.1,
+            agreed.major,
+            agreed.minor
+        )),
+        None => Some("waiting to learn which version the members agree on".to_owned()),
+    }
 }
 
 fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {

@@ -67,7 +67,8 @@ pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Star
     command.extend(place(cluster, member, start));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
-    let env = cluster.spec.pod.as_ref().map(|pod| pod.etcd_env.clone()).unwrap_or_default();
+    let mut env = vec![pod_ip()];
+    env.extend(cluster.spec.pod.iter().flat_map(|pod| pod.etcd_env.clone()));
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
         container_port: port,
@@ -82,7 +83,7 @@ pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Star
         name: ETCD.to_owned(),
         image: Some(wish.image()),
         command: Some(command),
-        env: (!env.is_empty()).then_some(env),
+        env: Some(env),
         ports: Some(ports),
         resources: resources(cluster),
         startup_probe: Some(probes::startup(&wish.version)),

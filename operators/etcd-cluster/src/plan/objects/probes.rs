@@ -1,8 +1,9 @@
 //! How the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
 //! alive needs no quorum: a member that is killed because others are gone helps nobody.
 //!
-//! etcd serves `/health` on the metrics listener from 3.3 on; `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on
-//! (its changelogs).
+//! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Earlier ones open the port of
+//! clients once they have found the others. Their `/health` is not asked: up to 3.4 each request of it goes through the
+//! log, as a request of API v2, and etcd 3.6 refuses to start on a log that holds one.
 
 use k8s_openapi::api::core::v1::{HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -10,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::{CLIENT_PORT, METRICS_PORT};
 use crate::plan::version::Version;
 
-/// Whether that version has a listener for metrics and health.
+/// Whether that version has a listener for metrics (and, later, health).
 pub(super) fn has_metrics_listener(version: &Version) -> bool {
     version.at_least(3, 3, 0)
 }
@@ -34,11 +35,7 @@ pub(super) fn liveness(version: &Version) -> Probe {
 }
 
 pub(super) fn readiness(version: &Version) -> Probe {
-    let serves = match version {
-        version if has_livez(version) => http("/readyz"),
-        version if has_metrics_listener(version) => http("/health"),
-        _ => tcp(),
-    };
+    let serves = if has_livez(version) { http("/readyz") } else { tcp() };
     Probe { period_seconds: Some(2), failure_threshold: Some(2), timeout_seconds: Some(4), ..serves }
 }
 

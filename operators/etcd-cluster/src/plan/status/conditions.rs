@@ -71,7 +71,7 @@ impl Standing {
             made,
             members,
             healing,
-            scaling: made && roster.listed && roster.voters().count() != wish.size,
+            scaling: made && roster.listed && (members != wish.size || roster.voters().count() != wish.size),
             upgrading,
             no_space: observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace),
         }
