@@ -29,6 +29,9 @@ const TRIES: usize = 2;
 /// A key that is read for the sake of reading. Nobody need have it.
 const KEY: &str = "multi-operator/health";
 
+/// A key that is written for the sake of writing, and deleted at once.
+const TOUCHED: &str = "multi-operator/upgrade";
+
 /// The real etcd.
 #[derive(Debug, Default)]
 pub struct Live {
@@ -165,5 +168,9 @@ async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Er
         Change::Promote { id } => client.member_promote(*id).await.map(drop),
         Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
         Change::MoveLeader { to } => client.move_leader(*to).await.map(drop),
+        Change::Touch => {
+            client.put(TOUCHED, "", None).await?;
+            client.delete(TOUCHED, None).await.map(drop)
+        }
     }
 }

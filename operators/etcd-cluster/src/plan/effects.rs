@@ -52,13 +52,25 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         }
         Step::Upgrade { name } => {
             let pod = node(name).and_then(|node| node.pod);
-            pod.map(|pod| Effect::Apply(objects::next_image(pod, wish))).into_iter().collect()
+            let image = pod.map(|pod| Effect::Apply(objects::next_image(pod, wish)));
+            touch(node(name), wish).into_iter().chain(image).collect()
         }
-        Step::DropPod { name } => node(name).and_then(|node| node.pod).map(|pod| delete_pod(pod)).into_iter().collect(),
+        Step::DropPod { name } => {
+            let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
+            touch(node(name), wish).into_iter().chain(deletion).collect()
+        }
         Step::DropClaim { name } => {
             any_claim(observed, name).map(|claim| drop_claim(observed, claim)).into_iter().collect()
         }
     }
+}
+
+/// What a member needs before it leaves 3.4 or earlier; see [`Change::Touch`].
+fn touch(node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
+    let node = node.filter(|node| node.is_healthy())?;
+    let leaves = wish.version.at_least(3, 5, 0) && node.version().is_some_and(|runs| !runs.at_least(3, 5, 0));
+    let via = address(node).filter(|_| leaves)?;
+    Some(Effect::Act(EtcdAct { via: vec![via], change: Change::Touch }))
 }
 
 fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {

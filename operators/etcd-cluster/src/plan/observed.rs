@@ -131,6 +131,13 @@ pub enum Change {
         /// The name under which, by a live look, there must be no pod and no claim: what is taken for gone must be gone.
         absent: Option<Arc<str>>,
     },
+    /// Write a key, and delete it. `via` must be the one member concerned.
+    ///
+    /// Up to 3.4 a member notes how much of its log its database holds only when keys are written. One that starts as
+    /// 3.5.26 or later, on a log with changes of membership that its database has not noted, takes the members that the
+    /// log tells of later for removed ones while it reads on; 3.5 gets over that, and 3.6 then refuses them
+    /// (`CleanupZombieMembersIfNeeded` in etcd's `server/etcdserver`, seen with 3.5.35).
+    Touch,
     /// Hand leadership over. `via` must be the leader alone.
     MoveLeader {
         /// The next leader.
