@@ -1,6 +1,6 @@
 //! What is measured of each cluster: by its namespace and name, and never by member, whose names come and go.
 
-use ::metrics::gauge;
+use ::metrics::{counter, gauge};
 
 use crate::plan::Observed;
 use crate::plan::roster::Roster;
@@ -12,6 +12,10 @@ pub(crate) fn tell(observed: &Observed) {
     let roster = Roster::of(observed);
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     gauge!("etcd_cluster_has_quorum", &labels).set(number(usize::from(roster.listed)));
+    let changes = counter!("etcd_cluster_leader_changes_total", &labels);
+    let (before, now) = (observed.cluster.status.leader.as_deref(), roster.leader().map(|leader| leader.name.as_str()));
+    // The status is about to be written, so each change is seen once.
+    changes.increment(u64::from(before.is_some() && now.is_some() && before != now));
     let endpoints = || roster.nodes.iter().filter_map(|node| node.endpoint);
     let largest = endpoints().map(|endpoint| endpoint.db_size).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "sizes of databases are far below 2^52")]

@@ -75,16 +75,16 @@ fn decide(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp)
         return (Step::Wait(Wait { reason, message, soon: false }), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let mut effects = beside(observed, roster, wish);
+    let mut effects: Vec<_> = kept(&observed.peers, objects::peers(cluster)).into_iter().collect();
     effects.extend(effects::of(observed, roster, wish, &step));
+    effects.extend(beside(observed, roster, wish));
     (step, effects)
 }
 
-/// What stands beside the members.
+/// What stands beside the members. It comes last, so that trouble with it keeps no member from being healed.
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Effect<EtcdAct>> {
     let cluster = &*observed.cluster;
     let mut effects = Vec::new();
-    effects.extend(kept(&observed.peers, objects::peers(cluster)));
     // Nobody can have written anything before the cluster's id is latched.
     if cluster.status.cluster_id.is_some() {
         effects.extend(kept(&observed.clients, objects::clients(cluster)));

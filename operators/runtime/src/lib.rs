@@ -18,6 +18,8 @@ pub mod client;
 pub mod controller;
 pub mod error;
 pub mod events;
+#[cfg(feature = "failpoints")]
+mod failpoint;
 pub mod foreign;
 pub mod leader;
 pub mod metrics;

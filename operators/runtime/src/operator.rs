@@ -19,7 +19,7 @@ pub trait Operator: Send + Sync + 'static {
     /// What is seen of an object and of what belongs to it, unknowns included.
     type Observed: Send + Sync;
     /// What may be done to the live system behind an object; [`std::convert::Infallible`] where there is none.
-    type Act: Send;
+    type Act: std::fmt::Debug + Send;
 
     /// The store of the objects.
     fn objects(&self) -> &Arc<Store<Self::Object>>;

@@ -49,8 +49,12 @@ async fn act<O: Operator>(
     effects: Vec<Effect<O::Act>>,
 ) -> Result<(), Error> {
     for effect in effects {
+        #[cfg(feature = "failpoints")]
+        let failpoint = crate::failpoint::Failpoint::of(&effect);
         let act = async |act| operator.act(object, act).await;
         shell.writer.perform(&O::Object::KIND, object.meta(), had_children, effect, act).await?;
+        #[cfg(feature = "failpoints")]
+        failpoint.passed();
     }
     Ok(())
 }

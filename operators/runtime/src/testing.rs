@@ -3,24 +3,26 @@
 //! It knows what plans rely on: versions, generations, uids, field ownership by apply, preconditions, and background
 //! garbage collection. What other controllers do (say, a Deployment's), tests do by [`World::edit`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::Error;
-use crate::cache::{Entry, Store, View};
+use crate::cache::{Store, View};
 use crate::plan::adoption::{self, Verdict};
-use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER, Meta, field_manager};
+use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::report::report;
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
 
+mod events;
 mod ownership;
 
-use ownership::{Owned, Path};
+use events::Events;
+use ownership::{Owned, at, remove, set};
 
 /// Time stands still here, so that only changes make differences.
 pub const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -32,8 +34,8 @@ type Id = (Kind, Key);
 pub struct World {
     objects: BTreeMap<(&'static str, Key), Object>,
     clock: u64,
-    feeds: Vec<Feed>,
-    events: VecDeque<(Id, Option<Value>)>,
+    events: Events,
+    lingering: Vec<Kind>,
     /// Writes by the operator under test, status included.
     pub writes: usize,
     /// How many more writes the operator lives to see; `None` for ever.
@@ -47,35 +49,46 @@ struct Object {
     owned: BTreeMap<String, Owned>,
 }
 
-type Feed = Box<dyn Fn(&Id, Option<&Value>)>;
-
 impl World {
     /// Feeds a store with what happens to its kind.
     pub fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
-        let store = store.clone();
-        self.feeds.push(Box::new(move |(kind, key), object| {
-            if *kind != V::KIND {
-                return;
-            }
-            let seen = object.filter(|object| !V::SELECTED || object["metadata"]["labels"][MANAGED_BY] == MANAGER);
-            match seen {
-                Some(object) => store.apply(Entry::decode(&object.to_string()).expect("objects here have names")),
-                None => store.delete(key),
-            }
-        }));
+        self.events.feed(store);
     }
 
     /// Lets stores see up to `count` more events, in order.
     pub fn deliver(&mut self, count: usize) {
-        for _ in 0..count {
-            let Some((id, object)) = self.events.pop_front() else { return };
-            self.feeds.iter().for_each(|feed| feed(&id, object.as_ref()));
-        }
+        self.events.deliver(count);
+    }
+
+    /// Lets stores see up to `count` more events of one kind, in order: each kind has a watch of its own.
+    pub fn deliver_of(&mut self, kind: Kind, count: usize) {
+        self.events.deliver_of(kind, count);
+    }
+
+    /// Lets stores see all that the operator has written, and what came before it in the same kind: for so long the real
+    /// queue holds back the next pass.
+    pub fn catch_up(&mut self) {
+        self.events.catch_up();
     }
 
     /// Lets stores see everything.
     pub fn deliver_all(&mut self) {
         self.deliver(usize::MAX);
+    }
+
+    /// Lets objects of that kind stay when they are deleted, marked as such, until they are removed: as pods do, and claims
+    /// in use.
+    pub fn linger(&mut self, kind: Kind) {
+        self.lingering.push(kind);
+    }
+
+    /// Deletes an object, which begins to linger if that is its kind's way.
+    pub fn begin_removal(&mut self, kind: Kind, key: &Key) {
+        if !self.lingering.contains(&kind) {
+            self.remove(kind, key);
+        } else if self.get(kind, key).is_some_and(|live| live["metadata"]["deletionTimestamp"].is_null()) {
+            self.edit(kind, key, |live| live["metadata"]["deletionTimestamp"] = json!(NOW));
+        }
     }
 
     /// Creates an object, as a user or another controller would.
@@ -102,7 +115,7 @@ impl World {
     /// Deletes an object and, as garbage collection does in the background, all it controls.
     pub fn remove(&mut self, kind: Kind, key: &Key) {
         if self.objects.remove(&(kind.plural, key.clone())).is_some() {
-            self.events.push_back(((kind, key.clone()), None));
+            self.events.push(kind, key.clone(), None);
             self.collect_garbage();
         }
     }
@@ -126,6 +139,12 @@ impl World {
     #[must_use]
     pub fn get(&self, kind: Kind, key: &Key) -> Option<&Value> {
         self.objects.get(&(kind.plural, key.clone())).map(|object| &object.value)
+    }
+
+    /// All objects of a kind as they truly are, by key.
+    pub fn all(&self, kind: Kind) -> impl Iterator<Item = (&Key, &Value)> {
+        let of_kind = self.objects.iter().filter(move |((plural, _), _)| *plural == kind.plural);
+        of_kind.map(|((_, key), object)| (key, &object.value))
     }
 
     /// All objects without what differs between two worlds of the same content: uids, versions, generations.
@@ -164,13 +183,15 @@ impl World {
         let acted = plan.effects.into_iter().try_for_each(|effect| {
             self.live()?;
             let meta = object.meta();
-            match effect {
+            self.events.ours = true;
+            let done = match effect {
                 Effect::Apply(apply) => self.apply(&R::KIND, meta, apply),
                 Effect::Create(create) => self.make(&R::KIND, meta, create),
                 Effect::Delete(delete) => self.delete(&delete),
                 Effect::Act(x) => act(self, x),
-            }
-            .map_err(Some)
+            };
+            self.events.ours = false;
+            done.map_err(Some)
         });
         let acted = match acted {
             Err(None) => return Err(None),
@@ -179,7 +200,9 @@ impl World {
         };
         if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
             self.live()?;
+            self.events.ours = true;
             self.write_status(R::KIND, object.meta(), &status);
+            self.events.ours = false;
         }
         acted.map_err(Some)
     }
@@ -208,7 +231,12 @@ impl World {
         match self.get(create.kind, &create.key).cloned() {
             Some(live) => look(&live, kind, owner),
             None => {
+                let owned = ownership::of(&create.body);
                 self.create(create.kind, &create.key, create.body);
+                if let Some(object) = self.objects.get_mut(&(create.kind.plural, create.key)) {
+                    // Its maker's, until an apply changes them.
+                    object.owned.insert("create".to_owned(), owned);
+                }
                 Ok(())
             }
         }
@@ -221,7 +249,7 @@ impl World {
         match self.get(delete.kind, &delete.key) {
             Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
             _ => {
-                self.remove(delete.kind, &delete.key);
+                self.begin_removal(delete.kind, &delete.key);
                 Ok(())
             }
         }
@@ -281,7 +309,7 @@ impl World {
             json!({ "manager": manager, "operation": "Apply", "fieldsV1": ownership::fields_v1(owned) })
         });
         value["metadata"]["managedFields"] = entries.collect();
-        self.events.push_back(((kind, key.clone()), Some(value)));
+        self.events.push(kind, key.clone(), Some(value));
     }
 }
 
@@ -293,28 +321,5 @@ fn look(live: &Value, kind: &Kind, owner: &Meta) -> Result<(), Error> {
         Verdict::Ours => Ok(()),
         Verdict::Leaving => Err(Error::blocked("WaitingForDeletion", "leaving")),
         Verdict::Stranger => Err(Error::transient("NameTaken", "a stranger")),
-    }
-}
-
-fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
-    path.iter().try_fold(value, |value, key| value.get(key))
-}
-
-fn set(value: &mut Value, path: &Path, leaf: Value) {
-    let mut place = value;
-    for key in path {
-        if !place.is_object() {
-            *place = Value::Object(Map::new());
-        }
-        place = &mut place[key.as_str()];
-    }
-    *place = leaf;
-}
-
-fn remove(value: &mut Value, path: &Path) {
-    let Some((last, parents)) = path.split_last() else { return };
-    let parent = parents.iter().try_fold(value, |value, key| value.get_mut(key));
-    if let Some(parent) = parent.and_then(Value::as_object_mut) {
-        parent.remove(last);
     }
 }

@@ -40,7 +40,7 @@ pub(super) fn of(
     let client = latched.then(|| format!("{}-client", cluster.meta.key.name));
     EtcdClusterStatus {
         phase: Some(phase(&standing, latched)),
-        reason: (standing.summary == Summary::Stalled).then(|| standing.message.clone()),
+        reason: (phase(&standing, latched) == Phase::Failed).then(|| standing.message.clone()),
         control_paused: cluster.spec.paused,
         size: size(before, roster),
         client_port: client.as_ref().map(|_| objects::CLIENT_PORT),
@@ -74,7 +74,8 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
 
 fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
     match (&standing.summary, latched) {
-        (Summary::Stalled, _) => Phase::Failed,
+        (Summary::Stalled, false) => Phase::Failed,
+        (Summary::Stalled, true) if !standing.has_quorum() => Phase::Failed,
         (_, true) => Phase::Running,
         (_, false) => Phase::Creating,
     }

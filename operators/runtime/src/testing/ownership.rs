@@ -1,4 +1,4 @@
-//! Field ownership, coarser than the API server's: lists belong to a manager whole.
+//! Field ownership, coarser than the API server's: lists belong to a manager whole. And the paths that it is made of.
 
 use std::collections::BTreeSet;
 
@@ -49,4 +49,30 @@ pub(super) fn fields_v1(owned: &Owned) -> Value {
         }
     }
     fields
+}
+
+/// What is at a path, if anything.
+pub(super) fn at<'a>(value: &'a Value, path: &Path) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(key))
+}
+
+/// Puts a leaf at a path, making what leads there.
+pub(super) fn set(value: &mut Value, path: &Path, leaf: Value) {
+    let mut place = value;
+    for key in path {
+        if !place.is_object() {
+            *place = Value::Object(Map::new());
+        }
+        place = &mut place[key.as_str()];
+    }
+    *place = leaf;
+}
+
+/// Takes away what is at a path.
+pub(super) fn remove(value: &mut Value, path: &Path) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let parent = parents.iter().try_fold(value, |value, key| value.get_mut(key));
+    if let Some(parent) = parent.and_then(Value::as_object_mut) {
+        parent.remove(last);
+    }
 }

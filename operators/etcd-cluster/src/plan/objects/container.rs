@@ -26,6 +26,8 @@ pub(super) const DATA_VOLUME: &str = "etcd-data";
 /// The volume that lives as long as the pod, with the agent in it.
 pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
+/// How many seconds the init step waits for a name before it is started again.
+const DNS_TIMEOUT: i64 = 120;
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
@@ -44,7 +46,9 @@ pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start)
             ..Container::default()
         });
     }
+    // For ever, unless the spec says otherwise; but a step that fails and is started again also says why it waits.
     let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
+    let timeout = if timeout == 0 { DNS_TIMEOUT } else { timeout };
     let mut command = words(&["/agent", "etcd-wait", "--install", AGENT_DIR]);
     command.extend(place(cluster, member, start));
     command.push(format!("--dns-timeout={timeout}"));

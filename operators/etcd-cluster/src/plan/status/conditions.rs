@@ -44,6 +44,11 @@ pub(super) fn serves(node: &Node<'_>) -> bool {
 }
 
 impl Standing {
+    /// Whether a linearizable read has just been answered.
+    pub(super) fn has_quorum(&self) -> bool {
+        self.quorum.is_ok()
+    }
+
     pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Self {
         let cluster = &*observed.cluster;
         let made = cluster.status.cluster_id.is_some();
