@@ -14,8 +14,6 @@ mod healing;
 mod resizing;
 mod rolling;
 
-pub(in crate::plan) use rolling::is_outdated;
-
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {

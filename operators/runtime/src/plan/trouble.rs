@@ -139,8 +139,11 @@ fn crashed(container: &WireContainer) -> Option<Trouble> {
             lasting: true,
         });
     }
-    let again = container.restart_count > 0 || container.state.waiting.is_some();
-    (again && (ended.exit_code != 0 || container.state.waiting.is_some())).then(|| Trouble {
+    let waits = container.state.waiting.as_ref();
+    let again = container.restart_count > 0 || waits.is_some();
+    // One that ended well and is about to be made anew, with another image for example, is in no trouble.
+    let backs_off = waits.is_some_and(|waiting| waiting.reason == "CrashLoopBackOff");
+    (again && (ended.exit_code != 0 || backs_off)).then(|| Trouble {
         reason: "CrashLoopBackOff".to_owned(),
         message: format!(
             "container {} keeps ending: {} (exit code {})",

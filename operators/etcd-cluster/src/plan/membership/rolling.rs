@@ -75,7 +75,7 @@ fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
 }
 
 /// Whether a member's pod differs from what is wished.
-pub(in crate::plan) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
+pub(super) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
     needs_other_pod(node, wish) || needs_other_version(node, wish)
 }
 

@@ -101,7 +101,10 @@ pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
 
 /// The same pod, marked as that of a member which is about to be removed.
 pub(in crate::plan) fn retiring(live: &Pod) -> Apply {
-    seen(live, &json!({ "metadata": { "annotations": { RETIRING: "true" } } }))
+    let mut apply = seen(live, &json!({ "metadata": { "annotations": { RETIRING: "true" } } }));
+    // By a field manager of its own: one that had set the image before would take it away by not sending it.
+    apply.hand_over = Some("retire");
+    apply
 }
 
 fn seen(live: &Pod, change: &serde_json::Value) -> Apply {

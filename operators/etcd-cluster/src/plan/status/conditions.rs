@@ -61,11 +61,8 @@ impl Standing {
             Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
             _ => sick.map(super::super::membership::waiting_for),
         };
-        let upgrading = made
-            && roster.voters().any(|node| {
-                super::super::membership::is_outdated(node, wish)
-                    || node.version().is_some_and(|runs| runs.numbers() != wish.version.numbers())
-            });
+        let current = cluster.status.current_version.as_deref();
+        let upgrading = made && current.is_some_and(|current| current != wish.version.to_string());
         let (summary, reason, message) = judge(observed, roster, wish, step);
         Self {
             summary,
