@@ -118,3 +118,22 @@ struct WireCondition {
     type_: String,
     status: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_without_an_owner_reference_has_the_owner_of_its_labels() {
+        let claim = serde_json::json!({
+            "metadata": { "namespace": "n", "name": "a-1", "labels": {
+                "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" } },
+            "spec": { "resources": { "requests": { "storage": "1Gi" } } },
+            "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } },
+        });
+        let claim = Claim::decode(&claim.to_string()).unwrap();
+        assert_eq!(claim.owner().map(|owner| (&*owner.kind, &*owner.name)), Some(("Thing.example.com", "a")));
+        assert_eq!((claim.bound, claim.lost), (true, false));
+        assert_eq!((claim.requested.as_deref(), claim.capacity.as_deref()), (Some("1Gi"), Some("2Gi")));
+    }
+}

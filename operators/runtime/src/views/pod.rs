@@ -180,3 +180,42 @@ impl From<WireContainer> for Container {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod(controller: &Value) -> Pod {
+        let labels =
+            json!({ "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" });
+        let owners = json!([{ "apiVersion": controller[0], "kind": controller[1], "name": controller[2], "uid": "u", "controller": true }]);
+        let status = json!({
+            "podIP": "10.0.0.1",
+            "conditions": [{ "type": "Ready", "status": "True" }],
+            "initContainerStatuses": [{ "name": "wait", "state": { "terminated": { "exitCode": 0 } } }],
+            "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 2, "state": { "running": {} },
+                "lastState": { "terminated": { "exitCode": 3, "message": "why" } } }],
+        });
+        let metadata = json!({ "namespace": "n", "name": "a-1", "labels": labels, "ownerReferences": owners });
+        Pod::decode(&json!({ "metadata": metadata, "status": status }).to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_pod_that_our_object_controls_is_kept_whole() {
+        let pod = pod(&json!(["example.com/v1", "Thing", "a"]));
+        let running = pod.running.as_deref().unwrap();
+        assert!(pod.kept() && running.ready);
+        assert_eq!(running.ip.as_deref(), Some("10.0.0.1"));
+        let app = running.containers.iter().find(|container| &*container.name == "app").unwrap();
+        assert_eq!((app.running, app.restarts), (true, 2));
+        assert_eq!(app.ended, Some(Ended { code: 3, message: "why".into() }));
+    }
+
+    #[test]
+    fn a_healthy_pod_of_a_replica_set_is_not_kept() {
+        let pod = pod(&json!(["apps/v1", "ReplicaSet", "a"]));
+        assert!(!pod.kept() && pod.running.is_none());
+        assert_eq!(pod.owner().map(|owner| &*owner.kind), Some("Thing.example.com"));
+    }
+}
