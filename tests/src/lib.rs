@@ -5,6 +5,7 @@
 pub mod audit;
 pub mod call;
 pub mod cluster;
+pub mod etcd;
 pub mod kubectl;
 pub mod namespace;
 pub mod objects;

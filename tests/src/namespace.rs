@@ -11,6 +11,7 @@ use kube::core::Resource;
 use kube::{Api, Client};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::SemaphorePermit;
 
 use crate::cluster::{self, Alone, Shared};
 use crate::kubectl::{Answer, kubectl_with};
@@ -24,6 +25,7 @@ pub struct Namespace {
     /// The test's client.
     pub client: Client,
     turn: Turn,
+    held: Option<SemaphorePermit<'static>>,
 }
 
 /// Whether other tests may run meanwhile.
@@ -67,7 +69,14 @@ impl Namespace {
             Some(labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect());
         let made = Api::all(client.clone()).create(&PostParams::default(), &namespace).await;
         made.unwrap_or_else(|error| panic!("the namespace {name} cannot be made: {error}"));
-        Self { name, client, turn }
+        Self { name, client, turn, held: None }
+    }
+
+    /// With something that others wait for as long as it lives.
+    #[must_use]
+    pub(crate) fn holding(mut self, permit: SemaphorePermit<'static>) -> Self {
+        self.held = Some(permit);
+        self
     }
 
     /// Objects of a kind in it.
@@ -168,16 +177,26 @@ impl Namespace {
         self.api::<K>().get(name).await.unwrap_or_else(|error| panic!("{} {name}: {error}", K::kind(&())))
     }
 
+    /// What a pod answers on one of its ports, through the API server.
+    ///
+    /// # Errors
+    /// In words.
+    pub async fn proxied(&self, pod: &str, port: u16, path: &str) -> Result<String, String> {
+        let url = format!("/api/v1/namespaces/{}/pods/{pod}:{port}/proxy/{path}", self.name);
+        let request = http::Request::get(&url).body(Vec::new()).map_err(|error| error.to_string())?;
+        self.client.request_text(request).await.map_err(|error| error.to_string())
+    }
+
     async fn give_up(&self, what: &str, patience: Duration, last: &str) -> ! {
         let around = self.around().await;
         panic!("waited {patience:?} in vain for {what}; last seen:\n{last}\n{around}")
     }
 
-    /// Pods and events of the namespace, and what the manager logged of it.
+    /// Pods and events of the namespace, and what the manager and etcd logged of it.
     pub async fn around(&self) -> String {
         let mut text = format!("--- namespace {}\n", self.name);
-        let pods = self.kubectl(&["get", "myapps,samples,deployments,replicasets,pods", "--output=wide"]).await;
-        text.push_str(&pods.stdout);
+        let kinds = "myapps,samples,etcdclusters,deployments,replicasets,pods,persistentvolumeclaims";
+        text.push_str(&self.kubectl(&["get", kinds, "--output=wide"]).await.stdout);
         let events: Api<DynamicObject> = Api::namespaced_with(self.client.clone(), &self.name, &event());
         match events.list(&ListParams::default()).await {
             Ok(events) => events.items.iter().for_each(|event| {
@@ -190,7 +209,10 @@ impl Namespace {
         text.push_str("--- the manager's log\n");
         let log = cluster::manager_log(2000).await;
         let lines: Vec<&str> = log.lines().filter(|line| line.contains(&self.name)).collect();
-        text + &lines[lines.len().saturating_sub(30)..].join("\n")
+        text.push_str(&lines[lines.len().saturating_sub(30)..].join("\n"));
+        let logs = ["logs", "--selector=app=etcd", "--all-containers", "--prefix", "--ignore-errors", "--tail=8"];
+        let logs = self.kubectl(&logs).await;
+        if logs.stdout.is_empty() { text } else { format!("{text}\n--- the members' logs\n{}", logs.stdout) }
     }
 }
 

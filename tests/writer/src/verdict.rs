@@ -13,8 +13,8 @@ use crate::writing::{PREFIX, Writing, connect, key};
 const PATIENCE: Duration = Duration::from_secs(20);
 const ONCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(100);
-/// How many keys are read at a time: large values too must fit into a message.
-const PAGE: i64 = 500;
+/// How many keys are read at a time: a page of large values must fit into a message, of 4 MiB.
+const PAGE: i64 = 100;
 /// How many numbers are told by name.
 const SHOWN: usize = 10;
 

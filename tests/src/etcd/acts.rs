@@ -1,0 +1,75 @@
+//! What is done to members' pods, one after another, as a watch tells it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::StreamExt;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, WatchEvent, WatchParams};
+use kube::{Api, ResourceExt};
+use tokio::task::JoinHandle;
+
+use crate::objects::serves;
+
+/// Watches pods until it is dropped.
+pub struct Acts {
+    seen: Arc<Mutex<Vec<WatchEvent<Pod>>>>,
+    watching: JoinHandle<()>,
+}
+
+impl Acts {
+    /// Begins, with the pods that there are.
+    pub(super) async fn record(api: Api<Pod>, which: ListParams) -> Self {
+        let now = api.list(&which).await.expect("pods can be listed");
+        let version = now.metadata.resource_version.unwrap_or_default();
+        let seen = Arc::new(Mutex::new(now.items.into_iter().map(WatchEvent::Added).collect::<Vec<_>>()));
+        let (record, labels) = (seen.clone(), which.label_selector.unwrap_or_default());
+        let watching = tokio::spawn(async move {
+            let watch = WatchParams::default().labels(&labels).disable_bookmarks().timeout(290);
+            let Ok(events) = api.watch(&watch, &version).await else { return };
+            let mut events = Box::pin(events);
+            while let Some(Ok(event)) = events.next().await {
+                record.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            }
+        });
+        Self { seen, watching }
+    }
+
+    /// No pod was taken away, or had its etcd started anew, while another one did not serve.
+    ///
+    /// # Panics
+    /// If one was, or if the watch has not lasted until now.
+    pub fn never_two_at_once(&self) {
+        assert!(!self.watching.is_finished(), "the watch of pods has ended early");
+        let mut pods: BTreeMap<String, Pod> = BTreeMap::new();
+        for event in self.seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+            match event {
+                WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
+                    let name = pod.name_any();
+                    if pods.get(&name).is_some_and(|before| is_disturbed(before, pod)) {
+                        let unready: Vec<_> =
+                            pods.iter().filter(|(other, pod)| **other != name && !serves(pod)).collect();
+                        assert!(unready.is_empty(), "{name} was taken while others did not serve: {unready:#?}");
+                    }
+                    pods.insert(name, pod.clone());
+                }
+                WatchEvent::Deleted(pod) => drop(pods.remove(&pod.name_any())),
+                WatchEvent::Bookmark(_) | WatchEvent::Error(_) => {}
+            }
+        }
+    }
+}
+
+/// Whether somebody has deleted a pod, or given it another image.
+fn is_disturbed(before: &Pod, after: &Pod) -> bool {
+    let images =
+        |pod: &Pod| pod.spec.iter().flat_map(|spec| &spec.containers).map(|c| c.image.clone()).collect::<Vec<_>>();
+    let deleted = before.metadata.deletion_timestamp.is_none() && after.metadata.deletion_timestamp.is_some();
+    deleted || images(before) != images(after)
+}
+
+impl Drop for Acts {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}

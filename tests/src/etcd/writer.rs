@@ -1,0 +1,141 @@
+//! The writer (`tests/writer`): a pod that puts numbered keys through the client service.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use api::etcd_cluster::EtcdCluster;
+use serde::Deserialize;
+
+use super::{Etcd, ids};
+use crate::namespace::Namespace;
+
+/// The writer beside one cluster.
+pub struct Writer<'a> {
+    ns: &'a Namespace,
+    pod: String,
+}
+
+/// What the writer found.
+#[derive(Debug, Deserialize)]
+pub struct Verdict {
+    /// How many puts were acknowledged.
+    pub acknowledged: u64,
+    /// How many were not.
+    pub unacknowledged: u64,
+    /// The longest time between two acknowledgements.
+    pub longest_refusal_ms: u64,
+    /// How many acknowledged keys are not there, or not as they were acknowledged.
+    pub lost: Option<u64>,
+    /// Each member, as it answers.
+    #[serde(default)]
+    pub members: Vec<Told>,
+    /// What keeps members from saying the same, in words.
+    #[serde(default)]
+    pub wrong: Vec<String>,
+    /// How often each error was answered.
+    pub errors: BTreeMap<String, u64>,
+}
+
+/// A member, as it answers.
+#[derive(Debug, Deserialize)]
+pub struct Told {
+    /// Its name.
+    pub name: String,
+    /// Its id.
+    pub id: String,
+    /// What it runs.
+    pub version: String,
+    /// Whether it does not vote.
+    pub learner: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// Starts it beside a cluster, and waits until it writes.
+    pub async fn start(etcd: &Etcd<'a>) -> Self {
+        Self::with(etcd, 50, 0).await
+    }
+
+    /// Starts it with a pause between puts, and values of so many bytes.
+    pub async fn with(etcd: &Etcd<'a>, pause_ms: u64, bytes: u64) -> Self {
+        let (ns, cluster) = (etcd.ns, etcd.name);
+        let pod = format!("{cluster}-writer");
+        ns.apply(&format!(
+            "
+apiVersion: v1
+kind: Pod
+metadata: {{name: {pod}}}
+spec:
+  restartPolicy: Never
+  automountServiceAccountToken: false
+  terminationGracePeriodSeconds: 1
+  securityContext: {{runAsNonRoot: true, seccompProfile: {{type: RuntimeDefault}}}}
+  containers:
+  - name: writer
+    image: localhost/etcd-writer:dev
+    args: ['http://{cluster}-client.{namespace}.svc:2379', '{pause_ms}', '{bytes}']
+    securityContext: {{allowPrivilegeEscalation: false, capabilities: {{drop: [ALL]}}, readOnlyRootFilesystem: true}}
+",
+            namespace = ns.name
+        ))
+        .await;
+        let writer = Self { ns, pod };
+        writer.writes(5).await;
+        writer
+    }
+
+    async fn ask(&self, path: &str) -> Result<Verdict, String> {
+        let told = self.ns.proxied(&self.pod, 8080, path).await?;
+        serde_json::from_str(&told).map_err(|error| format!("{error}: {told}"))
+    }
+
+    /// Waits until so many more puts have been acknowledged.
+    pub async fn writes(&self, more: u64) {
+        let wanted = std::cell::Cell::new(None);
+        self.ns
+            .eventually(&format!("{more} more puts"), || async {
+                let progress = self.ask("progress").await?;
+                let wanted = wanted.get().unwrap_or_else(|| {
+                    wanted.set(Some(progress.acknowledged + more));
+                    progress.acknowledged + more
+                });
+                if progress.acknowledged >= wanted { Ok(()) } else { Err(format!("{progress:?}")) }
+            })
+            .await;
+    }
+
+    /// How far it is.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub async fn progress(&self) -> Verdict {
+        self.ask("progress").await.expect("the writer answers")
+    }
+
+    /// Everything that was acknowledged is read back, and the members are compared.
+    ///
+    /// # Panics
+    /// If something was lost, or members differ; also from what the status says.
+    pub async fn verdict(&self, cluster: &EtcdCluster) -> Verdict {
+        let verdict = self.ask("verdict").await.unwrap_or_else(|error| panic!("the writer does not answer: {error}"));
+        assert!(verdict.lost == Some(0) && verdict.wrong.is_empty(), "{verdict:#?}");
+        let told: BTreeMap<String, String> =
+            verdict.members.iter().map(|member| (member.name.clone(), member.id.clone())).collect();
+        assert_eq!(told, ids(cluster), "etcd's members and those of the status: {verdict:#?}");
+        assert!(!verdict.members.iter().any(|member| member.learner), "{verdict:#?}");
+        println!(
+            "{}: {} puts acknowledged, 0 lost, {} not acknowledged, longest refusal {} ms {:?}",
+            self.pod, verdict.acknowledged, verdict.unacknowledged, verdict.longest_refusal_ms, verdict.errors
+        );
+        verdict
+    }
+}
+
+impl Verdict {
+    /// Writes were never refused for longer.
+    ///
+    /// # Panics
+    /// If they were.
+    pub fn never_refused_for(&self, longest: Duration) {
+        assert!(u128::from(self.longest_refusal_ms) <= longest.as_millis(), "{self:#?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! A cluster of one member: its volume is all there is.
+
+use api::ConditionStatus;
+use e2e::etcd::{Etcd, Writer, act_on_volume, cluster_id, ids, namespace};
+use e2e::objects::Ours;
+
+use crate::writes::settled;
+
+/// TestDataPersistence of etcd-io/etcd-operator, then TestSeedDataDirLossDoesNotRebootstrap of cozystack/etcd-operator.
+#[tokio::test]
+async fn data_outlives_the_pod_and_nothing_takes_the_place_of_lost_data() {
+    let ns = namespace("etcd-single").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    let before = etcd.stands(1).await;
+    let members = ids(&before);
+    let name = members.keys().next().cloned().expect("a member");
+    let writer = Writer::start(&etcd).await;
+    writer.writes(20).await;
+    etcd.lose_pods(&[&name]).await;
+    let after = etcd.stands(1).await;
+    assert_eq!((ids(&after), cluster_id(&after)), (members.clone(), cluster_id(&before)));
+    writer.writes(20).await;
+    writer.verdict(&after).await;
+
+    let claims = etcd.claim_uids().await;
+    act_on_volume(&ns, &name, "rm -rf /data/data; ls -la /data").await;
+    etcd.lose_pods(&[&name]).await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "QuorumLost").await;
+    println!("of a wiped volume it says: {message}");
+    assert!(message.contains(&name) && message.contains("restore"), "{message}");
+    settled(&e2e::cluster::audit(), &ns).await;
+    let lost = etcd.now().await;
+    assert_eq!((ids(&lost), cluster_id(&lost)), (members, cluster_id(&before)), "nobody began anew");
+    assert_eq!(etcd.claim_uids().await, claims);
+    for (type_, status) in [("QuorumHealthy", ConditionStatus::False), ("Available", ConditionStatus::False)] {
+        assert_eq!(lost.condition(type_).map(|condition| condition.status), Some(status), "{type_}");
+    }
+    let answer = etcd.etcdctl(&name, &["endpoint", "health"]).await;
+    assert!(!answer.success, "an etcd runs on the wiped volume: {answer:?}");
+}

@@ -1,0 +1,163 @@
+//! What keeps a cluster from running is told in its conditions, and it goes on when that is mended.
+
+use std::time::Instant;
+
+use api::ConditionStatus;
+use e2e::etcd::{Etcd, Writer, ids, namespace};
+use e2e::objects::Ours;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::ResourceExt;
+use kube::api::ListParams;
+use serde_json::{Value, json};
+
+/// The images that its pods ask for.
+async fn images(etcd: &Etcd<'_>) -> Vec<String> {
+    let images = |pod: Pod| pod.spec.and_then(|spec| spec.containers[0].image.clone());
+    etcd.pods().await.into_values().filter_map(images).collect()
+}
+
+/// A cluster of that spec complains in these words, and stands once the spec has been mended.
+async fn mended(purpose: &str, spec: &str, words: &[&str], mend: Value) {
+    let ns = namespace(purpose).await;
+    let (etcd, begun) = (Etcd::apply(&ns, "web", spec).await, Instant::now());
+    let told = etcd.complains(words).await;
+    println!("{spec} reads, after {:.1?}: {}: {}", begun.elapsed(), told.reason, told.message);
+    let status = etcd.now().await.status.expect("a status");
+    assert!(status.cluster_id.is_none() && !status.contract.is_true("Available"), "{status:#?}");
+    etcd.patch(mend).await;
+    etcd.stands(1).await;
+}
+
+#[tokio::test]
+async fn a_version_without_an_image() {
+    let words = ["image quay.io/coreos/etcd:v3.6.99 cannot be pulled"];
+    mended("etcd-version", "{size: 1, version: 3.6.99}", &words, json!({ "version": "3.6.16" })).await;
+}
+
+/// TestEtcdImageOverride of cozystack/etcd-operator: it is what `spec.repository` says, with the version as its tag.
+#[tokio::test]
+async fn a_repository_that_does_not_exist() {
+    let ns = namespace("etcd-repository").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, repository: registry.invalid/mirror/etcd}").await;
+    etcd.complains(&["image registry.invalid/mirror/etcd:v3.6.16 cannot be pulled"]).await;
+    assert_eq!(images(&etcd).await, ["registry.invalid/mirror/etcd:v3.6.16"]);
+    etcd.patch(json!({ "repository": "quay.io/coreos/etcd" })).await;
+    etcd.stands(1).await;
+    assert_eq!(images(&etcd).await, ["quay.io/coreos/etcd:v3.6.16"]);
+}
+
+#[tokio::test]
+async fn resources_that_no_node_has() {
+    let spec = "{size: 1, pod: {resources: {requests: {cpu: '1000'}}}}";
+    mended("etcd-resources", spec, &["Insufficient cpu"], json!({ "pod": null })).await;
+}
+
+#[tokio::test]
+async fn a_volume_that_is_never_made() {
+    let ns = namespace("etcd-unbound").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, storage: {storageClassName: nowhere}}").await;
+    let told = etcd.complains(&["unbound", "PersistentVolumeClaim"]).await;
+    println!("a claim that is not bound reads: {}: {}", told.reason, told.message);
+    let claims = etcd.claims().await;
+    assert!(claims.values().all(|claim| claim.status.as_ref().and_then(|s| s.phase.as_deref()) == Some("Pending")));
+    // With such a class, it goes on.
+    ns.apply(&class("nowhere").await).await;
+    etcd.stands(1).await;
+    drop(ns.kubectl(&["delete", "storageclass/nowhere"]).await.ok());
+}
+
+/// The default StorageClass, under another name and not as default.
+async fn class(name: &str) -> String {
+    let classes = e2e::kubectl::kubectl(&["get", "storageclass", "--output=json"]).await.ok();
+    let classes: Value = serde_json::from_str(&classes).expect("JSON");
+    let is_default =
+        |class: &&Value| class["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"] == "true";
+    let mut class =
+        classes["items"].as_array().and_then(|all| all.iter().find(is_default)).cloned().expect("a default");
+    class["metadata"] = json!({ "name": name });
+    class.to_string()
+}
+
+/// Nothing is ever silently left out.
+#[tokio::test]
+async fn tls_is_refused_and_nothing_is_made() {
+    let ns = namespace("etcd-tls").await;
+    let spec = "{size: 3, TLS: {static: {member: {peerSecret: a, serverSecret: b}, operatorSecret: c}}}";
+    let etcd = Etcd::apply(&ns, "web", spec).await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "TLSNotSupported").await;
+    assert!(message.contains("spec.TLS") && message.contains("nothing is made"), "{message}");
+    let lists = ListParams::default();
+    assert!(etcd.pods().await.is_empty() && etcd.claims().await.is_empty());
+    assert!(ns.api::<Service>().list(&lists).await.expect("Services can be listed").items.is_empty());
+    assert!(ns.api::<PodDisruptionBudget>().list(&lists).await.expect("budgets can be listed").items.is_empty());
+    etcd.patch(json!({ "TLS": null, "size": 1 })).await;
+    etcd.stands(1).await;
+}
+
+#[tokio::test]
+async fn a_strangers_service_of_our_name() {
+    let ns = namespace("etcd-taken").await;
+    drop(ns.kubectl(&["create", "service", "clusterip", "web-client", "--tcp=2379"]).await.ok());
+    let theirs = ns.get::<Service>("web-client").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "NameTaken").await;
+    println!("of a stranger's Service it says: {message}");
+    assert!(message.contains("Service") && message.contains("web-client"), "{message}");
+    assert_eq!(ns.get::<Service>("web-client").await.resource_version(), theirs.resource_version());
+    drop(ns.kubectl(&["delete", "service/web-client"]).await.ok());
+    etcd.stands(1).await;
+    ns.until::<Service, ()>("web-client", "ours", |service| (!service?.owner_references().is_empty()).then_some(()))
+        .await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_full() {
+    let ns = namespace("etcd-full").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, quota: 2Mi}").await;
+    etcd.stands(1).await;
+    let writer = Writer::with(&etcd, 5, 20_000).await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "NoSpace").await;
+    println!("of a full database it says: {message}");
+    assert!(message.contains("NOSPACE") && message.contains("spec.quota"), "{message}");
+    etcd.says("Available", ConditionStatus::False, "NoSpace").await;
+    let full = etcd.now().await;
+    assert!(full.condition("QuorumHealthy").is_some_and(|condition| condition.status == ConditionStatus::True));
+    let verdict = writer.verdict(&full).await;
+    assert!(verdict.errors.keys().any(|error| error.contains("space exceeded")), "{verdict:#?}");
+
+    // As the message says.
+    let (name, claims) = (ids(&full).into_keys().next().expect("a member"), etcd.claim_uids().await);
+    let pods = etcd.pod_uids().await;
+    etcd.patch(json!({ "quota": "64Mi" })).await;
+    ns.until::<Pod, ()>(&name, "another pod that is ready", |pod| {
+        let pod = pod.filter(|pod| pods[&name] != pod.uid())?;
+        e2e::objects::serves(pod).then_some(())
+    })
+    .await;
+    drop(etcd.etcdctl(&name, &["alarm", "disarm"]).await.ok());
+    let after = etcd.stands(1).await;
+    assert_eq!(etcd.claim_uids().await, claims);
+    writer.writes(5).await;
+    writer.verdict(&after).await;
+}
+
+/// A claim of a member's name cannot be there before the member is named; one of the cluster's labels can.
+#[tokio::test]
+async fn a_strangers_claim_with_our_labels_is_left_alone() {
+    let ns = namespace("etcd-stranger").await;
+    let claim = "
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: web-aaaaaaaaaa
+  labels: {app: etcd, etcd_cluster: web, etcd_node: web-aaaaaaaaaa}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
+";
+    ns.apply(claim).await;
+    let theirs = ns.get::<PersistentVolumeClaim>("web-aaaaaaaaaa").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    let cluster = etcd.stands(1).await;
+    assert!(!ids(&cluster).contains_key("web-aaaaaaaaaa"));
+    assert_eq!(ns.get::<PersistentVolumeClaim>("web-aaaaaaaaaa").await.resource_version(), theirs.resource_version());
+}
