@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use api::Contract;
 use api::etcd_cluster::EtcdCluster;
+use api::my_app::MyApp;
 use e2e::objects::serves;
 use e2e::process::install::apply;
 use e2e::process::{Install, Launch};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
+use kube::api::{ListParams, LogParams};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -76,53 +77,86 @@ const PULLED: Duration = Duration::from_secs(240);
 /// In which a manager would have written to an object that is its business.
 const A_WHILE: Duration = Duration::from_secs(3);
 
-pub async fn the_old_manifests_work_by_it(stage: Stage) -> Result<(), Failure> {
-    Install::namespaced(&stage.client, &stage.name, &[&stage.name]).await?;
-    deploy(&stage, None).await?;
-    let pod = runs(&stage).await?;
-    answers(&stage, &pod).await?;
-
-    paused(&stage, "annotated", true).await?;
-    stage.app("web").await?;
-    apply(&stage.client, Some(&stage.name), serde_yaml_ng::from_str(EXAMPLE)?).await?;
-    until_managed(&stage, NAME, &format!("{}/etcd-operator", stage.name), SOON).await?;
-    asks_for_the_image(&stage).await?;
-    says_what_became_of_the_image(&stage).await?;
-    untouched(&stage, "annotated").await?;
-    let app = stage.api::<api::my_app::MyApp>().get("web").await?.status;
-    let app = app.map(|status| status.contract.observed_generation);
-    ensure(app == Some(-1), || format!("it runs more than the controller of EtcdClusters: {app:?}"))?;
-
-    // The other kind of it, in a namespace of its own, has what this one leaves, and leaves what is not annotated.
-    let wide = stage.beside("wide").await?;
-    let install = Install::namespaced(&stage.client, &wide.name, &[]).await?;
-    install.bind_cluster_role("manager_cluster_role.yaml").await?;
-    paused(&wide, "plain", false).await?;
-    deploy(&wide, Some("-cluster-wide")).await?;
-    runs(&wide).await?;
-    until_managed(&stage, "annotated", &format!("{}/etcd-operator", wide.name), SOON).await?;
-    untouched(&wide, "plain").await?;
-    until_managed(&stage, NAME, &format!("{}/etcd-operator", stage.name), SOON).await
+/// One after the other, since a cluster-wide operator takes every annotated EtcdCluster that is there.
+pub async fn old_manifests_work_and_each_scope_has_its_own(stage: Stage) -> Result<(), Failure> {
+    single_namespaces(&stage.beside("auto").await?).await?;
+    old_manifests(&stage).await?;
+    cluster_wide(&stage, &stage.beside("wide").await?).await
 }
 
-pub async fn the_scope_says_which_clusters_are_managed(stage: Stage) -> Result<(), Failure> {
+/// The manager itself: who watches single namespaces leaves what is annotated alone, unless told otherwise.
+async fn single_namespaces(stage: &Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
     let lease = format!("{}/manager", stage.name);
-    paused(&stage, "plain", false).await?;
-    paused(&stage, "annotated", true).await?;
-    // One namespace is watched, and the scope is auto.
+    paused(stage, "plain", false).await?;
+    paused(stage, "annotated", true).await?;
     let mut manager = Launch::default().start(&install)?;
-    until_managed(&stage, "plain", &lease, SOON).await?;
-    untouched(&stage, "annotated").await?;
+    until_managed(stage, "plain", &lease).await?;
+    untouched(stage, "annotated").await?;
     manager.signal("TERM").await?;
     manager.ends(SOON).await?;
 
-    let manager = Launch::default().flag("--etcd-scope=clusterwide").start(&install)?;
-    until_managed(&stage, "annotated", &lease, SOON).await?;
-    paused(&stage, "later", false).await?;
-    untouched(&stage, "later").await?;
-    drop(manager);
+    let mut manager = Launch::default().flag("--etcd-scope=clusterwide").start(&install)?;
+    until_managed(stage, "annotated", &lease).await?;
+    paused(stage, "later", false).await?;
+    untouched(stage, "later").await?;
+    stage.delete::<EtcdCluster>("annotated").await?;
+    stage.until::<EtcdCluster, _>("annotated", "gone", SOON, |cluster| cluster.is_none().then_some(())).await?;
+    manager.signal("TERM").await?;
+    manager.ends(SOON).await?;
     Ok(())
+}
+
+/// The Deployment and the EtcdCluster of the archived project's examples.
+async fn old_manifests(stage: &Stage) -> Result<(), Failure> {
+    Install::namespaced(&stage.client, &stage.name, &[&stage.name]).await?;
+    deploy(stage, None).await?;
+    let pod = runs(stage).await?;
+    answers(stage, &pod).await?;
+    let log = stage.api::<Pod>().logs(&pod, &LogParams::default()).await?;
+    ensure(!log.contains("AGENT_IMAGE"), || format!("it does not know its own image: {log}"))?;
+
+    paused(stage, "annotated", true).await?;
+    stage.app("web").await?;
+    apply(&stage.client, Some(&stage.name), serde_yaml_ng::from_str(EXAMPLE)?).await?;
+    until_managed(stage, NAME, &format!("{}/etcd-operator", stage.name)).await?;
+    asks_for_the_image(stage).await?;
+    says_what_became_of_the_image(stage).await?;
+    untouched(stage, "annotated").await?;
+    let app = stage.api::<MyApp>().get("web").await?.status.map(|status| status.contract.observed_generation);
+    ensure(app == Some(-1), || format!("it runs more than the controller of EtcdClusters: {app:?}"))?;
+    grows_and_shrinks(stage).await
+}
+
+/// The rights of single namespaces are enough for members that run, too.
+async fn grows_and_shrinks(stage: &Stage) -> Result<(), Failure> {
+    for size in [1, 2, 1] {
+        let cluster = json!({ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster",
+                              "metadata": { "name": "real" },
+                              "spec": { "size": size, "storage": { "onDelete": "Delete" } } });
+        apply(&stage.client, Some(&stage.name), cluster).await?;
+        stage
+            .until::<EtcdCluster, _>("real", &format!("{size} members"), STARTED, |cluster| {
+                let (generation, status) = (cluster?.metadata.generation?, cluster?.status.as_ref()?);
+                let all = status.ready == Some(format!("{size}/{size}")) && status.size == size;
+                let done = status.contract.observed_generation == generation && status.contract.is_true("Ready");
+                (all && done).then_some(())
+            })
+            .await?;
+    }
+    Ok(())
+}
+
+/// With `-cluster-wide`, in a namespace of its own, it takes what the other has left, and leaves what the other has.
+async fn cluster_wide(stage: &Stage, wide: &Stage) -> Result<(), Failure> {
+    let install = Install::namespaced(&stage.client, &wide.name, &[]).await?;
+    install.bind_cluster_role("manager_cluster_role.yaml").await?;
+    paused(wide, "plain", false).await?;
+    deploy(wide, Some("-cluster-wide")).await?;
+    runs(wide).await?;
+    until_managed(stage, "annotated", &format!("{}/etcd-operator", wide.name)).await?;
+    untouched(wide, "plain").await?;
+    until_managed(stage, NAME, &format!("{}/etcd-operator", stage.name)).await
 }
 
 /// Applies the old Deployment, with that flag.
@@ -207,9 +241,9 @@ async fn paused(stage: &Stage, name: &str, annotated: bool) -> Result<(), Failur
     apply(&stage.client, Some(&stage.name), cluster).await
 }
 
-async fn until_managed(stage: &Stage, name: &str, lease: &str, limit: Duration) -> Result<(), Failure> {
+async fn until_managed(stage: &Stage, name: &str, lease: &str) -> Result<(), Failure> {
     stage
-        .until::<EtcdCluster, _>(name, &format!("managed by {lease}"), limit, |cluster| {
+        .until::<EtcdCluster, _>(name, &format!("managed by {lease}"), SOON, |cluster| {
             (cluster?.status.as_ref()?.contract.managed_by.as_deref() == Some(lease)).then_some(())
         })
         .await
