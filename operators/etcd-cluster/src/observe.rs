@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::cache::{Entry, View};
 use runtime::plan::{Key, Owner};
@@ -9,8 +10,12 @@ use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
 use crate::plan::version::Version;
-use crate::plan::{Observed, objects};
+use crate::plan::{self, Etcd, Observed, objects};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
+
+/// How long to wait for an election, and how often.
+const ELECTION: Duration = Duration::from_millis(700);
+const ELECTIONS: usize = 3;
 
 impl EtcdClusterOperator {
     /// What can be seen of `cluster` now.
@@ -32,7 +37,7 @@ impl EtcdClusterOperator {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&format!("{}-client", key.name)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
-            etcd: self.etcd.look(&places(&pods)).await,
+            etcd: self.ask(cluster, &places(&pods)).await,
             claims: claims.collect(),
             pods,
             published: Vec::new(),
@@ -45,6 +50,22 @@ impl EtcdClusterOperator {
         };
         self.look_further(&mut observed).await;
         observed
+    }
+
+    /// Asks etcd. While members elect another leader nobody has quorum, and that takes them about a second; so a cluster
+    /// that had it is asked again before it is said to have none.
+    async fn ask(&self, cluster: &EtcdCluster, places: &[Place]) -> Etcd {
+        let had_quorum = cluster.status.contract.is_true(plan::QUORUM_HEALTHY);
+        let mut told = self.etcd.look(places).await;
+        for _ in 0..ELECTIONS {
+            let answers = told.endpoints.values().filter(|answer| answer.is_ok()).count();
+            if told.members.is_ok() || !had_quorum || answers <= places.len() / 2 {
+                break;
+            }
+            tokio::time::sleep(ELECTION).await;
+            told = self.etcd.look(places).await;
+        }
+        told
     }
 
     /// What only some steps need.

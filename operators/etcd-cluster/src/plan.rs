@@ -24,6 +24,8 @@ pub mod wish;
 
 pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed};
 
+pub use status::QUORUM_HEALTHY;
+
 use membership::{Step, Wait};
 use roster::Roster;
 use wish::Wish;

@@ -173,10 +173,21 @@ pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
     })
 }
 
+/// What to look at if a member's volume is not there.
+fn unbound(node: &Node<'_>) -> String {
+    match node.claim.filter(|claim| !claim.bound) {
+        Some(claim) => {
+            let class = claim.class.as_deref().map_or_else(String::new, |class| format!(" of StorageClass {class}"));
+            format!("; its claim{class} is not bound: kubectl describe pvc {} tells more", node.name)
+        }
+        None => String::new(),
+    }
+}
+
 /// A sentence on a member that does not work yet.
 pub(super) fn waiting_for(node: &Node<'_>) -> String {
     match (trouble(node), &node.silence) {
-        (Some(trouble), _) => format!("member {} does not start: {trouble}", node.name),
+        (Some(trouble), _) => format!("member {} does not start: {trouble}{}", node.name, unbound(node)),
         (None, Some(silence)) => format!("waiting for member {}, which {silence}", node.name),
         (None, None) => format!("waiting for member {} to start", node.name),
     }

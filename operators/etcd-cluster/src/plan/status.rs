@@ -17,6 +17,8 @@ use crate::EtcdCluster;
 mod conditions;
 mod members;
 
+pub use conditions::QUORUM_HEALTHY;
+
 /// What holds once `step` has been taken.
 pub(super) fn of(
     observed: &Observed,

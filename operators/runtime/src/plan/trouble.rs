@@ -22,7 +22,22 @@ pub struct WirePod {
     #[serde(default)]
     metadata: WireLabels,
     #[serde(default)]
+    spec: WireSpec,
+    #[serde(default)]
     status: WireStatus,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireSpec {
+    init_containers: Vec<WireImage>,
+    containers: Vec<WireImage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct WireImage {
+    name: String,
+    image: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -76,6 +91,12 @@ struct WireReason {
 }
 
 impl WirePod {
+    /// The image that a container should run; its status may still name the one before.
+    fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
+        let mut all = self.spec.init_containers.iter().chain(&self.spec.containers);
+        all.find(|of| of.name == container.name).map_or(&container.image, |of| &of.image)
+    }
+
     /// The object that the pod belongs to, by its labels.
     #[must_use]
     pub fn owner(&self) -> Option<Owner> {
@@ -91,17 +112,16 @@ pub fn of(pod: &WirePod, deleting: bool) -> Option<Trouble> {
         return None;
     }
     let containers = pod.status.init_container_statuses.iter().chain(&pod.status.container_statuses);
-    containers.filter(|c| !c.ready).find_map(container).or_else(|| unschedulable(pod))
+    containers.filter(|c| !c.ready).find_map(|c| container(c, pod.image(c))).or_else(|| unschedulable(pod))
 }
 
-fn container(container: &WireContainer) -> Option<Trouble> {
+fn container(container: &WireContainer, image: &str) -> Option<Trouble> {
     let waiting = container.state.waiting.as_ref();
     match waiting.map(|w| w.reason.as_str()) {
         Some("ErrImagePull" | "ImagePullBackOff") => Some(Trouble {
             reason: "ImagePullBackOff".to_owned(),
             message: format!(
-                "image {} cannot be pulled{}",
-                container.image,
+                "image {image} cannot be pulled{}",
                 pull_failure(waiting.map_or("", |w| w.message.as_str()))
             ),
             lasting: true,
@@ -185,6 +205,24 @@ mod tests {
         assert_eq!(Some(&first), then.as_ref());
         assert_eq!(first.message, "image none:1 cannot be pulled: failed to resolve reference: not found");
         assert!(first.lasting);
+    }
+
+    #[test]
+    fn the_image_that_is_wanted_is_named_not_the_one_before() {
+        let pod = json!({
+            "spec": { "containers": [{ "name": "app", "image": "new:2" }] },
+            "status": { "containerStatuses": [{ "name": "app", "image": "old:1", "state": { "waiting": { "reason": "ErrImagePull" } } }] },
+        });
+        let told = of(&serde_json::from_value(pod).unwrap(), false).unwrap();
+        assert_eq!(told.message, "image new:2 cannot be pulled");
+    }
+
+    #[test]
+    fn who_ended_well_and_is_made_anew_is_in_no_trouble() {
+        let ended = json!({ "terminated": { "reason": "Completed", "exitCode": 0 } });
+        let creating = json!({ "waiting": { "reason": "ContainerCreating" } });
+        let container = json!({ "name": "app", "restartCount": 1, "state": creating, "lastState": ended });
+        assert_eq!(trouble(json!({ "containerStatuses": [container] })), None);
     }
 
     #[test]

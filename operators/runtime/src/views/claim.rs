@@ -23,6 +23,8 @@ pub struct Claim {
     pub bound: bool,
     /// The volume has gone away from under it.
     pub lost: bool,
+    /// The class of its volume.
+    pub class: Option<String>,
     /// What it asks for.
     pub requested: Option<String>,
     /// How large its volume is.
@@ -47,6 +49,7 @@ impl View for Claim {
             labels,
             bound: status.phase == "Bound",
             lost: status.phase == "Lost",
+            class: spec.storage_class_name,
             requested: spec.resources.requests.storage,
             capacity: status.capacity.storage,
             resizing: status.conditions.iter().any(|c| c.type_ == "FileSystemResizePending" && c.status == "True"),
@@ -86,8 +89,9 @@ struct Labelled {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct WireSpec {
+    storage_class_name: Option<String>,
     resources: WireResources,
 }
 

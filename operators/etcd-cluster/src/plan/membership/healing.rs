@@ -14,7 +14,9 @@ use crate::plan::roster::Node;
 /// How long a listed member may take to catch up (or to start at all) before it is given up.
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 /// How often a member may crash for no known reason, while all others are well, before it is taken for corrupt.
-const CRASHES: i32 = 5;
+const CRASHES: i32 = 3;
+/// The exit codes of etcd's own making: a fatal error, and a panic. Others are what somebody did to it.
+const OF_ITS_OWN: [i32; 2] = [1, 2];
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
 
@@ -135,7 +137,8 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         }
         let others_well = roster.voters().filter(|other| other.name != node.name).all(Node::is_healthy);
         let alike = |other: &Node<'_>| other.is_healthy() && rolling::same_pod(other, node);
-        if name == ETCD && container.restarts >= CRASHES && others_well && roster.voters().any(alike) {
+        let own = OF_ITS_OWN.contains(&ended.code);
+        if name == ETCD && own && container.restarts >= CRASHES && others_well && roster.voters().any(alike) {
             return Some(format!("it has crashed {CRASHES} times, and others of its kind run well"));
         }
     }
@@ -213,7 +216,13 @@ pub(super) fn words(message: &str) -> Option<String> {
     if let Some(result) = result(message) {
         return Some(result.message);
     }
-    let line = message.lines().rev().find(|line| !line.trim().is_empty())?;
+    // Of a panic the last line is only where it was.
+    let telling = |line: &&str| {
+        line.starts_with("panic:")
+            || ["panic", "fatal", "error"].iter().any(|level| line.contains(&format!("\"level\":\"{level}\"")))
+    };
+    let line = message.lines().rev().find(telling);
+    let line = line.or_else(|| message.lines().rev().find(|line| !line.trim().is_empty()))?;
     #[derive(Deserialize)]
     struct Log {
         msg: String,

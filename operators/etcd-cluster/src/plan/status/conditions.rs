@@ -12,7 +12,7 @@ use super::{asks_for_ephemeral, old, summary};
 use crate::EtcdCluster;
 
 /// Whether a linearizable read has just been answered.
-pub(super) const QUORUM_HEALTHY: &str = "QuorumHealthy";
+pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 /// Whether data outlives pods.
 const DURABLE: &str = "Durable";
 /// What works, but not as well as a person might think; absent otherwise.
