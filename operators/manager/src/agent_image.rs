@@ -88,8 +88,9 @@ async fn ask(path: &str, client: &Client) -> Result<String, String> {
                 }
             }
             Err(error) if !told => {
+                let error = runtime::Error::from(error);
                 tracing::warn!(
-                    "waiting for the API server, to ask it for the image of this manager's own pod: {error}"
+                    "waiting to learn the image of this manager's own pod (AGENT_IMAGE spares that): {error}"
                 );
                 told = true;
             }
