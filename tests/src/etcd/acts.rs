@@ -47,9 +47,14 @@ impl Acts {
                 WatchEvent::Added(pod) | WatchEvent::Modified(pod) => {
                     let name = pod.name_any();
                     if pods.get(&name).is_some_and(|before| is_disturbed(before, pod)) {
-                        let unready: Vec<_> =
-                            pods.iter().filter(|(other, pod)| **other != name && !serves(pod)).collect();
-                        assert!(unready.is_empty(), "{name} was taken while others did not serve: {unready:#?}");
+                        let others: Vec<_> = pods.iter().filter(|(other, _)| **other != name).collect();
+                        let told: Vec<_> = others.iter().map(|(name, pod)| format!("{name}: {}", shown(pod))).collect();
+                        assert!(
+                            others.iter().all(|(_, pod)| serves(pod)),
+                            "{name} was taken while another did not serve:\n{name}: {}\n{}",
+                            shown(pod),
+                            told.join("\n")
+                        );
                     }
                     pods.insert(name, pod.clone());
                 }
@@ -66,6 +71,22 @@ fn is_disturbed(before: &Pod, after: &Pod) -> bool {
         |pod: &Pod| pod.spec.iter().flat_map(|spec| &spec.containers).map(|c| c.image.clone()).collect::<Vec<_>>();
     let deleted = before.metadata.deletion_timestamp.is_none() && after.metadata.deletion_timestamp.is_some();
     deleted || images(before) != images(after)
+}
+
+/// What matters of a pod, in one line.
+fn shown(pod: &Pod) -> String {
+    let status = pod.status.clone().unwrap_or_default();
+    let ready = status.conditions.iter().flatten().find(|condition| condition.type_ == "Ready");
+    let container = status.container_statuses.iter().flatten().next();
+    format!(
+        "asked to run {:?}, runs {:?}, started {:?} times, Ready {:?} since {:?}, deleted {:?}",
+        pod.spec.as_ref().and_then(|spec| spec.containers.first()?.image.clone()),
+        container.map(|container| &container.image),
+        container.map(|container| container.restart_count + 1),
+        ready.map(|ready| &ready.status),
+        ready.and_then(|ready| ready.last_transition_time.as_ref()),
+        pod.metadata.deletion_timestamp
+    )
 }
 
 impl Drop for Acts {
