@@ -64,11 +64,18 @@ pub(super) fn of(
 
 /// The status of a cluster of which it is not known yet whether it can have volumes.
 pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatus {
-    let before = &observed.cluster.status;
-    let why = "waiting to learn whether there is a default StorageClass";
-    let conditions = Summary::Reconciling.conditions("StorageUndecided", why, now);
+    let cluster = &*observed.cluster;
+    let before = &cluster.status;
+    let conditions = if cluster.spec.paused {
+        let why = "paused: nothing is made until spec.paused is false";
+        vec![condition(condition_type::READY, ConditionStatus::False, "Paused", why, now)]
+    } else {
+        let why = "waiting to learn whether there is a default StorageClass";
+        Summary::Reconciling.conditions("StorageUndecided", why, now)
+    };
     EtcdClusterStatus {
         phase: Some(Phase::Creating),
+        control_paused: cluster.spec.paused,
         contract: Contract { conditions, ..before.contract.clone() },
         ..before.clone()
     }
