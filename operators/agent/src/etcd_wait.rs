@@ -11,6 +11,11 @@ pub(crate) fn wait(options: &WaitOptions) -> Result<(), Failure> {
         install::install(directory)?;
     }
     let data = data::present(&options.member.data_dir)?;
+    if data {
+        // The others know its name, and dial it until it answers. They may have to wait for a resolver to forget the
+        // address that it had before; it reaches them meanwhile.
+        return Ok(());
+    }
     // Being listed comes first: a resolver that is asked too early remembers for seconds that there was no such name.
     if asks_cluster(&options.member.subject(), data, options.member.expect)? {
         wait_to_be_listed(options)?;

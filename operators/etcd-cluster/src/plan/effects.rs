@@ -19,12 +19,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
     match step {
         Step::Rest | Step::Wait(_) | Step::Stuck(..) => Vec::new(),
         Step::Start { name, start } => {
-            // The pod first: a claim without a pod and without a member is what a removal left behind.
-            let mut effects = vec![Effect::Create(objects::pod(observed, wish, name, *start))];
-            if wish.durable && node(name).is_none_or(|node| node.claim.is_none()) {
-                effects.push(Effect::Apply(objects::claim(cluster, name)));
-            }
-            effects
+            // The claim first: a pod whose claim is not there yet is put back by the scheduler, for a second or more.
+            let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
+            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name)));
+            claim.into_iter().chain([Effect::Create(objects::pod(observed, wish, name, *start))]).collect()
         }
         Step::Add { name, learner } => {
             let change = Change::Add { peer_url: names::peer_url(cluster, name), learner: *learner };
@@ -77,12 +75,13 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
     Effect::Delete(Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None })
 }
 
-/// By policy: gone, or kept apart. Not while a pod uses it, whatever the cache says of pods.
+/// By policy: gone, or kept apart. One without a volume has never held anything. Not while a pod uses it, whatever the
+/// cache says of pods.
 fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     let cluster = &*observed.cluster;
     match objects::policy(cluster) {
-        OnDelete::Retain => Effect::Apply(objects::retired(cluster, claim)),
-        OnDelete::Delete => Effect::Delete(Delete {
+        OnDelete::Retain if claim.bound || claim.lost => Effect::Apply(objects::retired(cluster, claim)),
+        OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
             kind: Claim::KIND,
             key: claim.meta.key.clone(),
             uid: claim.meta.uid.clone(),
