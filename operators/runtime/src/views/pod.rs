@@ -43,6 +43,8 @@ pub struct Running {
 pub struct Container {
     /// Its name.
     pub name: Box<str>,
+    /// The image that it runs, as the kubelet tells.
+    pub image: Box<str>,
     /// Whether it runs now.
     pub running: bool,
     /// How often it was started again.
@@ -137,6 +139,7 @@ struct WireCondition {
 #[serde(rename_all = "camelCase", default)]
 struct WireContainer {
     name: Box<str>,
+    image: Box<str>,
     restart_count: i32,
     state: WireState,
     last_state: WireState,
@@ -174,6 +177,7 @@ impl From<WireContainer> for Container {
         let ended = wire.state.terminated.or(wire.last_state.terminated);
         Self {
             name: wire.name,
+            image: wire.image,
             running: wire.state.running.is_some(),
             restarts: wire.restart_count,
             ended: ended.map(|ended| Ended { code: ended.exit_code, message: ended.message }),

@@ -2,7 +2,7 @@
 //! another leads.
 
 use super::{Observed, Roster, Step, Wish, waiting_for};
-use crate::plan::objects::{TEMPLATE, VERSION};
+use crate::plan::objects::{ETCD, TEMPLATE, VERSION};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
 
@@ -95,7 +95,17 @@ pub(super) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
 /// Whether a member has come to what its pod says: it runs that version, is ready, and has caught up.
 fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
     let ready = node.running().is_some_and(|running| running.ready);
-    ready && runs_its_version(node) && roster.caught_up(node)
+    ready && is_reported(node) && runs_its_version(node) && roster.caught_up(node)
+}
+
+/// Whether what the kubelet tells of the pod, its readiness too, is of the container that its version calls for: for a
+/// moment after a change of image, it is still of the one before.
+fn is_reported(node: &Node<'_>) -> bool {
+    let wanted = node.annotation(VERSION).and_then(Version::parse);
+    let image = node.container(ETCD).and_then(|container| container.image.rsplit_once(":v"));
+    // A runtime may name images by their digests only.
+    let told = image.and_then(|(_, version)| Version::parse(version));
+    wanted.zip(told).is_none_or(|(wanted, told)| wanted == told)
 }
 
 fn runs_its_version(node: &Node<'_>) -> bool {
