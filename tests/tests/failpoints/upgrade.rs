@@ -1,0 +1,29 @@
+//! From one minor version to the next, member by member.
+
+use e2e::etcd::{Etcd, Writer, ids, namespace};
+use serde_json::json;
+
+use crate::course::{Outcome, dying_after};
+use crate::manager::Manager;
+
+#[tokio::test]
+async fn of_three() {
+    let mut ns = namespace("failpoints-upgrade").await;
+    ns.be_alone().await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
+    let before = ids(&etcd.stands(3).await);
+    let (pods, claims) = (etcd.pod_uids().await, etcd.claim_uids().await);
+    let (writer, manager) = (Writer::start(&etcd).await, Manager::new(&ns.client));
+    let image = r#"Apply(Apply { kind: Kind { group: "", version: "v1", kind: "Pod""#;
+    for (version, boundary) in [("3.6.16", image), ("3.7.3", "change: MoveLeader {")] {
+        let acts = etcd.acts().await;
+        let upgrade = etcd.patch(json!({ "version": version }));
+        let outcome = Outcome { members: 3, retired: 0, between: (3, 3) };
+        let after = dying_after(&manager, (&etcd, &writer), boundary, upgrade, &outcome).await;
+        acts.never_two_at_once();
+        assert_eq!(
+            (ids(&after), etcd.pod_uids().await, etcd.claim_uids().await),
+            (before.clone(), pods.clone(), claims.clone())
+        );
+    }
+}
