@@ -22,7 +22,8 @@ const DATA_MISSING: &str = "DataMissing";
 
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
-const CORRUPT: [&str; 14] = [
+const CORRUPT: [&str; 15] = [
+    "cannot use none as id",
     "crc mismatch",
     "failed to read WAL",
     "failed reading WAL",

@@ -116,12 +116,24 @@ fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> 
             (Summary::Reconciling, "QuorumLost", format!("{count}: {why}"))
         }
         Step::Rest => (Summary::Reconciling, "MembersNotReady", count),
-        Step::Wait(Wait { reason, message, .. }) => (Summary::Reconciling, reason, format!("{count}; {message}")),
+        Step::Wait(Wait { reason, message, .. }) => {
+            let summary = if needs_person(roster) { Summary::Stalled } else { Summary::Reconciling };
+            (summary, reason, format!("{count}; {message}"))
+        }
         step => {
             let (reason, doing) = doing(step, wish);
             (Summary::Reconciling, reason, format!("{count}; {doing}"))
         }
     }
+}
+
+/// Whether what keeps a member's pod from starting will not go away by itself: an image that is not there, for example.
+/// Crashes may: members are started again, and replaced.
+fn needs_person(roster: &Roster<'_>) -> bool {
+    let troubles = roster.nodes.iter().filter(|node| node.running().is_some() && !node.is_healthy());
+    troubles
+        .filter_map(|node| node.pod?.trouble.as_ref())
+        .any(|trouble| trouble.lasting && !matches!(trouble.reason.as_str(), "CrashLoopBackOff" | "RunContainerError"))
 }
 
 /// A step, in words.
