@@ -1,0 +1,111 @@
+//! What is taken: the archived operator's manifests, and what is new.
+
+use e2e::namespace::Namespace;
+use serde_json::{Value, json};
+
+use super::{OLD_EXAMPLE, SAMPLE, taken};
+
+#[tokio::test]
+async fn what_the_archived_operator_documents_is_taken() {
+    let anti_affinity = json!({
+        "labelSelector": { "matchExpressions": [{ "key": "etcd_cluster", "operator": "In", "values": ["web"] }] },
+        "topologyKey": "kubernetes.io/hostname",
+    });
+    taken(
+        "etcd-old",
+        &[
+            json!({}),
+            json!({ "version": "3.2.13" }),
+            json!({ "pod": {
+                "nodeSelector": { "diskType": "ssd" },
+                "affinity": { "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [anti_affinity] } },
+            } }),
+            json!({ "pod": { "affinity": { "podAntiAffinity": {
+                "preferredDuringSchedulingIgnoredDuringExecution": [{ "weight": 100, "podAffinityTerm": anti_affinity }],
+            } } } }),
+            json!({ "pod": { "resources": {
+                "limits": { "cpu": "300m", "memory": "200Mi" },
+                "requests": { "cpu": "200m", "memory": "100Mi" },
+            } } }),
+            json!({ "pod": { "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "1" }] } }),
+            json!({ "pod": { "annotations": { "prometheus.io/scrape": "true", "prometheus.io/port": "2379" } } }),
+            json!({ "pod": { "securityContext": { "runAsNonRoot": true, "runAsUser": 9000, "fsGroup": 9000 } } }),
+            json!({ "pod": { "persistentVolumeClaimSpec": {
+                "storageClassName": "standard",
+                "accessModes": ["ReadWriteOnce"],
+                "resources": { "requests": { "storage": "1Gi" } },
+            } } }),
+            json!({ "pod": {
+                "antiAffinity": true,
+                "tolerations": [{ "key": "dedicated", "operator": "Exists", "effect": "NoSchedule" }],
+                "busyboxImage": "busybox:1.28.0-glibc",
+                "DNSTimeoutInSecond": 30,
+                "ClusterDomain": ".cluster.local",
+                "labels": { "team": "storage" },
+            } }),
+            json!({ "TLS": { "static": {
+                "member": { "peerSecret": "etcd-peer-tls", "serverSecret": "etcd-server-tls" },
+                "operatorSecret": "etcd-client-tls",
+            } } }),
+        ],
+    )
+    .await;
+    let ns = Namespace::new("etcd-examples").await;
+    for manifest in [OLD_EXAMPLE, SAMPLE] {
+        // Strictly: a field that is unknown would be an error.
+        let apply = ["apply", "--dry-run=server", "--validate=strict", "--output=name", "--filename", "-"];
+        let said = ns.kubectl_with(manifest, &apply).await.ok();
+        assert_eq!(said.trim(), "etcdcluster.etcd.database.coreos.com/example-etcd-cluster");
+    }
+}
+
+#[tokio::test]
+async fn what_is_new_is_taken() {
+    let mut all: Vec<Value> =
+        ["3.2.13", "v3.6.16", "3.7.0-rc.0", "3.6.0-alpha.1", "0.0.1"].iter().map(|v| json!({ "version": v })).collect();
+    all.extend((1..=7).map(|size| json!({ "size": size })));
+    all.extend(
+        ["quay.io/coreos/etcd", "etcd", "registry.k8s.io/etcd", "localhost:5000/team/etcd", "10.0.0.1:5000/etcd"]
+            .iter()
+            .map(|repository| json!({ "repository": repository })),
+    );
+    all.extend([
+        json!({ "storage": {} }),
+        json!({ "storage": { "size": "2Gi", "storageClassName": "standard", "onDelete": "Delete" } }),
+        json!({ "storage": { "ephemeral": true } }),
+        json!({ "storage": { "size": "1.5Gi" } }),
+        json!({ "quota": "8Gi" }),
+        json!({ "quota": "8589934592" }),
+        json!({ "quota": "500M" }),
+        json!({ "options": { "auto-compaction-mode": "periodic", "auto-compaction-retention": "1h", "log-level": "warn" } }),
+        json!({ "options": { "auto-compaction-retention": "1h" },
+            "pod": { "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_MODE", "value": "periodic" }] } }),
+        json!({ "pod": { "etcdEnv": [
+            { "name": "ETCD_LOG_LEVEL", "valueFrom": { "configMapKeyRef": { "name": "etcd", "key": "level" } } },
+            // Not etcd's own: it reads names in capitals only.
+            { "name": "etcd_name", "value": "x" },
+            { "name": "GOMEMLIMIT", "value": "1GiB" },
+            { "name": "ETCD_QUOTA_BACKEND_BYTES", "value": "8589934592" },
+        ] } }),
+        json!({ "pod": { "resources": { "requests": { "cpu": 1, "memory": 134_217_728 } } } }),
+        json!({ "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": "1Gi" } } } } }),
+        json!({ "pod": { "persistentVolumeClaimSpec": {
+            "accessModes": ["ReadWriteOncePod"],
+            "resources": { "requests": { "storage": 1_073_741_824 } },
+        } } }),
+        json!({ "pod": {
+            "topologySpreadConstraints": [
+                { "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone", "whenUnsatisfiable": "DoNotSchedule" },
+            ],
+            "priorityClassName": "system-cluster-critical",
+            "imagePullSecrets": [{ "name": "registry" }],
+            "labels": { "application": "web", "example.com/team": "Storage_1", "empty": "" },
+            "annotations": { "Example.com/Note": "anything at all, ü" },
+        } }),
+        // What is null is as if it were not there.
+        json!({ "version": null, "repository": null, "quota": null, "options": null, "TLS": { "static": null },
+            "storage": { "size": null, "storageClassName": null, "ephemeral": null, "onDelete": null },
+            "pod": { "labels": null, "etcdEnv": null, "ClusterDomain": null, "persistentVolumeClaimSpec": null } }),
+    ]);
+    taken("etcd-new", &all).await;
+}
