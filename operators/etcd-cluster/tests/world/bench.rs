@@ -1,0 +1,260 @@
+//! The world with an operator in it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use etcd_cluster::plan::version::Version;
+use etcd_cluster::plan::{self, Etcd, EtcdAct, EtcdPlan, Observed};
+use etcd_cluster::{EtcdCluster, EtcdClusterKind};
+use jiff::{SignedDuration, Timestamp};
+use runtime::Error;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::{Effect, Key, Owner};
+use runtime::testing::World;
+use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
+use serde_json::{Value, json};
+
+use crate::asked::Answer;
+use crate::guard::Guard;
+use crate::kubelet::Kubelet;
+use crate::raft::{Etcds, hash};
+
+/// How long a tick takes.
+const TICK: SignedDuration = SignedDuration::from_secs(2);
+
+/// What befalls the operator in a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass {
+    /// How many more writes it lives to see.
+    pub lives: Option<usize>,
+    /// What becomes of etcd's answer to its acts.
+    pub answer: Answer,
+    /// Whether it does not wait until its stores have seen its own writes.
+    pub late: bool,
+}
+
+/// The stores of an operator.
+struct Stores {
+    clusters: Arc<Store<EtcdCluster>>,
+    pods: Arc<Store<Pod>>,
+    claims: Arc<Store<Claim>>,
+    services: Arc<Store<Service>>,
+    budgets: Arc<Store<DisruptionBudget>>,
+}
+
+/// The world with an operator in it.
+pub struct Bench {
+    pub world: World,
+    stores: Stores,
+    pub etcds: Etcds,
+    pub kubelet: Kubelet,
+    pub key: Key,
+    pub now: Timestamp,
+    /// Pods to which the operator has no way.
+    pub cut: BTreeSet<String>,
+    /// Whether cluster DNS tells of nobody.
+    pub mute: bool,
+    /// Whether a database is full.
+    pub alarm: bool,
+    /// Whether there is a default StorageClass.
+    pub default_class: bool,
+    names: u64,
+    pub guard: Guard,
+    /// What happened, in words.
+    pub trace: Vec<(String, u32)>,
+    /// Acts upon etcd so far.
+    pub acts: usize,
+    /// The effects of the last pass.
+    pub last: usize,
+    /// Whether the operator died in the last pass.
+    pub died: bool,
+    /// Reasons of events so far.
+    pub events: Vec<String>,
+}
+
+impl Bench {
+    /// A cluster of that spec, of which the operator knows nothing yet.
+    pub fn new(spec: &Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let stores = Stores {
+            clusters: cache.store(),
+            pods: cache.store(),
+            claims: cache.store(),
+            services: cache.store(),
+            budgets: cache.store(),
+        };
+        let mut world = World::default();
+        world.feed(&stores.clusters);
+        world.feed(&stores.pods);
+        world.feed(&stores.claims);
+        world.feed(&stores.services);
+        world.feed(&stores.budgets);
+        world.linger(Pod::KIND);
+        world.linger(Claim::KIND);
+        let key = Key::new("n", "c");
+        world.create(EtcdClusterKind::KIND, &key, json!({ "metadata": {}, "spec": spec }));
+        world.deliver_all();
+        Self {
+            world,
+            stores,
+            etcds: Etcds::default(),
+            kubelet: Kubelet::default(),
+            key,
+            now: Timestamp::UNIX_EPOCH,
+            cut: BTreeSet::new(),
+            mute: false,
+            alarm: false,
+            default_class: true,
+            names: 0,
+            guard: Guard::default(),
+            trace: Vec::new(),
+            acts: 0,
+            last: 0,
+            died: false,
+            events: Vec::new(),
+        }
+    }
+
+    /// The object as it truly is.
+    pub fn object(&self) -> &Value {
+        self.world.get(EtcdClusterKind::KIND, &self.key).expect("nobody deletes it")
+    }
+
+    /// Changes the object, as a user would.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        self.world.edit(EtcdClusterKind::KIND, &self.key.clone(), change);
+    }
+
+    /// Lets time go by for all but the operator.
+    pub fn tick(&mut self) {
+        self.now += TICK;
+        let service = self.key.sibling("c-client");
+        self.etcds.pace.writing = self.world.get(Service::KIND, &service).is_some();
+        self.kubelet.tick(&mut self.world, &mut self.etcds);
+        self.etcds.tick();
+        self.kubelet.report(&mut self.world, &self.etcds);
+        self.guard.standing(&self.world, &mut self.etcds);
+    }
+
+    /// One pass over what the stores hold.
+    pub fn pass(&mut self, pass: Pass) {
+        if !pass.late {
+            self.world.catch_up();
+        }
+        let Some(Entry::Object(cluster)) = self.stores.clusters.get(&self.key) else { return };
+        let observed = self.look(&cluster);
+        let plan = plan::plan(&observed, self.now);
+        self.note(&plan);
+        self.guard.before(&self.world, &self.etcds, &observed, &plan);
+        self.world.lifetime = pass.lives;
+        let (events, count) = (plan.events.clone(), plan.effects.len());
+        let (etcds, guard, cut, acts) = (&mut self.etcds, &mut self.guard, &self.cut, &mut self.acts);
+        let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
+            *acts += 1;
+            must_be_absent(world, &cluster, &act)?;
+            guard.act(etcds, &observed, &act, cut, pass.answer)
+        });
+        self.world.lifetime = None;
+        self.last = count;
+        match &done {
+            Ok(()) => self.events.extend(events.into_iter().map(|event| event.reason.into_owned())),
+            Err(error) => {
+                let died = "the manager dies".to_owned();
+                self.say(&format!("    {}", error.as_ref().map_or(died, ToString::to_string)));
+            }
+        }
+        self.died = matches!(done, Err(None));
+        if self.died {
+            // The next one begins with a list of everything.
+            self.world.deliver_all();
+        }
+        self.guard.after(&self.world, &mut self.etcds);
+    }
+
+    /// As the operator looks, but for the clients that it looks with.
+    fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Observed {
+        let key = &cluster.meta.key;
+        let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
+        let pods: Vec<Arc<Pod>> = objects(self.stores.pods.owned(&key.namespace, &owner));
+        let pods: Vec<Arc<Pod>> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
+        let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
+        let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
+        self.names += 1;
+        Observed {
+            peers: self.stores.services.child(key, &cluster.meta),
+            clients: self.stores.services.child(&key.sibling(&format!("{}-client", key.name)), &cluster.meta),
+            budget: self.stores.budgets.child(key, &cluster.meta),
+            claims: objects(self.stores.claims.owned(&key.namespace, &owner)),
+            pods,
+            cluster_version: self.cluster_version(cluster, &etcd),
+            etcd,
+            published: if self.mute { Vec::new() } else { self.kubelet.published() },
+            fresh_name: fresh_name(self.names).into(),
+            default_class: cluster.status.storage.is_none().then_some(self.default_class),
+            dictated_users: false,
+            agent_image: "agent:1".into(),
+            cluster: cluster.clone(),
+        }
+    }
+
+    /// The version that all members have agreed upon, if they are to run another minor version.
+    fn cluster_version(&self, cluster: &EtcdCluster, etcd: &Etcd) -> Option<String> {
+        let asked = Version::parse(cluster.spec.version.as_deref()?)?;
+        let mut answers = etcd.endpoints.values().flatten();
+        answers.find(|endpoint| Version::parse(&endpoint.version).is_some_and(|runs| runs.minor != asked.minor))?;
+        self.cluster().map(|cluster| format!("3.{}.0", cluster.minor))
+    }
+
+    /// Writes down what a plan says.
+    fn note(&mut self, plan: &EtcdPlan) {
+        let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
+        let ready = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
+        let mut line = format!("  {ready}");
+        for effect in &plan.effects {
+            let _ = match effect {
+                Effect::Apply(apply) => write!(line, "; apply {} {}", apply.kind.kind, apply.key.name),
+                Effect::Create(create) => write!(line, "; create {} {}", create.kind.kind, create.key.name),
+                Effect::Delete(delete) => write!(line, "; delete {} {}", delete.kind.kind, delete.key.name),
+                Effect::Act(act) => write!(line, "; {:?}", act.change),
+            };
+        }
+        self.say(&line);
+    }
+
+    /// Writes down what happened; once, if it happens again and again.
+    pub fn say(&mut self, what: &str) {
+        let last = self.trace.iter_mut().rev().take(2).find(|line| line.0 == what);
+        match last {
+            Some((_, times)) => *times += 1,
+            None => self.trace.push((what.to_owned(), 1)),
+        }
+    }
+}
+
+/// What the operator makes sure of by a live look.
+fn must_be_absent(world: &World, cluster: &EtcdCluster, act: &EtcdAct) -> Result<(), Error> {
+    let plan::Change::Remove { absent: Some(name), .. } = &act.change else { return Ok(()) };
+    let key = cluster.meta.key.sibling(name);
+    let claim = world.get(Claim::KIND, &key).filter(|claim| claim["metadata"]["deletionTimestamp"].is_null());
+    if world.get(Pod::KIND, &key).is_some() || claim.is_some() {
+        return Err(Error::transient("Conflict", "it is still there"));
+    }
+    Ok(())
+}
+
+fn objects<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
+    let object = |entry| match entry {
+        Entry::Object(object) => Some(object),
+        Entry::Broken(_) => None,
+    };
+    entries.into_iter().filter_map(object).collect()
+}
+
+/// A name that nobody has had, in no order.
+fn fresh_name(count: u64) -> String {
+    let random = hash(&[&count.to_string()]);
+    let sign = |place: u32| char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(random >> (5 * place)) as usize & 31]);
+    format!("c-{}", (0..10).map(sign).collect::<String>())
+}

@@ -1,0 +1,270 @@
+//! What happens to a world: users, faults, time.
+
+use etcd_cluster::plan::Member;
+use etcd_cluster::plan::names::member_of;
+use runtime::cache::View;
+use runtime::plan::Kind;
+use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Pass};
+use crate::kubelet::NODES;
+use crate::raft::Cluster;
+
+/// The versions that users ask for.
+pub const VERSIONS: [&str; 7] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99"];
+
+/// Something that happens. Numbers pick one of those that are there.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// A pass of the operator.
+    Pass(Pass),
+    /// Its stores see some events of one kind.
+    See { kind: usize, count: usize },
+    /// All else goes on.
+    Tick,
+    /// All goes on, without anything happening, for so many rounds.
+    Calm(u8),
+    /// Minutes go by.
+    Wait(u8),
+    /// The spec changes.
+    Edit(Edit),
+    /// A container is killed.
+    Kill(usize),
+    /// Somebody deletes a pod.
+    Evict(usize),
+    /// Somebody deletes a pod and its claim.
+    EvictFully(usize),
+    /// Somebody deletes a claim, which stays as long as its pod does.
+    DropClaim(usize),
+    /// What is on a volume is gone, or cannot be read.
+    Spoil { pod: usize, wiped: bool },
+    /// The volume behind a claim is gone.
+    Lose(usize),
+    /// Somebody removes a member by etcdctl.
+    Expel(usize),
+    /// Somebody deletes a Service or the budget.
+    DropChild(usize),
+    /// A node goes or comes back.
+    Node { node: u8, up: bool },
+    /// Whether the image of a version can be pulled.
+    Image { version: usize, there: bool },
+    /// Whether the operator reaches a pod.
+    Cut { pod: usize, cut: bool },
+    /// Whether cluster DNS tells of anybody.
+    Mute(bool),
+    /// Whether learners get nowhere, and whether entries go no further than they must.
+    Pace { slow: bool, lazy: bool },
+    /// Whether a database is full.
+    Alarm(bool),
+}
+
+/// A change of the spec.
+#[derive(Clone, Debug)]
+pub enum Edit {
+    Size(i32),
+    Version(usize),
+    NoVersion,
+    Restart(u8),
+    Paused(bool),
+    Quota(bool),
+}
+
+impl Bench {
+    /// Lets it happen.
+    pub fn take(&mut self, step: &Step) {
+        self.say(&format!("{step:?}"));
+        match step {
+            Step::Pass(pass) => self.pass(*pass),
+            Step::See { kind, count } => self.world.deliver_of(kind_of(*kind), *count),
+            Step::Tick => self.tick(),
+            Step::Calm(rounds) => (0..*rounds).for_each(|_| self.round()),
+            Step::Wait(minutes) => self.now += jiff::SignedDuration::from_mins(i64::from(*minutes)),
+            Step::Edit(edit) => self.user(edit),
+            Step::Kill(pod) => {
+                if let Some(pod) = self.pick(*pod) {
+                    self.kubelet.kill(&pod, &mut self.etcds);
+                }
+            }
+            Step::Evict(_) | Step::EvictFully(_) | Step::DropClaim(_) | Step::Spoil { .. } | Step::Lose(_) => {
+                self.damage(step);
+            }
+            Step::Expel(pod) => {
+                if let Some(pod) = self.pick(*pod).filter(|pod| self.may_destroy(pod)) {
+                    self.etcds.expel(&pod);
+                }
+            }
+            Step::DropChild(which) => {
+                let key = self.key.clone();
+                match which % 3 {
+                    0 => self.world.remove(Service::KIND, &key),
+                    1 => self.world.remove(Service::KIND, &key.sibling("c-client")),
+                    _ => self.world.remove(DisruptionBudget::KIND, &key),
+                }
+            }
+            Step::Node { node, up: true } => drop(self.kubelet.down.remove(&(node % NODES))),
+            Step::Node { node, up: false } => drop(self.kubelet.down.insert(node % NODES)),
+            Step::Image { version, there } => {
+                let tag = format!(":v{}", VERSIONS[version % VERSIONS.len()].trim_start_matches('v'));
+                if *there {
+                    self.kubelet.missing.remove(&tag)
+                } else {
+                    self.kubelet.missing.insert(tag)
+                };
+            }
+            Step::Cut { pod, cut } => {
+                if let Some(pod) = self.pick(*pod) {
+                    if *cut {
+                        self.cut.insert(pod)
+                    } else {
+                        self.cut.remove(&pod)
+                    };
+                }
+            }
+            Step::Mute(mute) => self.mute = *mute,
+            Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
+            Step::Alarm(alarm) => self.alarm = *alarm,
+        }
+    }
+
+    /// All goes on, the operator included.
+    pub fn round(&mut self) {
+        self.tick();
+        self.world.deliver_all();
+        self.pass(Pass::default());
+    }
+
+    fn user(&mut self, edit: &Edit) {
+        self.edit(|object| match edit {
+            Edit::Size(size) => object["spec"]["size"] = json!(size),
+            Edit::Version(version) => object["spec"]["version"] = json!(VERSIONS[version % VERSIONS.len()]),
+            Edit::NoVersion => object["spec"]["version"] = Value::Null,
+            Edit::Restart(at) => {
+                object["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/restartedAt": at.to_string() });
+            }
+            Edit::Paused(paused) => object["spec"]["paused"] = json!(paused),
+            Edit::Quota(quota) => object["spec"]["quota"] = if *quota { json!("4Gi") } else { Value::Null },
+        });
+    }
+
+    /// What takes pods or data away: never so much that no majority of voters has all it ever had.
+    fn damage(&mut self, step: &Step) {
+        let (Step::Evict(pod)
+        | Step::EvictFully(pod)
+        | Step::DropClaim(pod)
+        | Step::Spoil { pod, .. }
+        | Step::Lose(pod)) = step
+        else {
+            return;
+        };
+        let Some(pod) = self.pick(*pod) else { return };
+        let key = self.key.sibling(&pod);
+        let goes =
+            |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null() || claim["status"]["phase"] == "Lost";
+        let claim = self.world.get(Claim::KIND, &key).is_some_and(|claim| !goes(claim));
+        let harmless = matches!(step, Step::Evict(_)) && claim;
+        if !harmless && !self.may_destroy(&pod) || harmless && self.is_unknown() {
+            return;
+        }
+        match step {
+            Step::Spoil { wiped, .. } => {
+                if self.status()["clusterID"].is_null() {
+                    return;
+                }
+                let Some(volume) = self.volume_of(&pod) else { return };
+                self.etcds.processes.remove(&pod);
+                match self.etcds.volumes.get_mut(&volume) {
+                    Some(data) if !wiped => data.broken = true,
+                    _ => drop(self.etcds.volumes.remove(&volume)),
+                }
+            }
+            // Before anything is latched a person has to look.
+            Step::Lose(_) if self.status()["clusterID"].is_null() => {}
+            Step::Lose(_) => self.world.edit(Claim::KIND, &key, |claim| claim["status"]["phase"] = json!("Lost")),
+            _ => {
+                if !matches!(step, Step::DropClaim(_)) {
+                    self.world.begin_removal(Pod::KIND, &key);
+                }
+                if !matches!(step, Step::Evict(_)) {
+                    self.world.begin_removal(Claim::KIND, &key);
+                }
+            }
+        }
+        let learns = |cluster: &Cluster| cluster.members.iter().any(|member| member.learner && name_of(member) == pod);
+        if self.cluster().is_none_or(learns) {
+            // Else it might be relied upon in the same moment, and nobody could have known.
+            self.world.deliver_all();
+        }
+    }
+
+    /// The status as written last.
+    pub fn status(&self) -> &Value {
+        &self.object()["status"]
+    }
+
+    /// The cluster whose id is latched.
+    pub fn cluster(&self) -> Option<&Cluster> {
+        let id = u64::from_str_radix(self.status()["clusterID"].as_str()?, 16).ok()?;
+        self.etcds.clusters.get(&id)
+    }
+
+    /// All pods, by name.
+    pub fn pods(&self) -> Vec<String> {
+        self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect()
+    }
+
+    fn pick(&self, which: usize) -> Option<String> {
+        let names = self.pods();
+        names.get(which.checked_rem(names.len())?).cloned()
+    }
+
+    /// Whether what others have is still a majority's without this one.
+    fn may_destroy(&self, name: &str) -> bool {
+        let Some(cluster) = self.cluster() else { return self.etcds.clusters.values().all(|cluster| !cluster.written) };
+        let is = |member: &&Member| name_of(member) == name;
+        if !cluster.voters().any(|member| is(&member)) {
+            return true;
+        }
+        let others = cluster.voters().filter(|member| !is(member) && self.is_intact(member));
+        others.count() >= cluster.quorum()
+    }
+
+    fn is_intact(&self, member: &Member) -> bool {
+        let Some(volume) = self.volume_of(&member.name) else { return false };
+        let going = |kind: Kind| {
+            let live = self.world.get(kind, &self.key.sibling(&member.name));
+            live.is_none_or(|live| {
+                !live["metadata"]["deletionTimestamp"].is_null() || live["status"]["phase"] == "Lost"
+            })
+        };
+        let kind = if volume.starts_with("empty-") { Pod::KIND } else { Claim::KIND };
+        !going(kind) && self.etcds.volumes.get(&volume).is_some_and(|data| !data.broken && data.member == member.id)
+    }
+
+    /// Whether a first member has run of which nobody may have been told: then it cannot be known what its data is of.
+    fn is_unknown(&self) -> bool {
+        self.status()["clusterID"].is_null() && !self.etcds.clusters.is_empty()
+    }
+
+    /// What a member's data is on.
+    fn volume_of(&self, name: &str) -> Option<String> {
+        let key = self.key.sibling(name);
+        let uid = |kind: Kind| Some(self.world.get(kind, &key)?["metadata"]["uid"].as_str()?.to_owned());
+        uid(Claim::KIND).or_else(|| uid(Pod::KIND).map(|uid| format!("empty-{uid}")))
+    }
+}
+
+/// A member's name, be it one that has not started.
+pub fn name_of(member: &Member) -> &str {
+    member.peer_urls.first().and_then(|url| member_of(url)).unwrap_or_default()
+}
+
+fn kind_of(which: usize) -> Kind {
+    match which % 5 {
+        0 => Pod::KIND,
+        1 => Claim::KIND,
+        2 => Service::KIND,
+        3 => DisruptionBudget::KIND,
+        _ => etcd_cluster::EtcdClusterKind::KIND,
+    }
+}

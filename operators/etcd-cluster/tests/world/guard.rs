@@ -1,0 +1,214 @@
+//! What must never happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
+use runtime::Error;
+use runtime::cache::View;
+use runtime::plan::Effect;
+use runtime::testing::World;
+use runtime::views::Claim;
+use serde_json::Value;
+
+use crate::asked::Answer;
+use crate::faults::name_of;
+use crate::kubelet::seen;
+use crate::raft::{Cluster, Etcds};
+
+/// Watches over a world.
+#[derive(Debug, Default)]
+pub struct Guard {
+    /// Pods that the operator has doomed, by uid, with the image that they then had; until their process is another.
+    doomed: BTreeMap<String, (String, String)>,
+    before: Sight,
+    /// How often what was agreed on has been changed in this pass.
+    changes: usize,
+    /// The one cluster, once it is latched.
+    latched: Option<u64>,
+}
+
+/// What of a world is compared.
+#[derive(Debug, Default)]
+struct Sight {
+    /// By uid: name, image, whether it is being deleted.
+    pods: BTreeMap<String, (String, String, bool)>,
+    /// By uid: name, whether it is being deleted, whether it is retired, whether it has ever had a volume.
+    claims: BTreeMap<String, (String, bool, bool, bool)>,
+    /// What may be done with claims: whether they are all kept.
+    retain: bool,
+    size: usize,
+    listed: BTreeSet<String>,
+}
+
+impl Guard {
+    /// Remembers how things were, and judges a plan by itself.
+    pub fn before(&mut self, world: &World, etcds: &Etcds, observed: &Observed, plan: &EtcdPlan) {
+        self.changes = 0;
+        self.before = Sight::of(world);
+        let storage = observed.cluster.spec.storage.as_ref();
+        self.before.retain = storage.is_none_or(|storage| storage.on_delete == api::etcd_cluster::OnDelete::Retain);
+        self.before.size = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
+        self.before.listed = listed(etcds);
+        let status = &observed.cluster.status;
+        self.latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
+        let disruptive = |effect: &&Effect<EtcdAct>| match effect {
+            Effect::Delete(_) => true,
+            Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch),
+            _ => false,
+        };
+        assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
+        if observed.etcd.members.is_err() && self.latched.is_some() {
+            let works =
+                |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && etcds.processes.contains_key(&pod.name));
+            let destructive = |effect: &Effect<EtcdAct>| match effect {
+                Effect::Delete(delete) => delete.kind == Claim::KIND || works(&delete.uid),
+                Effect::Act(_) => true,
+                Effect::Apply(apply) => {
+                    !apply.body["metadata"]["labels"]["multi-operator.example.com/retired"].is_null()
+                }
+                Effect::Create(_) => false,
+            };
+            assert!(!plan.effects.iter().any(destructive), "without quorum: {:?}", plan.effects);
+        }
+        assert!(plan.effects.is_empty() || !observed.cluster.spec.paused, "paused");
+    }
+
+    /// Performs an act, and judges what it did.
+    pub fn act(
+        &mut self,
+        etcds: &mut Etcds,
+        observed: &Observed,
+        act: &EtcdAct,
+        cut: &BTreeSet<String>,
+        answer: Answer,
+    ) -> Result<(), Error> {
+        let had = self.has_quorum(etcds);
+        let removed = match act.change {
+            Change::Remove { id, .. } => self.needed(etcds, observed, id, cut),
+            _ => None,
+        };
+        let (done, outcome) = etcds.act(act, cut, answer);
+        if !done {
+            return outcome;
+        }
+        self.changes += usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch));
+        if self.changes > 1 {
+            etcds.violations.push("two changes of membership in one pass".to_owned());
+        }
+        if let Some(name) = removed {
+            etcds.violations.push(format!("{name} is removed, and is well"));
+        }
+        let voting_alone = matches!(act.change, Change::Add { learner: false, .. }) && self.voters(etcds) == 2;
+        if had && !self.has_quorum(etcds) && !voting_alone {
+            etcds.violations.push(format!("{:?} takes quorum away", act.change));
+        }
+        let learners = self.cluster(etcds).map_or(0, |cluster| cluster.members.iter().filter(|m| m.learner).count());
+        if learners > 1 {
+            etcds.violations.push(format!("{learners} learners at once"));
+        }
+        outcome
+    }
+
+    /// The name of a member that is well and wanted, and must not be removed.
+    fn needed(&self, etcds: &Etcds, observed: &Observed, id: u64, cut: &BTreeSet<String>) -> Option<String> {
+        let cluster = self.cluster(etcds)?;
+        let (pod, _) = etcds.up(self.latched?, id)?;
+        let votes = cluster.voters().any(|member| member.id == id);
+        let marked = observed.pods.iter().any(|seen| {
+            let running = seen.running.as_ref().filter(|_| &*seen.meta.key.name == pod);
+            running.is_some_and(|running| running.annotations.contains_key("multi-operator.example.com/retiring"))
+        });
+        let ephemeral = observed.cluster.status.storage.as_ref().is_some_and(|storage| !storage.durable);
+        let doomed =
+            observed.claims.iter().any(|claim| &*claim.meta.key.name == pod && (claim.meta.deleting || claim.lost));
+        let wanted =
+            cluster.members.len() <= self.before.size && !marked && !ephemeral && !doomed && !cut.contains(pod);
+        (votes && cluster.leader != 0 && wanted).then(|| pod.to_owned())
+    }
+
+    /// Judges what a pass did to pods and claims.
+    pub fn after(&mut self, world: &World, etcds: &mut Etcds) {
+        let had = self.has_quorum(etcds);
+        let now = Sight::of(world);
+        for (uid, (name, image, deleting)) in &self.before.pods {
+            let after = now.pods.get(uid);
+            let hit = after.is_none_or(|(_, now, going)| now != image || (*going && !deleting));
+            if hit {
+                self.doomed.insert(uid.clone(), (name.clone(), image.clone()));
+            }
+            if after.is_some_and(|(_, image, _)| image.is_empty()) {
+                etcds.violations.push(format!("pod {name} has lost its image: the API server refuses that"));
+            }
+        }
+        if had && !self.has_quorum(etcds) && self.voters(etcds) > 2 {
+            let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
+            etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
+        }
+        for (uid, (name, deleting, retired, filled)) in &self.before.claims {
+            let after = now.claims.get(uid);
+            let deleted = after.is_none_or(|(_, going, ..)| *going && !deleting);
+            let put_away = after.is_some_and(|(_, _, now, _)| *now && !retired);
+            if deleted && *filled && self.before.retain {
+                etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
+            }
+            if (deleted || put_away) && self.before.listed.contains(name) && listed(etcds).contains(name) {
+                etcds.violations.push(format!("claim {name} is given up, and its member is listed"));
+            }
+        }
+    }
+
+    /// Judges how things stand.
+    pub fn standing(&mut self, world: &World, etcds: &mut Etcds) {
+        let pods = seen(world);
+        self.doomed.retain(|uid, (name, image)| {
+            let same = pods.iter().any(|pod| pod.uid == *uid && (pod.image != *image || pod.deleting));
+            same && etcds.processes.contains_key(name)
+                && !pods.iter().any(|pod| pod.uid == *uid && !pod.deleting && runs(etcds, name, &pod.image))
+        });
+        let claims: Vec<&String> = pods.iter().filter_map(|pod| pod.claim.as_ref()).collect();
+        if claims.iter().collect::<BTreeSet<_>>().len() < claims.len() {
+            etcds.violations.push(format!("two pods have one claim: {claims:?}"));
+        }
+    }
+
+    fn cluster<'e>(&self, etcds: &'e Etcds) -> Option<&'e Cluster> {
+        etcds.clusters.get(&self.latched?)
+    }
+
+    fn voters(&self, etcds: &Etcds) -> usize {
+        self.cluster(etcds).map_or(0, |cluster| cluster.voters().count())
+    }
+
+    /// Whether there is a majority, without those that the operator itself has doomed.
+    fn has_quorum(&self, etcds: &Etcds) -> bool {
+        let Some((id, cluster)) = self.latched.zip(self.cluster(etcds)) else { return false };
+        let doomed = |pod: &str| self.doomed.values().any(|(name, _)| name == pod);
+        let up = etcds.voters_up(id).into_iter().filter_map(|voter| etcds.up(id, voter));
+        up.filter(|(pod, _)| !doomed(pod)).count() >= cluster.quorum()
+    }
+}
+
+/// Whether the process of a pod is of that image.
+fn runs(etcds: &Etcds, pod: &str, image: &str) -> bool {
+    etcds.processes.get(pod).is_some_and(|process| image.ends_with(&format!(":v{}", process.version)))
+}
+
+/// Who is a member, by name.
+fn listed(etcds: &Etcds) -> BTreeSet<String> {
+    let members = etcds.clusters.values().flat_map(|cluster| &cluster.members);
+    members.map(|member| name_of(member).to_owned()).collect()
+}
+
+impl Sight {
+    fn of(world: &World) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let pods = seen(world).into_iter().map(|pod| (pod.uid, (pod.name, pod.image, pod.deleting))).collect();
+        let claims = world.all(Claim::KIND).map(|(key, claim)| {
+            let meta = &claim["metadata"];
+            let retired = meta["labels"]["multi-operator.example.com/retired"].is_string();
+            let filled = claim["status"]["phase"].is_string();
+            (text(&meta["uid"]), (key.name.to_string(), !meta["deletionTimestamp"].is_null(), retired, filled))
+        });
+        Self { pods, claims: claims.collect(), ..Self::default() }
+    }
+}

@@ -1,0 +1,294 @@
+//! Scheduler, kubelets and the keeper of claims: what they make of the pods and claims of the world.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etcd_cluster::plan::version::Version;
+use runtime::cache::View;
+use runtime::plan::Key;
+use runtime::testing::World;
+use runtime::views::{Claim, Pod};
+use serde_json::{Value, json};
+
+use crate::agent;
+use crate::pods::{PodSeen, Report, Told};
+use crate::raft::{Data, Etcds, Process};
+
+/// How many nodes there are.
+pub const NODES: u8 = 4;
+
+/// All of them.
+#[derive(Debug, Default)]
+pub struct Kubelet {
+    /// Pods that have a node, by uid.
+    lives: BTreeMap<String, Life>,
+    /// Nodes that are not there.
+    pub down: BTreeSet<u8>,
+    /// Tags of images that cannot be pulled.
+    pub missing: BTreeSet<String>,
+    addresses: u32,
+}
+
+#[derive(Debug)]
+struct Life {
+    name: String,
+    node: u8,
+    ip: String,
+    stage: Stage,
+    trial: Option<Told>,
+    wait: Told,
+    etcd: Told,
+    /// The image that etcd's container was made of.
+    image: String,
+    had_data: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Try,
+    Wait,
+    Etcd,
+}
+
+impl Kubelet {
+    /// Lets each pod get one stage further.
+    pub fn tick(&mut self, world: &mut World, etcds: &mut Etcds) {
+        let pods = seen(world);
+        self.lives.retain(|uid, life| {
+            let stays = pods.iter().any(|pod| pod.uid == *uid);
+            if !stays {
+                etcds.processes.remove(&life.name);
+            }
+            stays
+        });
+        for pod in &pods {
+            self.tick_pod(world, etcds, pod);
+        }
+        keep_claims(world);
+        let claims: BTreeSet<String> =
+            world.all(Claim::KIND).map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
+        let kept = |volume: &String| match volume.strip_prefix("empty-") {
+            Some(pod) => self.lives.contains_key(pod),
+            None => claims.contains(volume),
+        };
+        etcds.volumes.retain(|volume, _| kept(volume));
+        etcds.processes.retain(|_, process| kept(&process.volume) && etcds.volumes.contains_key(&process.volume));
+    }
+
+    /// Tells of all pods how they fare now.
+    pub fn report(&self, world: &mut World, etcds: &Etcds) {
+        for pod in seen(world) {
+            let status = match self.lives.get(&pod.uid) {
+                Some(life) => self.status(etcds, life),
+                None => Report { unscheduled: Some("no node for it, or no volume"), ..Report::default() }.status(),
+            };
+            if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != status) {
+                world.edit(Pod::KIND, &pod.key, |live| live["status"] = status);
+            }
+        }
+    }
+
+    fn status(&self, etcds: &Etcds, life: &Life) -> Value {
+        let up = !self.down.contains(&life.node);
+        let serves = || {
+            let data = etcds.data(&life.name)?;
+            let cluster = etcds.clusters.get(&data.cluster)?;
+            Some(cluster.leader != 0 && cluster.voters().any(|member| member.id == data.member))
+        };
+        Report {
+            ip: &life.ip,
+            unscheduled: None,
+            ready: up && life.etcd.running && serves().unwrap_or(false),
+            trial: life.trial.as_ref(),
+            wait: Some(&life.wait),
+            etcd: Some(&life.etcd),
+            image: &life.image,
+        }
+        .status()
+    }
+
+    /// Addresses that cluster DNS tells of.
+    pub fn published(&self) -> Vec<Box<str>> {
+        self.lives.values().map(|life| life.ip.as_str().into()).collect()
+    }
+
+    /// Kills the container of etcd in a pod.
+    pub fn kill(&mut self, pod: &str, etcds: &mut Etcds) {
+        let running = self.lives.values_mut().find(|life| life.name == pod && life.etcd.running);
+        if let Some(life) = running.filter(|life| !self.down.contains(&life.node)) {
+            etcds.processes.remove(pod);
+            life.etcd.end((137, String::new()));
+        }
+    }
+
+    fn tick_pod(&mut self, world: &mut World, etcds: &mut Etcds, pod: &PodSeen) {
+        let Some(mut life) = self.lives.remove(&pod.uid).or_else(|| self.schedule(world, pod)) else {
+            if pod.deleting {
+                world.remove(Pod::KIND, &pod.key);
+            }
+            return;
+        };
+        let up = !self.down.contains(&life.node);
+        if let Some(process) = etcds.processes.get_mut(&pod.name) {
+            process.reachable = up;
+        }
+        if up && pod.deleting {
+            etcds.processes.remove(&pod.name);
+            world.remove(Pod::KIND, &pod.key);
+            return;
+        }
+        if up {
+            self.advance(etcds, pod, &mut life);
+        }
+        self.lives.insert(pod.uid.clone(), life);
+    }
+
+    fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
+        if pod.deleting {
+            return None;
+        }
+        if let Some(claim) = &pod.claim {
+            let key = pod.key.sibling(claim);
+            let live = world.get(Claim::KIND, &key)?;
+            if !live["metadata"]["deletionTimestamp"].is_null() || live["status"]["phase"] == "Lost" {
+                return None;
+            }
+            let bound = json!({ "phase": "Bound", "capacity": { "storage": "1Gi" } });
+            if live["status"] != bound {
+                world.edit(Claim::KIND, &key, |claim| claim["status"] = bound);
+            }
+        }
+        let pods_on = |node: &u8| self.lives.values().filter(|life| life.node == *node).count();
+        let node = (0..NODES).filter(|node| !self.down.contains(node)).min_by_key(pods_on)?;
+        self.addresses += 1;
+        let (trial, stage) = if pod.tries { (Some(Told::default()), Stage::Try) } else { (None, Stage::Wait) };
+        Some(Life {
+            name: pod.name.clone(),
+            node,
+            ip: format!("10.0.{}.{}", self.addresses / 250, self.addresses % 250),
+            stage,
+            trial,
+            wait: Told::default(),
+            etcd: Told::default(),
+            image: pod.image.clone(),
+            had_data: false,
+        })
+    }
+
+    fn advance(&self, etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) {
+        let pullable = |image: &str| !self.missing.iter().any(|tag| image.ends_with(tag.as_str()));
+        match life.stage {
+            Stage::Try if !pullable(&pod.image) => {
+                if let Some(trial) = &mut life.trial {
+                    trial.waiting = Some("ImagePullBackOff");
+                }
+            }
+            Stage::Try => {
+                life.trial.iter_mut().for_each(Told::finish);
+                life.stage = Stage::Wait;
+            }
+            Stage::Wait if !life.wait.running => life.wait.start(),
+            Stage::Wait => match agent::wait(etcds, pod) {
+                Ok(false) => {}
+                Ok(true) => {
+                    life.wait.finish();
+                    life.stage = Stage::Etcd;
+                }
+                Err(ended) => life.wait.end(ended),
+            },
+            Stage::Etcd if life.etcd.running => {
+                if let Some(ended) = ends(etcds, pod, life) {
+                    etcds.processes.remove(&pod.name);
+                    life.etcd.end(ended);
+                    life.etcd.waiting = None;
+                }
+            }
+            Stage::Etcd if !pullable(&pod.image) => life.etcd.waiting = Some("ImagePullBackOff"),
+            Stage::Etcd => match start(etcds, pod, life) {
+                Ok(()) => life.etcd.start(),
+                Err(ended) => life.etcd.end(ended),
+            },
+        }
+    }
+}
+
+/// Why a process that runs ends, if it does.
+fn ends(etcds: &Etcds, pod: &PodSeen, life: &Life) -> Option<agent::Ended> {
+    let Some(data) = etcds.data(&pod.name) else {
+        return Some((2, "panic: open /var/etcd/data/member/wal: no such file".to_owned()));
+    };
+    match judge(etcds, data, &life.image) {
+        _ if pod.image != life.image => Some((0, String::new())),
+        Err(ended) => Some(ended),
+        Ok(()) => None,
+    }
+}
+
+fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), agent::Ended> {
+    let had = etcds.volumes.contains_key(&pod.volume);
+    let data = agent::run(etcds, pod, life.had_data)?;
+    life.image.clone_from(&pod.image);
+    judge(etcds, &data, &pod.image)?;
+    let cluster = data.cluster;
+    if !had && etcds.volumes.values().any(|other| (other.cluster, other.member) == (data.cluster, data.member)) {
+        etcds.violations.push(format!("member {:x} is started by {} beside its own data", data.member, pod.name));
+    }
+    etcds.volumes.entry(pod.volume.clone()).or_insert(data);
+    life.had_data = true;
+    let version = version(&pod.image);
+    if etcds.clusters.get(&cluster).is_some_and(|cluster| cluster.written && version.minor > cluster.minor + 1) {
+        etcds.violations.push(format!("{} runs {version}, which skips a minor version", pod.name));
+    }
+    let process = Process { volume: pod.volume.clone(), version, ip: life.ip.clone(), reachable: true };
+    etcds.processes.insert(pod.name.clone(), process);
+    Ok(())
+}
+
+/// Whether etcd of that image runs on that data.
+fn judge(etcds: &Etcds, data: &Data, image: &str) -> Result<(), agent::Ended> {
+    if data.broken {
+        return Err((
+            2,
+            "{\"level\":\"panic\",\"msg\":\"failed to read WAL\",\"error\":\"wal: crc mismatch\"}".to_owned(),
+        ));
+    }
+    let Some(cluster) = etcds.clusters.get(&data.cluster) else { return Ok(()) };
+    if cluster.leader != 0 && cluster.gone.contains(&data.member) {
+        return Err((0, String::new()));
+    }
+    if version(image).minor < cluster.minor {
+        return Err((
+            1,
+            "cluster cannot be downgraded (current version is lower than determined cluster version)".to_owned(),
+        ));
+    }
+    Ok(())
+}
+
+/// The version in an image's tag.
+fn version(image: &str) -> Version {
+    let tag = image.rsplit(':').next().unwrap_or_default();
+    Version::parse(tag).unwrap_or(Version { major: 0, minor: 0, patch: 0, pre: String::new() })
+}
+
+/// A claim that is being deleted goes when no pod uses it.
+fn keep_claims(world: &mut World) {
+    let used: BTreeSet<String> = seen(world).into_iter().filter_map(|pod| pod.claim).collect();
+    let going = world
+        .all(Claim::KIND)
+        .filter(|(key, claim)| !claim["metadata"]["deletionTimestamp"].is_null() && !used.contains(&*key.name));
+    for key in going.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+        world.remove(Claim::KIND, &key);
+    }
+}
+
+/// All pods of the world.
+pub fn seen(world: &World) -> Vec<PodSeen> {
+    let uid = |key: &Key, claim: &str| {
+        world.get(Claim::KIND, &key.sibling(claim)).map(|claim| text(&claim["metadata"]["uid"]))
+    };
+    world.all(Pod::KIND).map(|(key, pod)| PodSeen::of(key, pod, |claim| uid(key, claim))).collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}

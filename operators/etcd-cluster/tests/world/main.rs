@@ -1,0 +1,20 @@
+//! `EtcdCluster` in a world in memory: a cluster of Kubernetes, etcd by raft's outcome, kubelets, the agent, users and
+//! faults. Whatever happens on the way, nothing acknowledged is lost, no act of ours takes quorum away, and when faults
+//! end, all becomes as asked and then silent.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod agent;
+mod asked;
+mod bench;
+mod boundaries;
+mod faults;
+mod guard;
+mod kubelet;
+mod pods;
+mod properties;
+mod quorum;
+mod raft;
+mod schedule;
+mod settle;
+mod stories;

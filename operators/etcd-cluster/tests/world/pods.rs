@@ -1,0 +1,159 @@
+//! Pods as the kubelet of the world reads and reports them.
+
+use runtime::plan::Key;
+use serde_json::{Value, json};
+
+use crate::agent::Ended;
+
+/// What a kubelet reads of a pod.
+#[derive(Clone, Debug)]
+pub struct PodSeen {
+    /// Its name.
+    pub name: String,
+    /// Its key.
+    pub key: Key,
+    /// Its uid.
+    pub uid: String,
+    /// Whether it is being deleted.
+    pub deleting: bool,
+    /// The image of etcd.
+    pub image: String,
+    /// Whether etcd's image has to prove that it runs first.
+    pub tries: bool,
+    /// `--expect` of the agent.
+    pub expect: String,
+    /// `--peer-url` of the agent.
+    pub url: String,
+    /// `--initial-cluster-token` of etcd, which is its owner's uid.
+    pub token: String,
+    /// The claim, if its data is not in the pod.
+    pub claim: Option<String>,
+    /// What its data is on.
+    pub volume: String,
+}
+
+impl PodSeen {
+    /// Reads a pod; `claim_uid` finds a claim's.
+    pub fn of(key: &Key, pod: &Value, claim_uid: impl Fn(&str) -> Option<String>) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (meta, spec) = (&pod["metadata"], &pod["spec"]);
+        let inits = spec["initContainers"].as_array().cloned().unwrap_or_default();
+        let wait = inits.iter().find(|container| container["name"] == "wait");
+        let arguments = wait.and_then(|wait| wait["command"].as_array()).cloned().unwrap_or_default();
+        let argument = |name: &str| {
+            arguments
+                .iter()
+                .find_map(|a| a.as_str()?.strip_prefix(name)?.strip_prefix('='))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        let claims = spec["volumes"].as_array().into_iter().flatten();
+        let claim = claims.map(|volume| &volume["persistentVolumeClaim"]["claimName"]).find_map(Value::as_str);
+        let uid = text(&meta["uid"]);
+        let volume = match claim {
+            Some(claim) => claim_uid(claim).unwrap_or_default(),
+            None => format!("empty-{uid}"),
+        };
+        Self {
+            name: key.name.to_string(),
+            key: key.clone(),
+            deleting: !meta["deletionTimestamp"].is_null(),
+            image: text(&spec["containers"][0]["image"]),
+            tries: inits.iter().any(|container| container["name"] == "try"),
+            expect: argument("--expect"),
+            url: argument("--peer-url"),
+            token: text(&meta["ownerReferences"][0]["uid"]),
+            claim: claim.map(str::to_owned),
+            volume,
+            uid,
+        }
+    }
+}
+
+/// How a container fares.
+#[derive(Clone, Debug, Default)]
+pub struct Told {
+    /// Whether it runs.
+    pub running: bool,
+    /// How often it was started again.
+    pub restarts: i32,
+    /// Why it waits.
+    pub waiting: Option<&'static str>,
+    /// How it ended last.
+    pub ended: Option<Ended>,
+}
+
+impl Told {
+    /// It has ended, and will be started again. Kubelet's patience is bounded, and so is this count.
+    pub fn end(&mut self, ended: Ended) {
+        let restarts = (self.restarts + 1).min(7);
+        *self = Self { running: false, restarts, waiting: Some("CrashLoopBackOff"), ended: Some(ended) };
+    }
+
+    /// It runs.
+    pub fn start(&mut self) {
+        (self.running, self.waiting) = (true, None);
+    }
+
+    /// It ended well and is done.
+    pub fn finish(&mut self) {
+        *self = Self { restarts: self.restarts, ended: Some((0, String::new())), ..Self::default() };
+    }
+
+    fn status(&self, name: &str, image: &str, ready: bool) -> Value {
+        let ended = self.ended.as_ref().map(|(code, message)| {
+            let reason = if *code == 0 { "Completed" } else { "Error" };
+            json!({ "terminated": { "exitCode": code, "reason": reason, "message": message } })
+        });
+        let done = self.waiting.is_none() && !self.running && ended.is_some();
+        let (state, last) = match (self.running, self.waiting) {
+            (true, _) => (json!({ "running": {} }), ended),
+            _ if done => (ended.unwrap_or_default(), None),
+            (_, waiting) => (json!({ "waiting": { "reason": waiting.unwrap_or("PodInitializing") } }), ended),
+        };
+        let last = last.unwrap_or_else(|| json!({}));
+        json!({
+            "name": name, "image": image, "ready": ready || done, "restartCount": self.restarts,
+            "state": state, "lastState": last,
+        })
+    }
+}
+
+/// What a kubelet reports.
+#[derive(Clone, Debug, Default)]
+pub struct Report<'a> {
+    /// The pod's address.
+    pub ip: &'a str,
+    /// Why it has no node.
+    pub unscheduled: Option<&'a str>,
+    /// Whether it is ready.
+    pub ready: bool,
+    /// The init step that tries the image, if there is one.
+    pub trial: Option<&'a Told>,
+    /// The init step.
+    pub wait: Option<&'a Told>,
+    /// etcd.
+    pub etcd: Option<&'a Told>,
+    /// etcd's image.
+    pub image: &'a str,
+}
+
+impl Report<'_> {
+    /// As the pod's status has it.
+    pub fn status(&self) -> Value {
+        if let Some(why) = self.unscheduled {
+            let condition =
+                json!({ "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": why });
+            return json!({ "phase": "Pending", "conditions": [condition] });
+        }
+        let ready = if self.ready { "True" } else { "False" };
+        let inits = [("try", self.trial), ("wait", self.wait)];
+        let inits: Vec<Value> =
+            inits.iter().filter_map(|(name, told)| Some(told.as_ref()?.status(name, "image", false))).collect();
+        let etcd: Vec<Value> = self.etcd.iter().map(|told| told.status("etcd", self.image, self.ready)).collect();
+        json!({
+            "phase": "Running", "podIP": self.ip, "conditions": [{ "type": "Ready", "status": ready }],
+            "initContainerStatuses": inits, "containerStatuses": etcd,
+        })
+    }
+}

@@ -1,0 +1,37 @@
+//! Random schedules of everything.
+
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use serde_json::Value;
+
+use crate::bench::Bench;
+use crate::faults::Step;
+use crate::schedule::{spec, steps};
+
+/// Lets all of it happen, then has the world come to rest.
+fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
+    let mut bench = Bench::new(spec);
+    let done = steps.iter().try_for_each(|step| {
+        bench.take(step);
+        bench.innocent()
+    });
+    let done = done.and_then(|()| bench.settle());
+    done.map_err(|why| TestCaseError::fail(format!("{why}\n{}", bench.story())))
+}
+
+/// So many schedules, unless `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 1200;
+
+fn config() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(CASES), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn all_becomes_as_asked_and_nothing_is_lost(spec in spec(), steps in steps()) {
+        run(&spec, &steps)?;
+    }
+}

@@ -1,0 +1,133 @@
+//! Quorum is lost: nothing is destroyed, the status says so, and all comes back.
+
+use runtime::cache::View;
+use runtime::views::{Claim, Pod};
+use serde_json::json;
+
+use crate::bench::{Bench, Pass};
+use crate::faults::{Edit, Step, VERSIONS};
+use crate::kubelet::{NODES, seen};
+use crate::stories::settle;
+
+/// Three members that are well.
+fn three() -> Bench {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    settle(&mut bench);
+    bench
+}
+
+fn ids(bench: &Bench) -> Vec<(u64, String)> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| (member.id, member.name.clone())).collect()
+}
+
+fn uids(bench: &Bench) -> Vec<String> {
+    let all = [Pod::KIND, Claim::KIND].into_iter().flat_map(|kind| bench.world.all(kind));
+    all.map(|(_, object)| object["metadata"]["uid"].to_string()).collect()
+}
+
+fn says_lost(bench: &Bench) {
+    let reason = |type_: &str| bench.condition(type_).map(|c| (c["status"].to_string(), c["reason"].to_string()));
+    let lost = Some(("\"False\"".to_owned(), "\"QuorumLost\"".to_owned()));
+    assert!(!bench.is("Ready"), "{}", bench.story());
+    for type_ in ["Available", "QuorumHealthy"] {
+        assert_eq!(reason(type_), lost, "{type_}\n{}", bench.story());
+    }
+    assert!(bench.is("Recovering"), "{}", bench.story());
+}
+
+fn come_back(mut bench: Bench, ids_before: &[(u64, String)]) {
+    settle(&mut bench);
+    assert_eq!(ids(&bench), ids_before, "the same members are back");
+}
+
+#[test]
+fn two_nodes_are_gone_for_long() {
+    for nodes in [vec![0, 1], vec![1, 2], (0..NODES).collect()] {
+        let mut bench = three();
+        let (members, objects) = (ids(&bench), uids(&bench));
+        nodes.iter().for_each(|node| bench.take(&Step::Node { node: *node, up: false }));
+        bench.take(&Step::Calm(6));
+        says_lost(&bench);
+        let writes = bench.world.writes;
+        for step in [Step::Wait(30), Step::Calm(20), Step::Edit(Edit::Size(1)), Step::Calm(5)] {
+            bench.take(&step);
+        }
+        bench.take(&Step::Edit(Edit::Version(5)));
+        bench.take(&Step::Calm(5));
+        says_lost(&bench);
+        assert!(bench.world.writes <= writes + 3, "two edits are told of, and nothing else");
+        assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+        bench.take(&Step::Edit(Edit::Size(3)));
+        bench.take(&Step::Edit(Edit::Version(4)));
+        come_back(bench, &members);
+    }
+}
+
+#[test]
+fn two_of_three_keep_crashing() {
+    let mut bench = three();
+    let (members, objects) = (ids(&bench), uids(&bench));
+    for _ in 0..30 {
+        bench.tick();
+        bench.take(&Step::Kill(0));
+        bench.take(&Step::Kill(2));
+        bench.etcds.tick();
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+        says_lost(&bench);
+    }
+    assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+    come_back(bench, &members);
+}
+
+#[test]
+fn pods_are_deleted_and_come_back_as_they_were() {
+    for gone in [vec![0, 1], vec![0, 1, 2]] {
+        let mut bench = three();
+        let members = ids(&bench);
+        let claims: Vec<String> =
+            bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
+        gone.iter().for_each(|pod| bench.take(&Step::Evict(*pod)));
+        bench.take(&Step::Calm(2));
+        says_lost(&bench);
+        settle(&mut bench);
+        let now: Vec<String> =
+            bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
+        assert_eq!(now, claims);
+        come_back(bench, &members);
+    }
+}
+
+#[test]
+fn the_data_of_two_of_three_is_gone_for_good() {
+    let mut bench = three();
+    let (members, objects) = (ids(&bench), uids(&bench));
+    for pod in seen(&bench.world).into_iter().take(2) {
+        bench.etcds.volumes.remove(&pod.volume);
+    }
+    bench.take(&Step::Calm(30));
+    assert_eq!(uids(&bench), objects, "nothing is made or deleted");
+    assert_eq!(ids(&bench), members);
+    says_lost(&bench);
+    assert!(bench.is("Stalled"), "{}", bench.story());
+    let writes = bench.world.writes;
+    bench.take(&Step::Wait(60));
+    bench.take(&Step::Calm(10));
+    assert_eq!(bench.world.writes, writes, "{}", bench.story());
+    bench.innocent().expect("nothing that must not be");
+}
+
+#[test]
+fn a_bad_image_never_takes_a_second_member() {
+    for bad in ["3.6.99", "v3.7.3"] {
+        let mut bench = three();
+        let version = VERSIONS.iter().position(|version| *version == bad).expect("it is there");
+        bench.take(&Step::Image { version, there: false });
+        bench.take(&Step::Edit(Edit::Version(version)));
+        bench.take(&Step::Calm(40));
+        let images = seen(&bench.world).into_iter().filter(|pod| pod.image.ends_with("3.6.16")).count();
+        assert_eq!(images, 2, "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Version(4)));
+        settle(&mut bench);
+    }
+}

@@ -1,0 +1,242 @@
+//! Clusters of etcd, by what raft comes to: one leader with a majority, a log that is an index, and what is on a majority
+//! is never forgotten as long as nobody votes who has forgotten.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use etcd_cluster::plan::Member;
+use etcd_cluster::plan::version::Version;
+
+/// What is in a member's data directory.
+#[derive(Clone, Debug)]
+pub struct Data {
+    /// The cluster that it belongs to.
+    pub cluster: u64,
+    /// Whose it is.
+    pub member: u64,
+    /// How much of the log is in it.
+    pub index: u64,
+    /// The members, as far as it knows.
+    pub members: Vec<Member>,
+    /// Whether it cannot be read any more.
+    pub broken: bool,
+}
+
+/// A process of etcd.
+#[derive(Clone, Debug)]
+pub struct Process {
+    /// Its data.
+    pub volume: String,
+    /// What it runs.
+    pub version: Version,
+    /// Where it is reached.
+    pub ip: String,
+    /// Whether its node is there.
+    pub reachable: bool,
+}
+
+/// A cluster.
+#[derive(Debug, Default)]
+pub struct Cluster {
+    /// Its members, as agreed.
+    pub members: Vec<Member>,
+    /// Who leads; 0 for nobody.
+    pub leader: u64,
+    /// For how many ticks each has been connected.
+    pub together: BTreeMap<u64, u32>,
+    /// What has been acknowledged.
+    pub acked: u64,
+    /// Whether anybody has ever written.
+    pub written: bool,
+    /// The minor version that all understand.
+    pub minor: u64,
+    /// Who was a member and is none.
+    pub gone: BTreeSet<u64>,
+    term: u32,
+}
+
+/// How raft fares in this world.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pace {
+    /// Whether somebody writes.
+    pub writing: bool,
+    /// Whether entries reach no more members than they have to.
+    pub lazy: bool,
+    /// Whether learners get nowhere.
+    pub slow: bool,
+}
+
+/// Processes and data by pod and volume, of all clusters.
+#[derive(Debug, Default)]
+pub struct Etcds {
+    /// What is on volumes; nothing on those that are empty.
+    pub volumes: BTreeMap<String, Data>,
+    /// The processes, by pod.
+    pub processes: BTreeMap<String, Process>,
+    /// The clusters, by id.
+    pub clusters: BTreeMap<u64, Cluster>,
+    /// See [`Pace`].
+    pub pace: Pace,
+    /// What must never happen, and did.
+    pub violations: Vec<String>,
+}
+
+impl Cluster {
+    /// Who votes.
+    pub fn voters(&self) -> impl Iterator<Item = &Member> {
+        self.members.iter().filter(|member| !member.learner)
+    }
+
+    /// How many voters a decision takes.
+    pub fn quorum(&self) -> usize {
+        self.voters().count() / 2 + 1
+    }
+}
+
+impl Etcds {
+    /// The data that a process works on.
+    pub fn data(&self, pod: &str) -> Option<&Data> {
+        self.volumes.get(&self.processes.get(pod)?.volume)
+    }
+
+    /// The pod in which a member runs and is reached.
+    pub fn up(&self, cluster: u64, id: u64) -> Option<(&str, &Process)> {
+        let is = |pod: &str| self.data(pod).is_some_and(|data| (data.cluster, data.member) == (cluster, id));
+        let found = self.processes.iter().find(|(pod, process)| process.reachable && is(pod));
+        found.map(|(pod, process)| (pod.as_str(), process))
+    }
+
+    /// Voters that run, by id.
+    pub fn voters_up(&self, id: u64) -> Vec<u64> {
+        let voters = self.clusters.get(&id).into_iter().flat_map(Cluster::voters);
+        voters.map(|member| member.id).filter(|member| self.up(id, *member).is_some()).collect()
+    }
+
+    /// Lets some time go by.
+    pub fn tick(&mut self) {
+        for id in self.clusters.keys().copied().collect::<Vec<_>>() {
+            let Some(mut cluster) = self.clusters.remove(&id) else { continue };
+            self.tick_one(id, &mut cluster);
+            self.clusters.insert(id, cluster);
+        }
+    }
+
+    fn tick_one(&mut self, id: u64, cluster: &mut Cluster) {
+        let up = |member: &&Member| self.up(id, member.id).is_some();
+        let all: BTreeSet<u64> = cluster.members.iter().filter(up).map(|member| member.id).collect();
+        let voters: Vec<u64> = cluster.voters().filter(up).map(|member| member.id).collect();
+        cluster.together.retain(|id, _| all.contains(id));
+        all.iter().for_each(|id| *cluster.together.entry(*id).or_default() += 1);
+        if voters.len() < cluster.quorum() {
+            cluster.leader = 0;
+            return;
+        }
+        if cluster.leader != 0 && !voters.contains(&cluster.leader) {
+            // The next tick sees the election.
+            cluster.leader = 0;
+            return;
+        }
+        if cluster.leader == 0 {
+            self.elect(id, cluster, &voters);
+        }
+        self.name_all(id, cluster);
+        let more = u64::from(self.pace.writing);
+        cluster.written |= self.pace.writing;
+        self.append(id, cluster, more);
+        self.teach(id, cluster);
+        if all.len() == cluster.members.len() {
+            let minors = all.iter().filter_map(|member| Some(self.up(id, *member)?.1.version.minor));
+            cluster.minor = cluster.minor.max(minors.min().unwrap_or(0));
+        }
+    }
+
+    /// The one with most of the log wins, since no majority votes for less than it has.
+    fn elect(&mut self, id: u64, cluster: &mut Cluster, voters: &[u64]) {
+        cluster.term += 1;
+        let index = |member: u64| self.index(id, member);
+        let Some(leader) = voters.iter().copied().max_by_key(|v| (index(*v), v.rotate_left(cluster.term))) else {
+            return;
+        };
+        let has = index(leader);
+        if has < cluster.acked {
+            let acked = cluster.acked;
+            self.violations
+                .push(format!("acknowledged writes are lost: {acked} of them, and leader {leader:x} has {has}"));
+        }
+        cluster.leader = leader;
+    }
+
+    fn index(&self, cluster: u64, member: u64) -> u64 {
+        self.up(cluster, member).and_then(|(pod, _)| self.data(pod)).map_or(0, |data| data.index)
+    }
+
+    /// A member that starts for the first time makes its name known.
+    fn name_all(&self, id: u64, cluster: &mut Cluster) {
+        for member in cluster.members.iter_mut().filter(|member| member.name.is_empty()) {
+            if let Some((pod, _)) = self.up(id, member.id) {
+                pod.clone_into(&mut member.name);
+            }
+        }
+    }
+
+    /// Puts entries into the log of the leader, and of as many voters as it takes, or all that are up.
+    pub fn append(&mut self, id: u64, cluster: &mut Cluster, more: u64) {
+        let top = self.index(id, cluster.leader) + more;
+        let mut voters: Vec<u64> = cluster.voters().map(|m| m.id).filter(|v| self.up(id, *v).is_some()).collect();
+        voters.sort_by_key(|voter| (*voter != cluster.leader, voter.rotate_left(cluster.term)));
+        if self.pace.lazy {
+            voters.truncate(cluster.quorum());
+        }
+        for voter in &voters {
+            self.write(id, *voter, top, &cluster.members);
+        }
+        if voters.len() >= cluster.quorum() {
+            cluster.acked = cluster.acked.max(top);
+        }
+    }
+
+    /// Learners catch up by halves.
+    fn teach(&mut self, id: u64, cluster: &Cluster) {
+        if self.pace.slow {
+            return;
+        }
+        let top = self.index(id, cluster.leader);
+        for learner in cluster.members.iter().filter(|member| member.learner) {
+            let has = self.index(id, learner.id);
+            if self.up(id, learner.id).is_some() {
+                self.write(id, learner.id, has + (top - has.min(top)).div_ceil(2), &cluster.members);
+            }
+        }
+    }
+
+    fn write(&mut self, cluster: u64, member: u64, index: u64, members: &[Member]) {
+        let Some(volume) = self.up(cluster, member).map(|(_, process)| process.volume.clone()) else { return };
+        if let Some(data) = self.volumes.get_mut(&volume) {
+            data.index = data.index.max(index);
+            data.members = members.to_vec();
+        }
+    }
+
+    /// Whether a learner has as much as etcd asks for, nine tenths of what the leader has.
+    pub fn in_sync(&self, id: u64, cluster: &Cluster, learner: u64) -> bool {
+        self.index(id, learner) * 10 >= self.index(id, cluster.leader) * 9
+    }
+
+    /// A new cluster of one.
+    pub fn found(&mut self, token: &str, url: &str, pod: &str) -> Data {
+        let id = hash(&[token, url]);
+        let member =
+            Member { id: hash(&[url, token]), name: pod.to_owned(), peer_urls: vec![url.to_owned()], learner: false };
+        if self.clusters.values().any(|cluster| cluster.written) {
+            self.violations.push(format!("a second cluster {id:x} is begun by {pod}"));
+        }
+        let data = Data { cluster: id, member: member.id, index: 100, members: vec![member.clone()], broken: false };
+        self.clusters.insert(id, Cluster { members: vec![member], acked: 1, ..Cluster::default() });
+        data
+    }
+}
+
+/// FNV-1a, 64 bits.
+pub fn hash(parts: &[&str]) -> u64 {
+    let bytes = parts.iter().flat_map(|part| part.bytes().chain([0]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+}

@@ -1,0 +1,187 @@
+//! Where a world comes to rest.
+
+use std::collections::BTreeSet;
+
+use runtime::cache::View;
+use runtime::views::{Claim, Pod};
+use serde_json::Value;
+
+use crate::bench::{Bench, Pass};
+use crate::faults::name_of;
+use crate::kubelet::seen;
+
+/// Within so many rounds a world without faults is at rest.
+const ROUNDS: usize = 240;
+/// After so many, time flies: something is waited for that takes minutes.
+const PATIENCE: usize = 160;
+
+impl Bench {
+    /// Ends all faults that can end, lets everything come to rest, and has it stay so.
+    ///
+    /// # Errors
+    /// Why it does not, or what was done that must never be.
+    pub fn settle(&mut self) -> Result<(), String> {
+        self.say("settling");
+        self.heal();
+        self.edit(|object| object["spec"]["paused"] = false.into());
+        let (mut rests, mut rested) = (Ok(()), 0);
+        for round in 0..ROUNDS {
+            if round > PATIENCE {
+                self.now += jiff::SignedDuration::from_secs(30);
+            }
+            self.round();
+            self.innocent()?;
+            rests = self.at_rest();
+            // What a watch has yet to tell may still move it.
+            rested = if rests.is_ok() { rested + 1 } else { 0 };
+            if rested > 3 {
+                break;
+            }
+        }
+        rests?;
+        self.silent()
+    }
+
+    /// Ends all faults that can end.
+    pub fn heal(&mut self) {
+        self.kubelet.down.clear();
+        self.kubelet.missing.clear();
+        self.cut.clear();
+        (self.mute, self.alarm) = (false, false);
+        (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
+    }
+
+    /// That nothing has been done that must never be.
+    ///
+    /// # Errors
+    /// What has been done.
+    pub fn innocent(&self) -> Result<(), String> {
+        if self.etcds.violations.is_empty() { Ok(()) } else { Err(self.etcds.violations.join("; ")) }
+    }
+
+    /// Whether all is as asked.
+    ///
+    /// # Errors
+    /// What is not.
+    pub fn at_rest(&self) -> Result<(), String> {
+        let (spec, status) = (&self.object()["spec"], self.status());
+        let cluster = self.cluster().ok_or("there is no cluster")?;
+        let reason = self.condition("Ready").map_or("", |ready| ready["reason"].as_str().unwrap_or_default());
+        let refused = matches!(reason, "UpgradeRefused" | "DataInPods") || reason == "MemberLost" && self.is_doomed();
+        check(self.is("Ready") || refused, || format!("not Ready: {reason}"))?;
+        check(refused == self.is("Stalled"), || format!("Stalled says otherwise than {reason}"))?;
+        let size = usize::try_from(spec["size"].as_i64().unwrap_or(0)).unwrap_or(0);
+        check(cluster.members.len() == size, || format!("{} members instead of {size}", cluster.members.len()))?;
+        check(cluster.voters().count() == size, || "a learner is left".to_owned())?;
+        let members: BTreeSet<String> = cluster.members.iter().map(|member| name_of(member).to_owned()).collect();
+        let pods: BTreeSet<String> = self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect();
+        check(pods == members, || format!("pods {pods:?} of members {members:?}"))?;
+        self.claims_match(&members)?;
+        self.versions_match(reason)?;
+        check(status["ready"] == format!("{size}/{size}"), || format!("ready {}", status["ready"]))?;
+        for type_ in ["Recovering", "Scaling"] {
+            check(!self.is(type_), || format!("still {type_}"))?;
+        }
+        check(self.is("QuorumHealthy") && self.is("Available"), || "not available".to_owned())
+    }
+
+    /// Whether a volume will go with its pod.
+    fn is_doomed(&self) -> bool {
+        let doomed =
+            |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null() || claim["status"]["phase"] == "Lost";
+        self.world.all(Claim::KIND).any(|(_, claim)| doomed(claim))
+    }
+
+    fn claims_match(&self, members: &BTreeSet<String>) -> Result<(), String> {
+        let retired = |claim: &Value| claim["metadata"]["labels"]["multi-operator.example.com/retired"].is_string();
+        let all = || self.world.all(Claim::KIND);
+        let claims: BTreeSet<String> =
+            all().filter(|(_, claim)| !retired(claim)).map(|(key, _)| key.name.to_string()).collect();
+        let durable = self.status()["storage"]["durable"] == true;
+        let wanted = if durable { members.clone() } else { BTreeSet::new() };
+        check(claims == wanted, || format!("claims {claims:?} of members {members:?}"))?;
+        let retains = self.object()["spec"]["storage"]["onDelete"] != "Delete";
+        check(retains || !all().any(|(_, claim)| retired(claim)), || "a claim is retired, not deleted".to_owned())
+    }
+
+    fn versions_match(&self, reason: &str) -> Result<(), String> {
+        let target = self.status()["targetVersion"].as_str().unwrap_or_default().to_owned();
+        let asked = self.object()["spec"]["version"].as_str().map(|version| version.trim_start_matches('v').to_owned());
+        let as_asked = asked.is_none_or(|asked| asked == target);
+        check(as_asked != (reason == "UpgradeRefused") || matches!(reason, "DataInPods" | "MemberLost"), || {
+            format!("target {target}, and {reason}")
+        })?;
+        for pod in seen(&self.world) {
+            let runs = self.etcds.processes.get(&pod.name).map(|process| process.version.to_string());
+            let restless = matches!(reason, "DataInPods" | "MemberLost");
+            check(restless || runs.as_ref() == Some(&target), || format!("{} runs {runs:?}, not {target}", pod.name))?;
+        }
+        let templates: BTreeSet<String> = self
+            .world
+            .all(Pod::KIND)
+            .map(|(_, pod)| pod["metadata"]["annotations"]["multi-operator.example.com/template"].to_string())
+            .collect();
+        check(templates.len() <= 1 || matches!(reason, "DataInPods" | "MemberLost"), || {
+            format!("pods of several templates: {templates:?}")
+        })
+    }
+
+    /// That nothing is done any more, while others go on.
+    fn silent(&mut self) -> Result<(), String> {
+        let (writes, status) = (self.world.writes, self.status().clone());
+        for _ in 0..4 {
+            self.tick();
+            self.world.deliver_all();
+            self.pass(Pass::default());
+            check(self.last == 0, || "a cluster at rest is changed".to_owned())?;
+        }
+        check(*self.status() == status, || format!("status moves: {}", difference(&status, self.status())))?;
+        check(self.world.writes == writes, || "a cluster at rest is written".to_owned())?;
+        self.innocent()
+    }
+
+    /// A condition of the status.
+    pub fn condition(&self, type_: &str) -> Option<&Value> {
+        self.status()["conditions"].as_array()?.iter().find(|condition| condition["type"] == type_)
+    }
+
+    /// Whether it is True.
+    pub fn is(&self, type_: &str) -> bool {
+        self.condition(type_).is_some_and(|condition| condition["status"] == "True")
+    }
+
+    /// The end of what happened, in words.
+    pub fn story(&self) -> String {
+        let from = self.trace.len().saturating_sub(120);
+        let conditions: Vec<String> = self.status()["conditions"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|c| format!("{} {} {}: {}", c["type"], c["status"], c["reason"], c["message"]))
+            .collect();
+        let times =
+            |(line, times): &(String, u32)| if *times > 1 { format!("{line} (x {times})") } else { line.clone() };
+        let trace: Vec<String> = self.trace[from..].iter().map(times).collect();
+        format!("{}\n{}", trace.join("\n"), conditions.join("\n"))
+    }
+}
+
+fn check(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// What differs between two statuses.
+fn difference(one: &Value, other: &Value) -> String {
+    match (one, other) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            let parts = keys.into_iter().filter(|key| one[*key] != other[*key]);
+            parts.map(|key| format!("{key}: {}", difference(&one[key], &other[key]))).collect::<Vec<_>>().join("; ")
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let parts = a.iter().zip(b).filter(|(a, b)| a != b);
+            parts.map(|(a, b)| difference(a, b)).collect::<Vec<_>>().join("; ")
+        }
+        _ => format!("{one} then {other}"),
+    }
+}

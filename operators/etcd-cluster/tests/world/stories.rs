@@ -1,0 +1,140 @@
+//! Single stories, most of them found by the random ones.
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Pass};
+use crate::faults::{Edit, Step, VERSIONS, name_of};
+
+/// The place of a version in [`VERSIONS`].
+pub fn version(text: &str) -> usize {
+    VERSIONS.iter().position(|version| *version == text).expect("it is there")
+}
+
+/// Lets it come to rest.
+pub fn settle(bench: &mut Bench) {
+    if let Err(why) = bench.settle() {
+        panic!("{why}\n{}", bench.story());
+    }
+}
+
+/// A cluster of that spec at rest.
+fn settled(spec: &Value) -> Bench {
+    let mut bench = Bench::new(spec);
+    settle(&mut bench);
+    bench
+}
+
+/// Has that happen, and all come to rest.
+fn then(mut bench: Bench, steps: &[Step]) {
+    for step in steps {
+        bench.take(step);
+        if let Err(why) = bench.innocent() {
+            panic!("{why}\n{}", bench.story());
+        }
+    }
+    settle(&mut bench);
+}
+
+/// One of that version that grows, at the moment when a member has been listed and has not started.
+fn with_an_unborn_member(version: &str) -> (Bench, usize) {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": version }));
+    for _ in 0..100 {
+        bench.round();
+        let unborn = bench.cluster().and_then(|cluster| cluster.members.iter().find(|member| member.name.is_empty()));
+        if let Some(name) = unborn.map(|member| name_of(member).to_owned()) {
+            let place = bench.pods().iter().position(|pod| *pod == name).expect("it has a pod");
+            return (bench, place);
+        }
+    }
+    panic!("no member is listed before it starts");
+}
+
+#[test]
+fn three_members_come_up() {
+    settled(&json!({ "size": 3 }));
+}
+
+#[test]
+fn members_shrink_after_an_upgrade() {
+    let mut bench = settled(&json!({ "size": 3, "version": "3.5.35" }));
+    bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+    settle(&mut bench);
+    then(bench, &[Step::Edit(Edit::Size(1))]);
+}
+
+#[test]
+fn a_pod_is_deleted_before_its_member_has_started() {
+    let (bench, pod) = with_an_unborn_member("3.6.16");
+    then(bench, &[Step::Evict(pod)]);
+}
+
+#[test]
+fn a_pod_is_deleted_before_its_voting_member_has_started() {
+    for seen in [false, true] {
+        let (bench, pod) = with_an_unborn_member("3.3.27");
+        let mut steps = vec![Step::Evict(pod)];
+        steps.extend(seen.then(|| Step::Pass(Pass::default())));
+        then(bench, &steps);
+    }
+}
+
+#[test]
+fn a_pod_is_deleted_whose_volume_is_lost() {
+    then(settled(&json!({ "size": 3 })), &[Step::Lose(0), Step::Evict(0)]);
+}
+
+#[test]
+fn a_claim_is_deleted_before_its_pod_has_a_node() {
+    let mut bench = settled(&json!({ "size": 1 }));
+    let down = |node| Step::Node { node, up: false };
+    (0..4).for_each(|node| bench.take(&down(node)));
+    (0..4).for_each(|node| bench.take(&Step::Node { node, up: true }));
+    bench.take(&Step::Edit(Edit::Size(3)));
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    let new = bench.pods().iter().position(|pod| bench.cluster().is_some_and(|c| c.members[0].name != *pod));
+    then(bench, &[Step::DropClaim(new.expect("a pod is made ahead"))]);
+}
+
+#[test]
+fn a_roll_or_fewer_members_do_not_finish_what_the_deletion_of_a_claim_began() {
+    for claim in 0..3 {
+        let steps = [Step::DropClaim(claim), Step::Edit(Edit::Size(1)), Step::Edit(Edit::Restart(1))];
+        then(settled(&json!({ "size": 3 })), &steps);
+        then(
+            settled(&json!({ "size": 3 })),
+            &[Step::Lose(claim), Step::Edit(Edit::Size(1)), Step::Edit(Edit::Restart(1))],
+        );
+    }
+}
+
+#[test]
+fn a_member_is_removed_by_hand() {
+    for member in 0..3 {
+        then(settled(&json!({ "size": 3 })), &[Step::Expel(member)]);
+    }
+}
+
+#[test]
+fn fewer_are_asked_for_just_after_an_image_has_been_changed() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    bench.take(&Step::Edit(Edit::Size(1)));
+    bench.world.deliver_all();
+    then(bench, &[Step::Pass(Pass::default())]);
+}
+
+#[test]
+fn the_version_is_taken_out_of_the_spec_in_an_upgrade() {
+    let mut bench = settled(&json!({ "size": 3, "version": "3.5.35" }));
+    bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+    then(bench, &[Step::Calm(3), Step::Edit(Edit::NoVersion)]);
+}
+
+#[test]
+fn the_first_pass_is_made_again_before_its_own_writes_are_seen() {
+    let late = Step::Pass(Pass { late: true, ..Pass::default() });
+    then(Bench::new(&json!({ "size": 3 })), &[Step::Pass(Pass::default()), Step::Pass(Pass::default()), late]);
+}
