@@ -10,20 +10,18 @@ use crate::manager::Manager;
 async fn of_three() {
     let mut ns = namespace("failpoints-upgrade").await;
     ns.be_alone().await;
-    let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
-    let before = ids(&etcd.stands(3).await);
-    let (pods, claims) = (etcd.pod_uids().await, etcd.claim_uids().await);
-    let (writer, manager) = (Writer::start(&etcd).await, Manager::new(&ns.client));
+    let manager = Manager::new(&ns.client);
     let image = r#"Apply(Apply { kind: Kind { group: "", version: "v1", kind: "Pod""#;
-    for (version, boundary) in [("3.6.16", image), ("3.7.3", "change: MoveLeader {")] {
-        let acts = etcd.acts().await;
-        let upgrade = etcd.patch(json!({ "version": version }));
+    for (name, boundary) in [("image", image), ("leader", "change: MoveLeader {")] {
+        let etcd = Etcd::apply(&ns, name, "{size: 3, version: 3.5.35}").await;
+        let before = ids(&etcd.stands(3).await);
+        let (pods, claims) = (etcd.pod_uids().await, etcd.claim_uids().await);
+        let (writer, acts) = (Writer::start(&etcd).await, etcd.acts().await);
+        let upgrade = etcd.patch(json!({ "version": "3.6.16" }));
         let outcome = Outcome { members: 3, retired: 0, between: (3, 3) };
         let after = dying_after(&manager, (&etcd, &writer), boundary, upgrade, &outcome).await;
         acts.never_two_at_once();
-        assert_eq!(
-            (ids(&after), etcd.pod_uids().await, etcd.claim_uids().await),
-            (before.clone(), pods.clone(), claims.clone())
-        );
+        assert_eq!((ids(&after), etcd.pod_uids().await, etcd.claim_uids().await), (before, pods, claims));
+        drop(ns.kubectl(&["delete", &format!("etcdcluster/{name}"), &format!("pod/{name}-writer")]).await.ok());
     }
 }
