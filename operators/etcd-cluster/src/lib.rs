@@ -135,9 +135,9 @@ impl Operator for EtcdClusterOperator {
         plan::plan(observed, now)
     }
 
-    async fn act(&self, cluster: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
-        if let plan::Change::Remove { absent: Some(name), .. } = &act.change {
-            look::must_be_absent(&self.client, &cluster.meta.key.sibling(name)).await?;
+    async fn act(&self, _: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
+        if let plan::Change::Remove { absent, .. } = &act.change {
+            look::must_be_absent(&self.client, absent).await?;
         }
         let change = act.change.clone();
         match self.etcd.act(act).await {

@@ -5,8 +5,8 @@ use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
-use runtime::plan::{Apply, Key};
-use runtime::views::{Claim, Pod};
+use runtime::plan::{Apply, Key, Kind};
+use runtime::views::Pod;
 use serde::Deserialize;
 
 /// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
@@ -79,12 +79,12 @@ pub async fn dictates_users(client: &Client, namespace: &str) -> bool {
     }
 }
 
-/// That neither pod nor claim of that name exists.
+/// That none of these is there to stay.
 ///
 /// # Errors
-/// Transient, if one does or that cannot be told.
-pub async fn must_be_absent(client: &Client, key: &Key) -> Result<(), Error> {
-    for kind in [Pod::KIND, Claim::KIND] {
+/// Transient, if one is or that cannot be told.
+pub async fn must_be_absent(client: &Client, absent: &[(Kind, Key)]) -> Result<(), Error> {
+    for (kind, key) in absent {
         let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
         let request = http::Request::get(path)
             .body(Vec::new())

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use runtime::cache::{Entry, View};
-use runtime::plan::{Key, Owner};
+use runtime::plan::Owner;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
 use crate::plan::version::Version;
-use crate::plan::{self, Etcd, Observed, objects};
+use crate::plan::{self, Etcd, Observed, names, objects};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
 
 /// How long to wait for an election, and how often.
@@ -42,7 +42,7 @@ impl EtcdClusterOperator {
             pods,
             published: Vec::new(),
             cluster_version: None,
-            fresh_name: fresh_name(key),
+            fresh_name: fresh_name(cluster),
             default_class: None,
             dictated_users: false,
             agent_image: self.settings.agent_image.clone(),
@@ -92,7 +92,9 @@ impl EtcdClusterOperator {
 impl EtcdClusterOperator {
     /// The version that all members have agreed upon, if they are to run another minor version.
     async fn cluster_version(&self, observed: &Observed) -> Option<String> {
-        let asked = Version::parse(observed.cluster.spec.version.as_deref()?)?;
+        let cluster = &observed.cluster;
+        let asked = cluster.spec.version.as_deref().or(cluster.status.target_version.as_deref());
+        let asked = Version::parse(asked?)?;
         let run = |pod: &&Arc<Pod>| match observed.etcd.endpoints.get(&pod.meta.key.name) {
             Some(Ok(endpoint)) => Version::parse(&endpoint.version),
             _ => None,
@@ -109,12 +111,7 @@ fn places(pods: &[Arc<Pod>]) -> Vec<Place> {
     pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect()
 }
 
-/// A member's name as the old operator made them: ten random letters and digits after the cluster's.
-fn fresh_name(cluster: &Key) -> Arc<str> {
-    const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
-    // Every `RandomState` is seeded by the operating system.
-    let random = RandomState::new().hash_one(&cluster.name);
-    let sign = |place: u32| char::from(SIGNS[usize::try_from((random >> (5 * place)) & 31).unwrap_or(0)]);
-    let random: String = (0..10).map(sign).collect();
-    format!("{}-{random}", cluster.name).into()
+/// A member's name that nobody has had: every `RandomState` is seeded by the operating system.
+fn fresh_name(cluster: &EtcdCluster) -> Arc<str> {
+    names::of(cluster, RandomState::new().hash_one(0)).into()
 }

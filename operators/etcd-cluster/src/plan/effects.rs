@@ -1,7 +1,5 @@
 //! What a step takes. Pure.
 
-use std::sync::Arc;
-
 use api::etcd_cluster::OnDelete;
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
@@ -35,7 +33,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let pod = node(name).and_then(|node| node.pod);
             let marked = node(name).is_some_and(|node| node.annotation(objects::RETIRING).is_some());
             let mark = pod.filter(|pod| !marked && !pod.meta.deleting).map(objects::retiring).map(Effect::Apply);
-            let absent = pod.is_none().then(|| Arc::from(name.as_str()));
+            let key = || cluster.meta.key.sibling(name);
+            let no_pod = pod.is_none().then(|| (Pod::KIND, key()));
+            let no_claim = wish.durable && pod.is_none() && node(name).is_none_or(|node| node.claim.is_none());
+            let absent = no_pod.into_iter().chain(no_claim.then(|| (Claim::KIND, key()))).collect();
             let change = Change::Remove { id: *id, absent };
             let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });
             mark.into_iter().chain([act]).collect()

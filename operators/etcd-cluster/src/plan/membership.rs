@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use super::Observed;
 use super::objects::{RETIRING, START, Start};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
+use super::{Observed, names};
 
 mod healing;
 mod resizing;
@@ -119,7 +119,7 @@ fn begin(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let mut pods = roster.nodes.iter().filter(|node| node.pod.is_some());
     let claims: Vec<&Node<'_>> = roster.nodes.iter().filter(|node| node.claim.is_some()).collect();
     match (pods.next(), claims.as_slice()) {
-        (None, []) => Step::Start { name: observed.fresh_name.clone(), start: Start::New },
+        (None, []) => Step::Start { name: names::first(&observed.cluster).into(), start: Start::New },
         (None, [seed]) => Step::Start { name: seed.name.as_str().into(), start: Start::New },
         (None, _) => Step::Stuck(
             "VolumesAmbiguous",
@@ -130,6 +130,7 @@ fn begin(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         (Some(seed), _) if seed.is_leaving() => {
             Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name))
         }
+        (Some(seed), _) if seed.is_doomed() && seed.endpoint.is_none() => Step::DropPod { name: seed.name.clone() },
         // A first member that cannot start, and whose spec has been mended since.
         (Some(seed), _) if rolling::is_outdated(seed, wish) && trouble(seed).is_some() => {
             Step::DropPod { name: seed.name.clone() }
@@ -148,7 +149,7 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
             }
             (None, Some(_)) if node.is_leaving() => {}
             // Only who has yet to join is no member and has a pod.
-            (None, Some(_)) if retiring || node.annotation(START) != Some(Start::Join.word()) => {
+            (None, Some(_)) if retiring || has_run(node) || node.annotation(START) != Some(Start::Join.word()) => {
                 return Some(Step::DropPod { name: node.name.clone() });
             }
             (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
@@ -158,6 +159,11 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
         }
     }
     None
+}
+
+/// Whether etcd has ever been started in a pod, before which it waits to be listed.
+fn has_run(node: &Node<'_>) -> bool {
+    node.container(super::objects::ETCD).is_some_and(|etcd| etcd.running || etcd.ended.is_some())
 }
 
 /// What keeps a member's pod from working, in words.

@@ -46,3 +46,25 @@ pub fn is_ours(cluster: &EtcdCluster, member: &str) -> bool {
     let rest = member.strip_prefix(&*cluster.meta.key.name).and_then(|rest| rest.strip_prefix('-'));
     rest.is_some_and(|rest| rest.len() == 10 && rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit()))
 }
+
+/// The first member's name. It follows from the cluster, so that to make it twice makes one.
+#[must_use]
+pub fn first(cluster: &EtcdCluster) -> String {
+    of(cluster, fingerprint(&cluster.meta.uid))
+}
+
+/// A member's name as the old operator made them: ten letters and digits after the cluster's.
+#[must_use]
+pub fn of(cluster: &EtcdCluster, random: u64) -> String {
+    const SIGNS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let sign = |place: u32| char::from(SIGNS[usize::try_from((random >> (5 * place)) & 31).unwrap_or(0)]);
+    format!("{}-{}", cluster.meta.key.name, (0..10).map(sign).collect::<String>())
+}
+
+/// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
+/// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
+#[must_use]
+pub fn fingerprint(text: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+}

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use runtime::plan::Seen;
+use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 
 use crate::EtcdCluster;
@@ -128,8 +128,8 @@ pub enum Change {
     Remove {
         /// The member.
         id: u64,
-        /// The name under which, by a live look, there must be no pod and no claim: what is taken for gone must be gone.
-        absent: Option<Arc<str>>,
+        /// What, by a live look, must not be there to stay: what is taken for gone must be gone.
+        absent: Vec<(Kind, Key)>,
     },
     /// Write a key, and delete it. `via` must be the one member concerned.
     ///

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use runtime::views::{Claim, Container, Pod, Running};
 
-use super::objects::{OWNER_UID, RETIRED};
+use super::objects::{ETCD, OWNER_UID, RETIRED, VERSION};
 use super::version::Version;
 use super::{Endpoint, Member, Observed, names};
 
@@ -86,7 +86,7 @@ impl<'a> Roster<'a> {
             return true;
         }
         let others = || self.voters().filter(|other| other.name != node.name);
-        let healthy = others().filter(|other| other.is_healthy()).count();
+        let healthy = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
         healthy > others().count() / 2
     }
 
@@ -140,6 +140,12 @@ impl<'a> Node<'a> {
         self.pod.is_some_and(|pod| pod.meta.deleting)
     }
 
+    /// Whether its volume goes with its pod.
+    #[must_use]
+    pub fn is_doomed(&self) -> bool {
+        self.claim.is_some_and(|claim| claim.meta.deleting || claim.lost)
+    }
+
     /// Whether it is listed and does not vote.
     #[must_use]
     pub fn is_learner(&self) -> bool {
@@ -151,6 +157,27 @@ impl<'a> Node<'a> {
     pub fn is_healthy(&self) -> bool {
         let votes = self.member.is_some_and(|member| !member.learner);
         votes && self.running().is_some() && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
+    }
+
+    /// Whether it runs the version that its pod calls for.
+    #[must_use]
+    pub fn runs_its_version(&self) -> bool {
+        let wanted = self.annotation(VERSION).and_then(Version::parse);
+        wanted.zip(self.version()).is_some_and(|(wanted, runs)| wanted.numbers() == runs.numbers())
+    }
+
+    /// Whether what the kubelet tells of its pod is of the container that its version calls for: for a moment after a
+    /// change of image it is still of the one before. A runtime may name images by their digests only.
+    #[must_use]
+    pub fn is_reported(&self) -> Option<bool> {
+        let (_, told) = self.container(ETCD)?.image.rsplit_once(":v")?;
+        Some(Version::parse(self.annotation(VERSION)?)? == Version::parse(told)?)
+    }
+
+    /// Whether its etcd is about to be restarted, or has not come up since.
+    #[must_use]
+    pub fn is_restarting(&self) -> bool {
+        !self.is_reported().unwrap_or_else(|| self.runs_its_version())
     }
 
     /// Whether it has ever started, as far as etcd knows.

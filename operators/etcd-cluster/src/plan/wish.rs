@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::roster::Roster;
 use super::version::{Version, may_follow};
-use super::{Observed, objects};
+use super::{Observed, names, objects};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -91,8 +91,7 @@ fn default_version() -> Version {
     Version { major: 3, minor: 6, patch: 16, pre: String::new() }
 }
 
-/// FNV-1a, 64 bits, over the JSON of what the spec says of pods: the same for ever, as a hash of Rust's own is not.
-/// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
+/// A fingerprint of what the spec says of pods.
 fn template(cluster: &EtcdCluster) -> String {
     let spec = &cluster.spec;
     let mut pod = spec.pod.clone().unwrap_or_default();
@@ -107,11 +106,7 @@ fn template(cluster: &EtcdCluster) -> String {
         "quota": spec.quota,
         "restartedAt": cluster.restarted_at,
     });
-    let hash = said
-        .to_string()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
-    format!("{hash:016x}")
+    format!("{:016x}", names::fingerprint(&said.to_string()))
 }
 
 /// Whether data outlives pods, as far as that is decided; latched in status before the first member is made.

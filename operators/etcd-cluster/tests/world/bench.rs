@@ -10,7 +10,7 @@ use etcd_cluster::{EtcdCluster, EtcdClusterKind};
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Effect, Key, Owner};
+use runtime::plan::{Effect, Key, Kind, Owner};
 use runtime::testing::World;
 use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
@@ -152,7 +152,7 @@ impl Bench {
         let (etcds, guard, cut, acts) = (&mut self.etcds, &mut self.guard, &self.cut, &mut self.acts);
         let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
             *acts += 1;
-            must_be_absent(world, &cluster, &act)?;
+            must_be_absent(world, &act)?;
             guard.act(etcds, &observed, &act, cut, pass.answer)
         });
         self.world.lifetime = None;
@@ -201,7 +201,8 @@ impl Bench {
 
     /// The version that all members have agreed upon, if they are to run another minor version.
     fn cluster_version(&self, cluster: &EtcdCluster, etcd: &Etcd) -> Option<String> {
-        let asked = Version::parse(cluster.spec.version.as_deref()?)?;
+        let asked = cluster.spec.version.as_deref().or(cluster.status.target_version.as_deref());
+        let asked = Version::parse(asked?)?;
         let mut answers = etcd.endpoints.values().flatten();
         answers.find(|endpoint| Version::parse(&endpoint.version).is_some_and(|runs| runs.minor != asked.minor))?;
         self.cluster().map(|cluster| format!("3.{}.0", cluster.minor))
@@ -234,11 +235,13 @@ impl Bench {
 }
 
 /// What the operator makes sure of by a live look.
-fn must_be_absent(world: &World, cluster: &EtcdCluster, act: &EtcdAct) -> Result<(), Error> {
-    let plan::Change::Remove { absent: Some(name), .. } = &act.change else { return Ok(()) };
-    let key = cluster.meta.key.sibling(name);
-    let claim = world.get(Claim::KIND, &key).filter(|claim| claim["metadata"]["deletionTimestamp"].is_null());
-    if world.get(Pod::KIND, &key).is_some() || claim.is_some() {
+fn must_be_absent(world: &World, act: &EtcdAct) -> Result<(), Error> {
+    let plan::Change::Remove { absent, .. } = &act.change else { return Ok(()) };
+    let stays = |(kind, key): &(Kind, Key)| {
+        let leaves = |object: &&Value| *kind == Claim::KIND && !object["metadata"]["deletionTimestamp"].is_null();
+        world.get(*kind, key).filter(|object| !leaves(object)).is_some()
+    };
+    if absent.iter().any(stays) {
         return Err(Error::transient("Conflict", "it is still there"));
     }
     Ok(())

@@ -4,7 +4,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use api::etcd_cluster::MemberRole;
+use api::etcd_cluster::{MemberRole, MemberStatus};
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
@@ -88,6 +88,10 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if node.is_healthy() {
         return None;
     }
+    let runs = node.container(ETCD).is_some_and(|etcd| etcd.running);
+    if node.is_doomed() && !runs && node.endpoint.is_none() && node.running().is_some() {
+        return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
+    }
     // Mending a pod that does not work takes nothing away.
     if let Some(step) = mend(roster, wish, node) {
         return Some(step);
@@ -113,7 +117,7 @@ fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
     if others.any(|other| rolling::same_pod(other, node)) {
         return None;
     }
-    if rolling::needs_other_pod(node, wish) && wish.durable {
+    if rolling::needs_other_pod(node, wish) && wish.durable && !node.is_doomed() {
         return Some(Step::DropPod { name: node.name.clone() });
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
@@ -147,7 +151,7 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
 }
 
 /// Takes a member off the list, for a new one to come; if the others can do without it.
-fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step {
+pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step {
     let Some(member) = node.member else { return Step::Rest };
     if roster.members().count() > 1 && roster.can_lose(node) {
         return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
@@ -166,6 +170,15 @@ fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step {
 pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let known = &observed.cluster.status.member_statuses;
     let mut lost = None;
+    // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
+    let unborn = |status: &&MemberStatus| {
+        status.id.is_none()
+            && status.role == MemberRole::Joining
+            && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
+    };
+    if let Some(status) = known.iter().find(unborn) {
+        return Step::Start { name: status.name.as_str().into(), start: Start::Join };
+    }
     for status in known.iter().filter(|status| status.id.is_some()) {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
         match node {
@@ -176,7 +189,8 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
                 lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
             }
             Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
-                return Step::Start { name: node.name.as_str().into(), start: Start::Again };
+                let start = if status.role == MemberRole::Joining { Start::Join } else { Start::Again };
+                return Step::Start { name: node.name.as_str().into(), start };
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }

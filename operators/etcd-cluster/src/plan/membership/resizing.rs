@@ -40,7 +40,7 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let Some(node) = joining(roster) else {
         return Step::Start { name: observed.fresh_name.clone(), start: Start::Join };
     };
-    if rolling::is_outdated(node, wish) {
+    if rolling::is_outdated(node, wish) || node.is_doomed() {
         return Step::DropPod { name: node.name.clone() };
     }
     if is_ready_to_join(observed, node) {
@@ -80,7 +80,15 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
     };
     let followers = || roster.members().filter(|node| node.name != leader);
-    let victim = followers().find(|node| rolling::is_outdated(node, wish)).or_else(|| followers().last());
+    if let Some(heir) = followers().find(|node| !node.is_doomed())
+        && roster.leader().is_some_and(Node::is_doomed)
+    {
+        return Step::MoveLeader { to: heir.name.clone() };
+    }
+    let victim = followers()
+        .find(|node| node.is_doomed())
+        .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
+        .or_else(|| followers().last());
     match victim.and_then(|victim| Some((victim, victim.member?))) {
         Some((victim, member)) if roster.can_lose(victim) => {
             Step::Remove { name: victim.name.clone(), id: member.id, dead: None }

@@ -2,7 +2,7 @@
 //! another leads.
 
 use super::{Observed, Roster, Step, Wish, waiting_for};
-use crate::plan::objects::{ETCD, TEMPLATE, VERSION};
+use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
 
@@ -57,6 +57,9 @@ fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     if !needs_other_pod(node, wish) {
         return Step::Upgrade { name };
     }
+    if wish.durable && node.is_doomed() {
+        return super::healing::replace(roster, node, "its claim is being deleted, or its volume lost".to_owned());
+    }
     if wish.durable {
         return Step::DropPod { name };
     }
@@ -95,31 +98,13 @@ pub(super) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
 /// Whether a member has come to what its pod says: it runs that version, is ready, and has caught up.
 fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
     let ready = node.running().is_some_and(|running| running.ready);
-    ready && is_reported(node) && runs_its_version(node) && roster.caught_up(node)
-}
-
-/// Whether what the kubelet tells of the pod, its readiness too, is of the container that its version calls for: for a
-/// moment after a change of image, it is still of the one before.
-fn is_reported(node: &Node<'_>) -> bool {
-    let wanted = node.annotation(VERSION).and_then(Version::parse);
-    let image = node.container(ETCD).and_then(|container| container.image.rsplit_once(":v"));
-    // A runtime may name images by their digests only.
-    let told = image.and_then(|(_, version)| Version::parse(version));
-    wanted.zip(told).is_none_or(|(wanted, told)| wanted == told)
-}
-
-fn runs_its_version(node: &Node<'_>) -> bool {
-    let wanted = node.annotation(VERSION).and_then(Version::parse);
-    match (wanted, node.version()) {
-        (Some(wanted), Some(runs)) => wanted.numbers() == runs.numbers(),
-        _ => false,
-    }
+    ready && node.is_reported() != Some(false) && node.runs_its_version() && roster.caught_up(node)
 }
 
 fn unsettled_sentence(roster: &Roster<'_>, node: &Node<'_>) -> String {
     let name = &node.name;
     match (node.annotation(VERSION), node.version()) {
-        (Some(wanted), Some(runs)) if !runs_its_version(node) => match super::trouble(node) {
+        (Some(wanted), Some(runs)) if !node.runs_its_version() => match super::trouble(node) {
             Some(trouble) => format!("member {name} does not come to version {wanted}: {trouble}"),
             None => format!("waiting for member {name} to run version {wanted}; it runs {runs}"),
         },

@@ -22,11 +22,11 @@ pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, now: Timestam
     if !roster.listed {
         let gone =
             before.iter().filter(|status| status.id.is_some() && !roster.nodes.iter().any(|n| n.name == status.name));
-        statuses.extend(
-            gone.map(|status| {
-                aged(MemberStatus { role: MemberRole::Unreachable, ..status.clone() }, Some(status), now)
-            }),
-        );
+        statuses.extend(gone.map(|status| {
+            let joins = status.role == MemberRole::Joining;
+            let role = if joins { MemberRole::Joining } else { MemberRole::Unreachable };
+            aged(MemberStatus { role, ..status.clone() }, Some(status), now)
+        }));
     }
     statuses.sort_by(|a, b| a.name.cmp(&b.name));
     statuses
@@ -46,6 +46,7 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         Some(_) => MemberRole::Follower,
         None if node.member.is_some() && !node.has_started() => MemberRole::Joining,
         None if node.is_learner() => MemberRole::Learner,
+        None if !listed && before.is_some_and(|before| before.role == MemberRole::Joining) => MemberRole::Joining,
         None => MemberRole::Unreachable,
     };
     let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
