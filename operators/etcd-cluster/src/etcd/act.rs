@@ -41,7 +41,7 @@ fn is_done(change: &Change, words: &str) -> bool {
         Change::Remove { .. } => words == "member not found",
         // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
         Change::Promote { .. } => words == "can only promote a learner member",
-        Change::MoveLeader { .. } | Change::Touch => false,
+        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } => false,
     }
 }
 

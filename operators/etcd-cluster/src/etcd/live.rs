@@ -6,7 +6,8 @@ use std::time::Duration;
 use etcd_client::{
     AlarmAction, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse, StatusResponse,
 };
-use futures::future::join_all;
+use futures::future::{join_all, ready};
+use futures::{StreamExt, TryStreamExt, stream};
 use runtime::Error;
 use tokio::time::Instant;
 
@@ -24,6 +25,10 @@ const LOOK: Duration = Duration::from_millis(4500);
 const REACH: Duration = Duration::from_secs(1);
 /// How long a change may take.
 const CHANGE: Duration = Duration::from_secs(5);
+/// How long the log may take to grow.
+const FILL: Duration = Duration::from_secs(45);
+/// How many entries may be under way at once.
+const AT_ONCE: usize = 64;
 /// How many members are asked for the list, one after the other.
 const TRIES: usize = 2;
 /// A key that is read for the sake of reading. Nobody need have it.
@@ -136,7 +141,8 @@ impl Live {
     }
 
     async fn change(&self, address: &str, change: &Change) -> Result<(), Error> {
-        let made = self.pool.call(address, CHANGE, async |client| make(client, change).await).await;
+        let deadline = if matches!(change, Change::Fill { .. }) { FILL } else { CHANGE };
+        let made = self.pool.call(address, deadline, async |client| make(client, change).await).await;
         made.or_else(|fault| act::outcome(change, &fault))
     }
 }
@@ -159,6 +165,13 @@ async fn list_alarms(mut client: Client) -> Result<AlarmResponse, etcd_client::E
     client.alarm(AlarmAction::Get, AlarmType::None, None).await
 }
 
+/// To ask for alarms goes through the log, and changes nothing.
+async fn fill(client: &Client, entries: u64) -> Result<(), etcd_client::Error> {
+    let ask = |_| list_alarms(client.clone());
+    let asked = stream::iter(0..entries).map(ask).buffer_unordered(AT_ONCE);
+    asked.try_for_each(|_| ready(Ok(()))).await
+}
+
 async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Error> {
     match change {
         Change::Add { peer_url, learner } => {
@@ -168,6 +181,7 @@ async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Er
         Change::Promote { id } => client.member_promote(*id).await.map(drop),
         Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
         Change::MoveLeader { to } => client.move_leader(*to).await.map(drop),
+        Change::Fill { entries } => fill(&client, *entries).await,
         Change::Touch => {
             client.put(TOUCHED, "", None).await?;
             client.delete(TOUCHED, None).await.map(drop)

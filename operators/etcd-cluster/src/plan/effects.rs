@@ -52,11 +52,11 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::Upgrade { name } => {
             let pod = node(name).and_then(|node| node.pod);
             let image = pod.map(|pod| Effect::Apply(objects::next_image(pod, wish)));
-            touch(node(name), wish).into_iter().chain(image).collect()
+            farewell(observed, roster, node(name), wish).into_iter().chain(image).collect()
         }
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
-            touch(node(name), wish).into_iter().chain(deletion).collect()
+            farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
         }
         Step::DropClaim { name } => {
             any_claim(observed, name).map(|claim| drop_claim(observed, claim)).into_iter().collect()
@@ -64,12 +64,28 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
     }
 }
 
-/// What a member needs before it leaves 3.4 or earlier; see [`Change::Touch`].
-fn touch(node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
+/// What a member needs before it leaves a version; see [`Change::Touch`] and [`Change::Fill`].
+fn farewell(observed: &Observed, roster: &Roster<'_>, node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
     let node = node.filter(|node| node.is_healthy())?;
-    let leaves = wish.version.at_least(3, 5, 0) && node.version().is_some_and(|runs| !runs.at_least(3, 5, 0));
-    let via = address(node).filter(|_| leaves)?;
-    Some(Effect::Act(EtcdAct { via: vec![via], change: Change::Touch }))
+    let (runs, next) = (node.version()?, &wish.version);
+    let crosses = |minor| next.at_least(3, minor, 0) && !runs.at_least(3, minor, 0);
+    // All members take the snapshot when the first one leaves.
+    let first = || !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
+    let change = match () {
+        () if crosses(5) => Change::Touch,
+        () if crosses(7) && first() => Change::Fill { entries: snapshot_count(observed) + 1 },
+        () => return None,
+    };
+    Some(Effect::Act(EtcdAct { via: vec![address(node)?], change }))
+}
+
+/// After how many entries a member of 3.6 takes a snapshot; its default is 10,000.
+fn snapshot_count(observed: &Observed) -> u64 {
+    let spec = &observed.cluster.spec;
+    let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    let variable = variables.filter(|env| env.name == "ETCD_SNAPSHOT_COUNT").find_map(|env| env.value.as_ref());
+    let given = spec.options.get("snapshot-count").or(variable);
+    given.and_then(|count| count.parse().ok()).unwrap_or(10_000)
 }
 
 fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {

@@ -138,6 +138,15 @@ pub enum Change {
     /// log tells of later for removed ones while it reads on; 3.5 gets over that, and 3.6 then refuses them
     /// (`CleanupZombieMembersIfNeeded` in etcd's `server/etcdserver`, seen with 3.5.35).
     Touch,
+    /// Have the log grow by so many entries that change nothing. `via` must be the one member concerned.
+    ///
+    /// etcd 3.7 reads every entry of the log behind its last snapshot as one of API v3, and panics on those that 3.5 and
+    /// earlier wrote otherwise (seen with a cluster made as 3.5.35, brought to 3.6.16, then to 3.7.3). A member takes a
+    /// snapshot once `--snapshot-count` entries have come, and nothing else that is open to clients makes it do so.
+    Fill {
+        /// How many.
+        entries: u64,
+    },
     /// Hand leadership over. `via` must be the leader alone.
     MoveLeader {
         /// The next leader.

@@ -155,7 +155,7 @@ impl Etcds {
                 c.members.retain(|other| other.id != *member);
                 c.gone.insert(*member);
             }
-            Change::Touch => {}
+            Change::Touch | Change::Fill { .. } => {}
             Change::MoveLeader { to } => {
                 let heir = c.voters().any(|member| member.id == *to) && self.up(id, *to).is_some();
                 if c.leader != me || !heir {

@@ -53,7 +53,7 @@ impl Guard {
         self.latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
-            Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch),
+            Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }),
             _ => false,
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
@@ -91,7 +91,8 @@ impl Guard {
         if !done {
             return outcome;
         }
-        self.changes += usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch));
+        self.changes +=
+            usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }));
         if self.changes > 1 {
             etcds.violations.push("two changes of membership in one pass".to_owned());
         }
