@@ -6,6 +6,7 @@ use runtime::plan::{Delete, Effect};
 use runtime::views::{Claim, Pod};
 
 use super::membership::Step;
+use super::objects::Start;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Change, EtcdAct, Observed, any_claim, names, objects};
@@ -18,9 +19,11 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::Rest | Step::Wait(_) | Step::Stuck(..) => Vec::new(),
         Step::Start { name, start } => {
             // The claim first: a pod whose claim is not there yet is put back by the scheduler, for a second or more.
+            let joining = (*start == Start::Join).then(|| wish.joining(roster));
+            let pod = objects::pod(observed, joining.as_ref().unwrap_or(wish), name, *start);
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
             let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name)));
-            claim.into_iter().chain([Effect::Create(objects::pod(observed, wish, name, *start))]).collect()
+            claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {
             let change = Change::Add { peer_url: names::peer_url(cluster, name), learner: *learner };

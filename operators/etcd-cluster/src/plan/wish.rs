@@ -9,7 +9,7 @@ use super::{Observed, names, objects};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Wish {
     /// How many members.
     pub size: usize,
@@ -40,6 +40,15 @@ impl Wish {
             durable,
             refusal: unsupported(cluster).or(refusal),
         }
+    }
+
+    /// What a member should be that joins: of the version that members have, as long as they are to go to another minor
+    /// version. Its log comes from them, and it goes there with them.
+    #[must_use]
+    pub fn joining(&self, roster: &Roster<'_>) -> Self {
+        let lowest = roster.voters().filter_map(|node| node.version()).min_by_key(Version::numbers);
+        let version = lowest.filter(|runs| (runs.major, runs.minor) != (self.version.major, self.version.minor));
+        Self { version: version.unwrap_or_else(|| self.version.clone()), ..self.clone() }
     }
 
     /// The image of etcd.

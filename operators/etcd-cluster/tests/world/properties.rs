@@ -20,7 +20,7 @@ fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 /// So many schedules, unless `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 1200;
+const CASES: u32 = 500;
 
 fn config() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());

@@ -34,9 +34,7 @@ fn joining<'r, 'a>(roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
 }
 
 fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
-    if let Some(sentence) = rolling::too_early(observed, roster, wish) {
-        return Step::ask_again("ClusterVersionBehind", sentence);
-    }
+    let wish = &wish.joining(roster);
     let Some(node) = joining(roster) else {
         return Step::Start { name: observed.fresh_name.clone(), start: Start::Join };
     };

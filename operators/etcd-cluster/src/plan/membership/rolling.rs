@@ -31,7 +31,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
 
 /// Why members must not go to another minor version yet: etcd raises the version that all of a cluster have agreed upon a
 /// few seconds after the last member has followed, and the next version does not start on the one before that.
-pub(super) fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<String> {
+fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<String> {
     let minor = |version: &Version| (version.major, version.minor);
     let wanted = minor(&wish.version);
     if roster.voters().filter_map(Node::version).all(|runs| minor(&runs) == wanted) {
