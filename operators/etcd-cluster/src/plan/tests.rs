@@ -1,1 +1,123 @@
+//! First decisions, said one by one. What a cluster goes through later, `tests/world` plays.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::ConditionStatus;
+use api::etcd_cluster::{EtcdClusterStatus, Phase, StorageStatus};
+use jiff::Timestamp;
+use runtime::cache::View as _;
+use runtime::plan::{Effect, Seen};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::EtcdCluster;
+
+/// A cluster of that spec, with that status.
+fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
+    let cluster = json!({
+        "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 }, "spec": spec, "status": status,
+    });
+    Observed {
+        cluster: Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap()),
+        peers: Seen::Absent,
+        clients: Seen::Absent,
+        budget: Seen::Absent,
+        pods: Vec::new(),
+        claims: Vec::new(),
+        etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
+        published: Vec::new(),
+        cluster_version: None,
+        fresh_name: "c-aaaaaaaaaa".into(),
+        default_class: Some(true),
+        dictated_users: false,
+        agent_image: "agent:1".into(),
+    }
+}
+
+fn decided() -> EtcdClusterStatus {
+    EtcdClusterStatus { storage: Some(StorageStatus { durable: true }), ..EtcdClusterStatus::default() }
+}
+
+fn made() -> EtcdClusterStatus {
+    EtcdClusterStatus { cluster_id: Some("1".into()), size: 3, ..decided() }
+}
+
+fn planned(spec: &Value, status: &EtcdClusterStatus) -> (Vec<&'static str>, EtcdClusterStatus) {
+    let plan = plan(&observed(spec, status), Timestamp::UNIX_EPOCH);
+    let kind = |effect: &Effect<EtcdAct>| match effect {
+        Effect::Apply(apply) => apply.kind.kind,
+        Effect::Create(create) => create.kind.kind,
+        Effect::Delete(delete) => delete.kind.kind,
+        Effect::Act(_) => "act",
+    };
+    (plan.effects.iter().map(kind).collect(), plan.status.unwrap())
+}
+
+fn reason(status: &EtcdClusterStatus, type_: &str) -> (ConditionStatus, String) {
+    let condition = status.contract.condition(type_).unwrap_or_else(|| panic!("there is no condition {type_}"));
+    (condition.status, condition.reason.to_string())
+}
+
+#[test]
+fn where_data_goes_is_written_down_before_the_first_member() {
+    let (effects, status) = planned(&json!({ "size": 3 }), &EtcdClusterStatus::default());
+    assert!(effects.is_empty());
+    assert_eq!((status.storage, status.phase), (Some(StorageStatus { durable: true }), Some(Phase::Creating)));
+    let (effects, _) = planned(&json!({ "size": 3 }), &decided());
+    assert_eq!(effects, ["Service", "PersistentVolumeClaim", "Pod", "PodDisruptionBudget"]);
+}
+
+#[test]
+fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
+    let mut seen = observed(&json!({ "size": 1 }), &EtcdClusterStatus::default());
+    seen.default_class = Some(false);
+    let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+    assert!(plan.events.iter().any(|event| event.warning && event.reason == "NotDurable"));
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Durable"), (ConditionStatus::False, "NoDefaultStorageClass".to_owned()));
+    seen.default_class = None;
+    assert_eq!(super::plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap().storage, None, "unknown is not absent");
+}
+
+#[test]
+fn the_first_members_name_follows_from_the_cluster() {
+    let seen = observed(&json!({ "size": 3 }), &decided());
+    let name = names::first(&seen.cluster);
+    assert!(names::is_ours(&seen.cluster, &name) && name == names::first(&seen.cluster));
+}
+
+#[test]
+fn tls_is_refused_and_nothing_is_made() {
+    let spec = json!({ "size": 3, "TLS": { "static": { "member": { "peerSecret": "p" } } } });
+    let (effects, status) = planned(&spec, &decided());
+    assert!(effects.is_empty());
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "TLSNotSupported".to_owned()));
+}
+
+#[test]
+fn paused_does_nothing_and_says_so() {
+    for before in [EtcdClusterStatus::default(), decided(), made()] {
+        let (effects, status) = planned(&json!({ "size": 3, "paused": true }), &before);
+        assert!(effects.is_empty() && status.control_paused);
+        assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "Paused".to_owned()));
+    }
+}
+
+#[test]
+fn old_conditions_are_false_instead_of_gone_and_have_both_times() {
+    let (_, status) = planned(&json!({ "size": 3 }), &made());
+    for type_ in ["Available", "Recovering", "Scaling", "Upgrading"] {
+        let condition = status.contract.condition(type_).unwrap();
+        assert_eq!(condition.last_update_time, Some(condition.last_transition_time), "{type_}");
+    }
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "QuorumLost".to_owned()));
+    assert_eq!(reason(&status, "QuorumHealthy").0, ConditionStatus::False);
+    assert_eq!(reason(&status, "Scaling").0, ConditionStatus::False);
+}
+
+#[test]
+fn an_even_size_is_warned_of() {
+    let (_, status) = planned(&json!({ "size": 4 }), &decided());
+    assert_eq!(reason(&status, "Warning"), (ConditionStatus::True, "EvenSize".to_owned()));
+}
