@@ -30,6 +30,8 @@ pub struct Entry {
     pub complete: bool,
     /// Who sent it.
     pub user: String,
+    /// Whether that user had the right; refused it may have been all the same, in a namespace that is going for example.
+    pub allowed: bool,
     /// What was asked.
     pub call: Call,
 }
@@ -50,6 +52,8 @@ struct Line {
     object_ref: ObjectRef,
     #[serde(default)]
     response_status: ResponseStatus,
+    #[serde(default)]
+    annotations: HashMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -152,6 +156,12 @@ impl From<Line> for Entry {
             at: Instant::now(),
             code: Some(line.response_status.code),
         };
-        Self { id: line.audit_id, complete: line.stage == "ResponseComplete", user: line.user.username, call }
+        Self {
+            id: line.audit_id,
+            complete: line.stage == "ResponseComplete",
+            user: line.user.username,
+            allowed: line.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "allow"),
+            call,
+        }
     }
 }
