@@ -33,7 +33,7 @@ use wish::Wish;
 /// After a step: its own events are no news, so look again by ourselves.
 const STEP: Duration = Duration::from_millis(50);
 /// While something of etcd's is waited for, which no watch tells.
-const SOON: Duration = Duration::from_millis(250);
+const SOON: Duration = Duration::from_millis(120);
 /// While something is waited for that a watch tells; and for a person.
 const LATER: Duration = Duration::from_secs(5);
 /// How often members are asked how they fare while all is well.

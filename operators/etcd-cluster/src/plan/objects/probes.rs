@@ -36,7 +36,8 @@ pub(super) fn liveness(version: &Version) -> Probe {
 
 pub(super) fn readiness(version: &Version) -> Probe {
     let serves = if has_livez(version) { http("/readyz") } else { tcp() };
-    Probe { period_seconds: Some(2), failure_threshold: Some(2), timeout_seconds: Some(4), ..serves }
+    // Often, since a learner gets ready at the moment it votes, and no sooner.
+    Probe { period_seconds: Some(1), failure_threshold: Some(3), timeout_seconds: Some(4), ..serves }
 }
 
 fn alive(version: &Version) -> Probe {
