@@ -7,12 +7,20 @@ use kube::CustomResourceExt;
 use serde_json::json;
 
 use crate::etcd_cluster::{DENIED_ENV, DENIED_ENV_MESSAGE, EtcdCluster};
+use crate::sample_db::SampleDB;
+use crate::sample_db_snapshot::SampleDBSnapshot;
 use crate::{ETCD_GROUP, my_app::MyApp, sample::Sample};
 
 /// Every definition of ours, in the order of their names.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
-    let all = [with_etcd_bounds(EtcdCluster::crd()), MyApp::crd(), Sample::crd()];
+    let all = [
+        with_etcd_bounds(EtcdCluster::crd()),
+        MyApp::crd(),
+        with_database_bounds(SampleDB::crd()),
+        SampleDBSnapshot::crd(),
+        Sample::crd(),
+    ];
     all.into_iter().map(never_observed_by_default).map(without_older_times).collect()
 }
 
@@ -70,10 +78,7 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
         at(root, &["spec", "storage"]).x_kubernetes_map_type = Some("atomic".into());
         let pod = at(root, &["spec", "pod"]);
         for field in KUBERNETES_OWN {
-            let field = at(pod, &[field]);
-            let ours = field.description.take();
-            everywhere(field, &|schema| schema.description = None);
-            field.description = ours;
+            without_descriptions(at(pod, &[field]));
         }
 
         let name = at(items(at(pod, &["etcdEnv"])), &["name"]);
@@ -111,6 +116,31 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
         items(values).max_length = Some(63);
     }
     crd
+}
+
+/// What of a database's pod has Kubernetes' own types.
+const KUBERNETES_OWN_OF_DATABASES: [&str; 5] =
+    ["affinity", "imagePullSecrets", "podSecurityContext", "tolerations", "topologySpreadConstraints"];
+
+/// A SampleDB's definition: what Kubernetes documents is left to it, and an object without a spec is one with an empty
+/// spec, which is all that a database needs.
+fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for version in &mut crd.spec.versions {
+        let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let spec = at(root.expect("a definition has a schema"), &["spec"]);
+        spec.default = Some(JSON(json!({})));
+        for field in KUBERNETES_OWN_OF_DATABASES {
+            without_descriptions(at(spec, &[field]));
+        }
+    }
+    crd
+}
+
+/// Leaves the description of a field, and takes those within it.
+fn without_descriptions(field: &mut JSONSchemaProps) {
+    let ours = field.description.take();
+    everywhere(field, &|schema| schema.description = None);
+    field.description = ours;
 }
 
 /// The schema of a field, by its path.

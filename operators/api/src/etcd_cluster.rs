@@ -15,7 +15,7 @@ mod tls;
 
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
-pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE};
+pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
 pub use status::{EtcdClusterStatus, MemberRole, MemberStatus, Members, Phase, StorageStatus};
 pub use storage::{OnDelete, Storage};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};

@@ -9,6 +9,8 @@ mod crd;
 pub mod etcd_cluster;
 pub mod my_app;
 pub mod sample;
+pub mod sample_db;
+pub mod sample_db_snapshot;
 mod status;
 
 pub use crd::crds;

@@ -94,7 +94,7 @@ pub struct MyAppSpec {
 }
 
 /// A reference as the OCI distribution specification writes it: host, path, tag, digest.
-const IMAGE: &str = concat!(
+pub(crate) const IMAGE: &str = concat!(
     "self.matches('^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]+)?/)?",
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*",
     "(:[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127})?(@(sha256:[a-f0-9]{64}|sha512:[a-f0-9]{128}))?$')"

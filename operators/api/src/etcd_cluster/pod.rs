@@ -153,7 +153,7 @@ pub struct PodPolicy {
     pub image_pull_secrets: Vec<LocalObjectReference>,
 }
 
-const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k).hasValue() && \
+pub(crate) const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k).hasValue() && \
     !format.labelValue().validate(self[k]).hasValue())";
 
 /// What no variable may be named. (Of each name: an entry's own path then tells which it is.)

@@ -1,0 +1,146 @@
+//! What the database holds when it is made.
+
+use jiff::Timestamp;
+use kube::KubeSchema;
+use serde::{Deserialize, Serialize};
+
+use super::storage::{NAME, unchanged};
+
+/// The database's name, and its owner's, unless the spec says so.
+pub const DEFAULT_DATABASE: &str = "app";
+
+/// Names that no database of an application may have: they are PostgreSQL's own, mean something else where access is
+/// granted, or are the operator's. So are those that begin with `pg_` or `sampledb_`.
+pub const RESERVED_IDENTIFIERS: [&str; 10] =
+    ["postgres", "template0", "template1", "public", "none", "all", "sameuser", "samerole", "samegroup", "replication"];
+
+/// What the database holds when it is made. Cannot be changed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Bootstrap {
+    /// The name of the database and of the role that owns it. Default: app. The encoding is UTF8, the locale C.UTF-8.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 63))]
+    #[x_kube(validation = Rule::new("self.matches('^[a-z_][a-z0-9_]{0,62}$')").message(
+        "bootstrap.database must be 1 to 63 lower-case letters, digits or '_', and not start with a digit"
+    ))]
+    #[x_kube(validation = Rule::new(NOT_RESERVED).message(
+        "bootstrap.database is a reserved name: choose another than postgres, template0, template1, public, none, all, \
+         sameuser, samerole, samegroup, replication, pg_* and sampledb_*"
+    ))]
+    pub database: Option<String>,
+
+    /// The snapshot whose data the new database gets. Unset: it starts empty.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_snapshot: Option<FromSnapshot>,
+}
+
+impl Bootstrap {
+    /// The name of the database and of its owner.
+    #[must_use]
+    pub fn database(&self) -> &str {
+        self.database.as_deref().unwrap_or(DEFAULT_DATABASE)
+    }
+}
+
+/// A snapshot of the same namespace: one by its name, or the newest of a SampleDB.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.name) != has(self.ofSampleDB)").message(
+    "bootstrap.fromSnapshot takes exactly one of name (of a SampleDBSnapshot) and ofSampleDB (its newest one)"
+))]
+#[x_kube(validation = Rule::new("!has(self.before) || has(self.ofSampleDB)").message(
+    "bootstrap.fromSnapshot.before chooses among the snapshots of ofSampleDB: leave it out with name"
+))]
+pub struct FromSnapshot {
+    /// The name of a SampleDBSnapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new(NAME).message("fromSnapshot.name must be the name of a SampleDBSnapshot"))]
+    pub name: Option<String>,
+
+    /// The name of a SampleDB, which may be gone: its newest Ready snapshot is taken.
+    #[serde(default, rename = "ofSampleDB", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new(NAME).message("fromSnapshot.ofSampleDB must be the name of a SampleDB"))]
+    pub of_sample_db: Option<String>,
+
+    /// With `ofSampleDB`: the newest Ready snapshot that was complete at this time, such as 2026-01-31T06:00:00Z.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", length(max = 40), regex(pattern = WITH_OFFSET), extend("format" = crate::ISO_SECONDS))]
+    pub before: Option<Timestamp>,
+}
+
+/// A time says its offset: without one the API server would take it, and nobody could tell what it means.
+pub(crate) const WITH_OFFSET: &str = "^[0-9-]{10}T[0-9:.]{8,18}(Z|[+-][0-9]{2}:[0-9]{2})$";
+
+/// What runs once in a new database, before the first Ready.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Init {
+    /// SQL from ConfigMaps and Secrets of the same namespace, run in this order as the database's owner, in one
+    /// transaction with the note in the database that it ran. If it fails, nothing of it stays, and it runs again once
+    /// it has changed. After it has run, changes do nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub sql_from: Vec<SqlSource>,
+}
+
+/// Exactly one place that SQL comes from.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.secretKeyRef)").message(
+    "an entry of init.sqlFrom takes exactly one of configMapKeyRef and secretKeyRef"
+))]
+pub struct SqlSource {
+    /// An entry of a ConfigMap.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_map_key_ref: Option<KeyRef>,
+    /// An entry of a Secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret_key_ref: Option<KeyRef>,
+}
+
+/// One entry of a ConfigMap or Secret.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRef {
+    /// The name of the ConfigMap or Secret.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new(NAME).message("name must be that of a ConfigMap or Secret of the same namespace"))]
+    pub name: String,
+    /// The name of the entry.
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+$')").message(
+        "key must be that of an entry: letters, digits, '-', '_' and '.'"
+    ))]
+    pub key: String,
+}
+
+const NOT_RESERVED: &str = "!self.startsWith('pg_') && !self.startsWith('sampledb_') && !(self in ['postgres', 'template0', \
+    'template1', 'public', 'none', 'all', 'sameuser', 'samerole', 'samegroup', 'replication'])";
+
+pub(super) fn same_database() -> String {
+    unchanged(&["bootstrap", "database"], &format!("'{DEFAULT_DATABASE}'"))
+}
+
+pub(super) fn same_source() -> String {
+    let source = |field| ["bootstrap", "fromSnapshot", field];
+    let [name, of] = ["name", "ofSampleDB"].map(|field| unchanged(&source(field), "''"));
+    // A time, since that is its format; of the year 1 if it is not given.
+    let before = unchanged(&source("before"), "timestamp('0001-01-01T00:00:00Z')");
+    format!("{name} && {of} && {before}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rule_names_every_reserved_name() {
+        for name in RESERVED_IDENTIFIERS {
+            assert!(NOT_RESERVED.contains(&format!("'{name}'")), "{name}");
+        }
+    }
+}

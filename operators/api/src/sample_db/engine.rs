@@ -1,0 +1,197 @@
+//! Which PostgreSQL runs, and with which parameters.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use kube::core::Message;
+use serde::{Deserialize, Serialize};
+
+use super::non_empty;
+use crate::my_app::IMAGE;
+
+/// Which PostgreSQL runs, and with which parameters.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("self.?version.orValue('') == '' || self.?image.orValue('') == ''").message(
+    "engine takes version (whose image the catalog knows) or image, not both: leave one of them out"
+))]
+pub struct Engine {
+    /// The version: a major one such as `"17"`, whose newest release of the catalog runs, or a release such as `"17.5"`.
+    /// Unset or empty: the catalog's default at creation, latched in status. Raising the major version upgrades.
+    #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 16))]
+    #[x_kube(validation = Rule::new("self.matches('^([1-9][0-9]([.](0|[1-9][0-9]{0,2}))?)?$')").message(
+        "engine.version must be a version of PostgreSQL in quotes, from 10 on: a major one such as '17' or a release such \
+         as '17.5'"
+    ))]
+    pub version: Option<String>,
+
+    /// The image, instead of the catalog's: one laid out like docker.io/library/postgres.
+    #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 512))]
+    #[x_kube(validation = Rule::new(format!("self == '' || {IMAGE}")).message(
+        "engine.image must be a reference such as postgres:17.5, registry.example.com:5000/team/postgres:17 or \
+         name@sha256:<64 hex digits>"
+    ))]
+    pub image: Option<String>,
+
+    /// Parameters of PostgreSQL by their names in small letters, for example `work_mem: 16MB`; numbers and on/off in
+    /// quotes. Each is reloaded or restarts the server, as PostgreSQL says of it. What would break access, recovery or
+    /// durability is the operator's own and refused.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 1024 }))]
+    #[x_kube(validation = Rule::new(
+        "self.all(k, k.matches('^[a-z_][a-z0-9_]{0,62}([.][a-z_][a-z0-9_]{0,62})?$'))"
+    ).message(
+        "engine.parameters takes names as PostgreSQL has them, in small letters, such as work_mem, timezone or \
+         pg_stat_statements.max"
+    ))]
+    #[x_kube(validation = Rule::new("self.all(k, !self[k].matches('[\\\\x00-\\\\x1f\\\\x7f]'))").message(
+        "engine.parameters: a value must be one line without control characters"
+    ))]
+    #[x_kube(validation = Rule::new(format!("!self.exists(k, {})", denied("k"))).message(denied_message()))]
+    #[x_kube(validation = Rule::new(
+        "!('wal_level' in self) || self['wal_level'].lowerAscii() in ['replica', 'logical']"
+    ).message("engine.parameters: wal_level must be replica or logical: physical backups need at least replica"))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// Parameters that no spec may set.
+pub const DENIED_PARAMETERS: [&str; 82] = [
+    // Where the server is found, what it reads, and who may come in.
+    "bonjour",
+    "bonjour_name",
+    "cluster_name",
+    "config_file",
+    "data_directory",
+    "db_user_namespace",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "include",
+    "include_dir",
+    "include_if_exists",
+    "krb_server_keyfile",
+    "listen_addresses",
+    "oauth_validator_libraries",
+    "password_encryption",
+    "port",
+    "reserved_connections",
+    "stats_temp_directory",
+    "superuser_reserved_connections",
+    // What runs programs or loads code.
+    "dynamic_library_path",
+    "extension_control_path",
+    "jit_provider",
+    // Archiving, recovery and replication.
+    "hot_standby",
+    "max_wal_senders",
+    "primary_conninfo",
+    "primary_slot_name",
+    "promote_trigger_file",
+    "recovery_end_command",
+    "recovery_min_apply_delay",
+    "restore_command",
+    "sync_replication_slots",
+    "synchronized_standby_slots",
+    "synchronous_standby_names",
+    // What keeps data whole.
+    "allow_in_place_tablespaces",
+    "allow_system_table_mods",
+    "data_sync_retry",
+    "fsync",
+    "full_page_writes",
+    "ignore_checksum_failure",
+    "ignore_invalid_pages",
+    "ignore_system_indexes",
+    "session_replication_role",
+    "zero_damaged_pages",
+    // Logs go to where the pod's logs go.
+    "event_source",
+    "log_destination",
+    "log_directory",
+    "log_file_mode",
+    "log_filename",
+    "logging_collector",
+    // What is decided by the program or at initdb, and what belongs to one session: the server would not start.
+    "block_size",
+    "data_checksums",
+    "data_directory_mode",
+    "debug_assertions",
+    "huge_pages_status",
+    "in_hot_standby",
+    "integer_datetimes",
+    "is_superuser",
+    "lc_collate",
+    "lc_ctype",
+    "max_function_args",
+    "max_identifier_length",
+    "max_index_keys",
+    "num_os_semaphores",
+    "role",
+    "seed",
+    "segment_size",
+    "server_encoding",
+    "server_version",
+    "server_version_num",
+    "session_authorization",
+    "shared_memory_size",
+    "shared_memory_size_in_huge_pages",
+    "transaction_deferrable",
+    "transaction_isolation",
+    "transaction_read_only",
+    "wal_block_size",
+    "wal_segment_size",
+    // What would shut out writers or the operator itself.
+    "default_transaction_read_only",
+    "exit_on_error",
+    "post_auth_delay",
+    "pre_auth_delay",
+];
+
+/// Beginnings of names that no spec may set.
+pub const DENIED_PREFIXES: [&str; 6] = ["archive_", "log_syslog", "recovery_target", "ssl", "syslog_", "unix_socket_"];
+
+/// Whether a parameter may not be set, whichever way its letters are written.
+#[must_use]
+pub fn is_denied(parameter: &str) -> bool {
+    let name = parameter.to_ascii_lowercase();
+    DENIED_PARAMETERS.contains(&name.as_str()) || DENIED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// The same, in CEL.
+fn denied(name: &str) -> String {
+    let names = DENIED_PARAMETERS.map(|denied| format!("'{denied}'")).join(", ");
+    format!("{name} in [{names}] || {name}.matches('^({})')", DENIED_PREFIXES.join("|"))
+}
+
+/// Names a culprit, since nobody knows such a list by heart.
+fn denied_message() -> Message {
+    Message::Expression(format!(
+        "'engine.parameters: leave out ' + self.filter(k, {})[0] + ': such parameters decide access, recovery, \
+         durability or where files are, and are the operator\\'s own'",
+        denied("k")
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn denies_in_any_letters_and_by_beginnings() {
+        for name in ["port", "Port", "ssl", "ssl_cert_file", "archive_command", "unix_socket_directories", "fsync"] {
+            assert!(is_denied(name), "{name}");
+        }
+        for name in ["work_mem", "max_connections", "shared_preload_libraries", "pg_stat_statements.max", "timezone"] {
+            assert!(!is_denied(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_there_twice() {
+        let names: std::collections::BTreeSet<_> = DENIED_PARAMETERS.iter().collect();
+        assert_eq!(names.len(), DENIED_PARAMETERS.len());
+    }
+}

@@ -1,0 +1,83 @@
+//! How applications reach the database.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The port of the Service unless the spec says so.
+pub const DEFAULT_PORT: i32 = 5432;
+
+/// How applications reach the database: the Service `<name>-rw`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.nodePort) || self.?type.orValue('ClusterIP') != 'ClusterIP'").message(
+    "service.nodePort needs service.type NodePort or LoadBalancer: give one of them, or leave nodePort out"
+))]
+#[x_kube(validation = Rule::new("!has(self.loadBalancerClass) || self.?type.orValue('ClusterIP') == 'LoadBalancer'").message(
+    "service.loadBalancerClass needs service.type LoadBalancer: give that, or leave loadBalancerClass out"
+))]
+pub struct DatabaseService {
+    /// Who can reach it. Default: ClusterIP. NodePort and LoadBalancer are for applications outside the cluster;
+    /// connections are not encrypted.
+    #[serde(default, rename = "type", skip_serializing_if = "super::is_default")]
+    pub type_: ServiceType,
+
+    /// The port of the Service. Default: 5432.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<i32>,
+
+    /// The port of each node, with NodePort and LoadBalancer. Unset: Kubernetes chooses one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 65535))]
+    pub node_port: Option<i32>,
+
+    /// Annotations of the Service, beside the operator's own: what a cloud's load balancer reads.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
+    #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('multi-operator.example.com/'))").message(
+        "service.annotations: multi-operator.example.com/* are the operator's own: choose other keys"
+    ))]
+    #[x_kube(validation = Rule::new("self.all(k, !format.qualifiedName().validate(k.lowerAscii()).hasValue())").message(
+        "service.annotations must have keys as Kubernetes has them, such as team or example.com/team"
+    ))]
+    #[x_kube(merge_strategy = MapMerge::Atomic)]
+    pub annotations: BTreeMap<String, String>,
+
+    /// The class of the load balancer, with LoadBalancer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 253))]
+    #[x_kube(validation = Rule::new("!format.qualifiedName().validate(self).hasValue()").message(
+        "service.loadBalancerClass must be a name as Kubernetes has them, such as example.com/internal"
+    ))]
+    pub load_balancer_class: Option<String>,
+
+    /// A Service for reading only. Not built yet: refused, unless false.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new("!self").message(
+        "service.readOnly is not built yet: leave it out; it comes with replicas, of which there is one now"
+    ))]
+    pub read_only: Option<bool>,
+}
+
+impl DatabaseService {
+    /// The port of the Service.
+    #[must_use]
+    pub fn port(&self) -> i32 {
+        self.port.unwrap_or(DEFAULT_PORT)
+    }
+}
+
+/// Who can reach a Service.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ServiceType {
+    /// Who is in the cluster.
+    #[default]
+    ClusterIP,
+    /// Also who reaches a node.
+    NodePort,
+    /// Also who reaches the load balancer that the cluster's provider makes.
+    LoadBalancer,
+}

@@ -1,0 +1,166 @@
+//! How far what takes several steps has come. Written before a step is taken, so that it goes on after a crash.
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::super::known;
+
+/// How far the first steps of the database have come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InitializationStatus {
+    /// When the data folder was first seen initialised: from then on an empty one is lost data, and never initialised
+    /// again.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub data_created_at: Option<Timestamp>,
+    /// The Job that configures the database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The sha256 of the SQL of `init.sqlFrom` that ran, as the note in the database says; in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sql_digest: Option<String>,
+    /// The sha256 of the SQL that failed: it runs again once it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed_digest: Option<String>,
+    /// When the database's own note of it was seen; nothing of it runs again.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The snapshot that the database was filled from. Latched when it was chosen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RestoreStatus {
+    /// The SampleDBSnapshot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
+    /// Its uid.
+    #[serde(default, rename = "snapshotUID", skip_serializing_if = "Option::is_none")]
+    pub snapshot_uid: Option<String>,
+    /// The Job that restores it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// When the restore was complete.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The upgrade that runs, or the last one.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpgradeStatus {
+    /// The release that ran before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// The release that it leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The step that is being taken; absent once it has ended: Snapshot, ShutOut, Copy, Check, Switch, Roll, Finish or
+    /// RollBack.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub step: Option<UpgradeStep>,
+    /// The Job that carries it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job: Option<String>,
+    /// The SampleDBSnapshot that was taken before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_snapshot: Option<String>,
+    /// The claim that the data are restored into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<String>,
+    /// When it began.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub started_at: Option<Timestamp>,
+    /// When writers were shut out.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub shut_out_at: Option<Timestamp>,
+    /// When it ended, one way or the other.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub ended_at: Option<Timestamp>,
+    /// How many milliseconds writers were shut out, as measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub downtime_milliseconds: Option<i64>,
+    /// How it ended: Completed, RolledBack or Failed.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub result: Option<UpgradeResult>,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The generation at which it failed: it is not tried again until the spec has a later one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_generation: Option<i64>,
+}
+
+/// A step of an upgrade. A minor one rolls the pod and finishes; a major one takes the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum UpgradeStep {
+    /// A snapshot is taken.
+    Snapshot,
+    /// Writers are shut out, and it is verified that they are.
+    ShutOut,
+    /// The data are dumped, and restored into a new volume under the new version.
+    Copy,
+    /// Old and new data are compared.
+    Check,
+    /// The server is started with the new version and volume.
+    Switch,
+    /// The pod is replaced by one of the new release.
+    Roll,
+    /// What the release needs afterwards is done, and writers are let in.
+    Finish,
+    /// The old version is brought back.
+    RollBack,
+}
+
+/// How an upgrade ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum UpgradeResult {
+    /// The new version serves.
+    Completed,
+    /// The old version serves again.
+    RolledBack,
+    /// Neither: a person is needed.
+    Failed,
+}
+
+/// How far the deletion has come.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DeletionStatus {
+    /// The step that is being taken: WaitForBackup, Snapshot, Verify, RemovePods, RemoveVolumes or Release.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub step: Option<DeletionStep>,
+    /// The SampleDBSnapshot that is taken last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub final_snapshot: Option<String>,
+    /// What it waits for, or why it went without a snapshot, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// A step of a deletion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DeletionStep {
+    /// A snapshot that is being taken comes to its end.
+    WaitForBackup,
+    /// The final snapshot is taken.
+    Snapshot,
+    /// The final snapshot is verified.
+    Verify,
+    /// StatefulSet and pods go.
+    RemovePods,
+    /// The volumes go.
+    RemoveVolumes,
+    /// The finalizer goes.
+    Release,
+}
