@@ -122,6 +122,22 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
 const KUBERNETES_OWN_OF_DATABASES: [&str; 5] =
     ["affinity", "imagePullSecrets", "podSecurityContext", "tolerations", "topologySpreadConstraints"];
 
+/// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which then says as little as `{}`.
+const PARTS_OF_DATABASES: [&[&str]; 12] = [
+    &["engine"],
+    &["storage"],
+    &["bootstrap"],
+    &["init"],
+    &["credentials"],
+    &["backup"],
+    &["backup", "retention"],
+    &["backup", "storage"],
+    &["backup", "verify"],
+    &["upgrade"],
+    &["service"],
+    &["deletion"],
+];
+
 /// A SampleDB's definition: what Kubernetes documents is left to it, and an object without a spec is one with an empty
 /// spec, which is all that a database needs.
 fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
@@ -131,6 +147,9 @@ fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefi
         spec.default = Some(JSON(json!({})));
         for field in KUBERNETES_OWN_OF_DATABASES {
             without_descriptions(at(spec, &[field]));
+        }
+        for part in PARTS_OF_DATABASES {
+            at(spec, part).nullable = Some(true);
         }
     }
     crd

@@ -105,7 +105,7 @@ pub const LONGEST_NAME: usize = 45;
 ))]
 pub struct SampleDBSpec {
     /// Which PostgreSQL runs, and with which parameters.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub engine: Engine,
 
     /// How many servers run. Only 1 is built; 1 is also what it is unset.
@@ -116,35 +116,35 @@ pub struct SampleDBSpec {
     pub replicas: Option<i32>,
 
     /// Where the database keeps its data.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub storage: Storage,
 
     /// What the database holds when it is made. Cannot be changed.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub bootstrap: Bootstrap,
 
     /// What runs once in a new database, before the first Ready.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub init: Init,
 
     /// Whose name and password applications use.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub credentials: Credentials,
 
     /// When and how snapshots are taken, kept and proved.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub backup: Backup,
 
     /// How the database gets from one version of PostgreSQL to another.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub upgrade: Upgrade,
 
     /// How applications reach the database.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub service: DatabaseService,
 
     /// What happens to the data when the SampleDB is deleted.
-    #[serde(default, skip_serializing_if = "is_default")]
+    #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion: Deletion,
 
     /// Whether to leave everything as it is: nothing is created, changed, backed up, upgraded or deleted until this is
@@ -186,6 +186,11 @@ pub struct SampleDBSpec {
 /// Whether a value is what it would be if nobody had given it.
 pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+/// Reads a part of the spec; null is what a server-side apply leaves of one that it empties.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 /// Reads a text, of which an empty one says as little as none.

@@ -53,15 +53,15 @@ pub struct Backup {
     pub starting_deadline_seconds: Option<i64>,
 
     /// How long the snapshots that the schedule took are kept.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub retention: Retention,
 
     /// Where snapshots are kept.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub storage: BackupStorage,
 
     /// How snapshots are proved to be of use.
-    #[serde(default, skip_serializing_if = "super::is_default")]
+    #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub verify: Verify,
 
     /// How many seconds a snapshot, or its verification, may take. Default: 3600.
