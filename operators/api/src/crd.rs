@@ -17,8 +17,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     let all = [
         with_etcd_bounds(EtcdCluster::crd()),
         MyApp::crd(),
-        with_database_bounds(SampleDB::crd()),
-        SampleDBSnapshot::crd(),
+        with_lenient_conditions(with_database_bounds(SampleDB::crd())),
+        with_lenient_conditions(SampleDBSnapshot::crd()),
         Sample::crd(),
     ];
     all.into_iter().map(never_observed_by_default).map(without_older_times).collect()
@@ -46,15 +46,31 @@ fn without_older_times(mut crd: CustomResourceDefinition) -> CustomResourceDefin
     if crd.spec.group == ETCD_GROUP {
         return crd;
     }
-    for version in &mut crd.spec.versions {
-        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
-        let status = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("status"));
-        let conditions = status.and_then(|status| status.properties.as_mut()?.get_mut("conditions"));
-        if let Some(JSONSchemaPropsOrArray::Schema(item)) = conditions.and_then(|list| list.items.as_mut()) {
-            item.properties.get_or_insert_default().remove("lastUpdateTime");
-        }
+    for item in conditions(&mut crd) {
+        item.properties.get_or_insert_default().remove("lastUpdateTime");
     }
     crd
+}
+
+/// Requires no more of a condition than its type: what another field manager leaves of one that we take away would make
+/// every later write of ours invalid.
+fn with_lenient_conditions(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
+    for item in conditions(&mut crd) {
+        item.required = Some(vec!["type".into()]);
+    }
+    crd
+}
+
+/// The schema of a condition, in each version.
+fn conditions(crd: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut JSONSchemaProps> {
+    crd.spec.versions.iter_mut().filter_map(|version| {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut())?;
+        let status = schema.properties.as_mut()?.get_mut("status")?;
+        match status.properties.as_mut()?.get_mut("conditions")?.items.as_mut()? {
+            JSONSchemaPropsOrArray::Schema(item) => Some(&mut **item),
+            JSONSchemaPropsOrArray::Schemas(_) => None,
+        }
+    })
 }
 
 /// What of a member's pod has Kubernetes' own types.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 /// Condition types that every kind uses.
 pub mod condition_type {
@@ -42,9 +42,41 @@ pub struct Contract {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
     /// Ready always; Reconciling, Stalled and Conflict only while they are True.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "whole")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
+}
+
+/// Reads conditions, but for those of which another field manager has left only a part.
+fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
+    let all = Vec::<Part>::deserialize(from)?;
+    let whole = all.into_iter().filter_map(|part| {
+        Some(Condition {
+            type_: part.type_,
+            status: part.status?,
+            observed_generation: part.observed_generation,
+            last_update_time: part.last_update_time,
+            last_transition_time: part.last_transition_time?,
+            reason: part.reason?,
+            message: part.message,
+        })
+    });
+    Ok(whole.collect())
+}
+
+/// What there may be of a condition.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    #[serde(rename = "type")]
+    type_: Cow<'static, str>,
+    status: Option<ConditionStatus>,
+    observed_generation: Option<i64>,
+    last_update_time: Option<Timestamp>,
+    last_transition_time: Option<Timestamp>,
+    reason: Option<Cow<'static, str>>,
+    #[serde(default)]
+    message: String,
 }
 
 fn never_observed() -> i64 {
