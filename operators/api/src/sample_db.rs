@@ -30,6 +30,7 @@ pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, KeyRef, RES
 pub use credentials::{Credentials, SecretRef};
 pub use deletion::{ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
+use later::ADDED_BEFORE;
 pub use later::NotBuilt;
 pub use scheduling::Scheduling;
 pub use service::{DEFAULT_PORT, DatabaseService, ServiceType};
@@ -158,14 +159,14 @@ pub struct SampleDBSpec {
 
     /// Ordered changes of the schema. Not built yet: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(
+    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.migrations is not built yet: leave it out; init.sqlFrom runs SQL once, in a new database"
     ))]
     pub migrations: Option<NotBuilt>,
 
     /// When another server takes over. Not built yet: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(
+    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.failover is not built yet: leave it out; it comes with replicas, of which there is one now"
     ))]
     pub failover: Option<NotBuilt>,
@@ -177,7 +178,7 @@ pub struct SampleDBSpec {
 
     /// TLS between applications and the database. Not built yet: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(
+    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.tls is not built yet: leave it out; connections are not encrypted, so keep them within the cluster"
     ))]
     pub tls: Option<NotBuilt>,

@@ -28,6 +28,7 @@ mod paused;
 mod repair;
 mod rollout;
 mod sample;
+mod sample_db_bad_input;
 mod scale;
 mod strangers;
 mod trouble;

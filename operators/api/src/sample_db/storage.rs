@@ -3,7 +3,7 @@
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-use super::NotBuilt;
+use super::{ADDED_BEFORE, NotBuilt};
 
 /// The size of the data volume unless the spec says so.
 pub const DEFAULT_SIZE: &str = "1Gi";
@@ -29,7 +29,7 @@ pub struct Storage {
 
     /// Growing by itself. Not built yet: refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(
+    #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "storage.autogrow is not built yet: leave it out, and give a larger storage.size when the volume fills"
     ))]
     pub autogrow: Option<NotBuilt>,

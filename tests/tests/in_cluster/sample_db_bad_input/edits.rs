@@ -11,7 +11,8 @@ async fn volumes_stay_through_edits() {
     let plain = json!({});
     let shrink = Some("storage.size cannot shrink (unset, it is 1Gi): volumes only grow");
     let bytes = Some("storage.size must be a quantity of bytes from 64Mi to 1Pi");
-    let class = Some("storage.storageClassName cannot be changed, named later or taken away: the database keeps its volume");
+    let class =
+        Some("storage.storageClassName cannot be changed, named later or taken away: the database keeps its volume");
     let backup_shrinks = Some("backup.storage.size cannot shrink (unset, it is 2Gi): volumes only grow");
     let backup_class = Some("backup.storage.storageClassName cannot be changed, named later or taken away");
     let size = |size: &str| json!({ "size": size });

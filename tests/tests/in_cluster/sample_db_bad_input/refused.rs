@@ -10,7 +10,8 @@ async fn versions_images_and_parameters_out_of_bounds_are_refused() {
     let engine = |engine: Value| json!({ "engine": engine });
     let version: &[&str] = &["spec.engine.version", "engine.version must be a version of PostgreSQL in quotes"];
     let image: &[&str] = &["spec.engine.image", "engine.image must be a reference such as postgres:17.5"];
-    let names: &[&str] = &["spec.engine.parameters", "engine.parameters takes names as PostgreSQL has them, in small letters"];
+    let names: &[&str] =
+        &["spec.engine.parameters", "engine.parameters takes names as PostgreSQL has them, in small letters"];
     let denied: &[&str] = &["spec.engine.parameters", "leave out", "are the operator's own"];
     let line: &[&str] = &["a value must be one line without control characters"];
     let mut cases: Vec<(Value, &[&str])> = vec![
@@ -30,12 +31,35 @@ async fn versions_images_and_parameters_out_of_bounds_are_refused() {
     ];
     let many: serde_json::Map<_, _> = (0..65).map(|number| (format!("a.p{number}"), json!("1"))).collect();
     cases.push((engine(json!({ "parameters": many })), &["spec.engine.parameters", "64"]));
-    let wrong =
-        ["latest", "9.6", "9", "017", "17.", "17.05", "17.5.1", "v17", "17.5-alpine", "17 ", " 17", "17\n", "100", "17.1000"];
+    let wrong = [
+        "latest",
+        "9.6",
+        "9",
+        "017",
+        "17.",
+        "17.05",
+        "17.5.1",
+        "v17",
+        "17.5-alpine",
+        "17 ",
+        " 17",
+        "17\n",
+        "100",
+        "17.1000",
+    ];
     cases.extend(wrong.map(|wrong| (engine(json!({ "version": wrong })), version)));
-    let wrong = ["https://postgres", "postgres:", "Postgres", "postgres 17", "postgres@sha256:12", "postgres\n", ":5000/postgres"];
+    let wrong = [
+        "https://postgres",
+        "postgres:",
+        "Postgres",
+        "postgres 17",
+        "postgres@sha256:12",
+        "postgres\n",
+        ":5000/postgres",
+    ];
     cases.extend(wrong.map(|wrong| (engine(json!({ "image": wrong })), image)));
-    for wrong in ["Work_mem", "TimeZone", "work mem", "work-mem", "", "1a", "a.b.c", "a=b", "a'", "PORT", "work_mem\n"] {
+    for wrong in ["Work_mem", "TimeZone", "work mem", "work-mem", "", "1a", "a.b.c", "a=b", "a'", "PORT", "work_mem\n"]
+    {
         cases.push((engine(json!({ "parameters": { wrong: "1" } })), names));
     }
     let wrong = [
@@ -70,7 +94,8 @@ async fn versions_images_and_parameters_out_of_bounds_are_refused() {
 #[tokio::test]
 async fn malformed_schedules_and_times_are_refused() {
     let backup = |backup: Value| json!({ "backup": backup });
-    let schedule: &[&str] = &["spec.backup.schedule", "backup.schedule must be five fields (minute, hour, day of month"];
+    let schedule: &[&str] =
+        &["spec.backup.schedule", "backup.schedule must be five fields (minute, hour, day of month"];
     let zone: &[&str] = &["spec.backup.timeZone", "backup.timeZone must be the name of a time zone"];
     let age: &[&str] = &["maxAge must be a whole number of at most 5 digits, above 0, and a unit"];
     let final_: &[&str] = &["deletion.keepFinalSnapshotFor must be a whole number of at most 5 digits and a unit"];
@@ -122,8 +147,10 @@ async fn malformed_schedules_and_times_are_refused() {
 
 #[tokio::test]
 async fn sizes_out_of_bounds_are_refused() {
-    let size: &[&str] = &["spec.storage.size", "storage.size must be a quantity of bytes from 64Mi to 1Pi, such as 10Gi"];
-    let backup: &[&str] = &["spec.backup.storage.size", "backup.storage.size must be a quantity of bytes from 1Mi to 1Pi"];
+    let size: &[&str] =
+        &["spec.storage.size", "storage.size must be a quantity of bytes from 64Mi to 1Pi, such as 10Gi"];
+    let backup: &[&str] =
+        &["spec.backup.storage.size", "backup.storage.size must be a quantity of bytes from 1Mi to 1Pi"];
     let class: &[&str] = &["storageClassName must be the name of a StorageClass, such as standard"];
     let mut cases: Vec<(Value, &[&str])> = Vec::new();
     for wrong in ["", "lots", "0", "-1Gi", "1Ki", "2Pi", "1.2345Gi", "1e9", "1Gi ", "1 Gi", "10GB", "1500m", "1Gi\n"] {
@@ -135,7 +162,8 @@ async fn sizes_out_of_bounds_are_refused() {
         cases.push((json!({ "storage": { "storageClassName": wrong } }), class));
         cases.push((json!({ "backup": { "storage": { "storageClassName": wrong } } }), class));
     }
-    let both: &[&str] = &["backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"];
+    let both: &[&str] =
+        &["backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"];
     cases.push((json!({ "backup": { "storage": { "existingClaim": "mine", "size": "2Gi" } } }), both));
     cases.push((json!({ "backup": { "storage": { "existingClaim": "mine", "storageClassName": "fast" } } }), both));
     let claim: &[&str] = &["backup.storage.existingClaim must be the name of a PersistentVolumeClaim"];

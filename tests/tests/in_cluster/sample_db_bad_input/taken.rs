@@ -38,13 +38,18 @@ async fn what_is_documented_is_taken() {
     let mut all: Vec<Value> = schedules.iter().map(|schedule| json!({ "backup": { "schedule": schedule } })).collect();
     let zones = ["Etc/UTC", "UTC", "Europe/Paris", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "Not/There"];
     all.extend(zones.map(|zone| json!({ "backup": { "timeZone": zone } })));
-    all.extend(["", "10", "17", "15.18", "17.0", "18.3", "99.999"].map(|version| json!({ "engine": { "version": version } })));
-    let images = ["", "postgres", "postgres:17.5-alpine", "docker.io/library/postgres:17", "r.example.com:5000/a/b@sha256:"];
+    all.extend(
+        ["", "10", "17", "15.18", "17.0", "18.3", "99.999"].map(|version| json!({ "engine": { "version": version } })),
+    );
+    let images =
+        ["", "postgres", "postgres:17.5-alpine", "docker.io/library/postgres:17", "r.example.com:5000/a/b@sha256:"];
     all.extend(images.map(|image| {
         let digest = if image.ends_with(':') { "0".repeat(64) } else { String::new() };
         json!({ "engine": { "image": format!("{image}{digest}") } })
     }));
-    all.extend(["app", "_app", "a", "shop_2", "user", "postgres_app"].map(|name| json!({ "bootstrap": { "database": name } })));
+    all.extend(
+        ["app", "_app", "a", "shop_2", "user", "postgres_app"].map(|name| json!({ "bootstrap": { "database": name } })),
+    );
     all.extend(["64Mi", "1Gi", "1.5Gi", "1073741824", "2T"].map(|size| json!({ "storage": { "size": size } })));
     all.extend([
         json!({ "engine": { "version": "", "image": "postgres:17" } }),
