@@ -138,7 +138,8 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
 const KUBERNETES_OWN_OF_DATABASES: [&str; 5] =
     ["affinity", "imagePullSecrets", "podSecurityContext", "tolerations", "topologySpreadConstraints"];
 
-/// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which then says as little as `{}`.
+/// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which then says as little as
+/// `{}`.
 const PARTS_OF_DATABASES: [&[&str]; 12] = [
     &["engine"],
     &["storage"],

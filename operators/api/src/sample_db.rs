@@ -1,8 +1,8 @@
-//! SampleDB: a PostgreSQL database that is deployed, initialised, backed up, verified, restored, upgraded, and saved once
-//! more before anything of it is deleted.
+//! SampleDB: a PostgreSQL database that is deployed, initialised, backed up, verified, restored, upgraded, and saved
+//! once more before anything of it is deleted.
 //!
-//! `spec: {}` gives a working database. What is decided at run time (the engine's version, the StorageClass) stays unset
-//! in the spec and is latched in status; what has a fixed default has a method that tells it.
+//! `spec: {}` gives a working database. What is decided at run time (the engine's version, the StorageClass) stays
+//! unset in the spec and is latched in status; what has a fixed default has a method that tells it.
 
 use kube::{CustomResource, KubeSchema};
 use serde::de::value::StringDeserializer;
@@ -148,8 +148,8 @@ pub struct SampleDBSpec {
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion: Deletion,
 
-    /// Whether to leave everything as it is: nothing is created, changed, backed up, upgraded or deleted until this is
-    /// false again.
+    /// Whether to leave everything as it is: nothing is created, changed, backed up or upgraded until this is false
+    /// again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 

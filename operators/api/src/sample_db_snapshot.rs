@@ -74,8 +74,8 @@ pub struct SampleDBSnapshotSpec {
     #[serde(default)]
     pub reason: SnapshotReason,
 
-    /// Until when it is kept at least, such as 2026-01-31T06:00:00Z; afterwards the operator deletes it. Unset: those by
-    /// schedule go as the SampleDB's `backup.retention` says, others stay until somebody deletes them.
+    /// Until when it is kept at least, such as 2026-01-31T06:00:00Z; afterwards the operator deletes it. Unset: those
+    /// by schedule go as the SampleDB's `backup.retention` says, others stay until somebody deletes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 40), regex(pattern = WITH_OFFSET), extend("format" = crate::ISO_SECONDS))]
     pub retain_until: Option<Timestamp>,

@@ -1,5 +1,5 @@
-//! What the API refuses of a SampleDB and a SampleDBSnapshot, with a sentence that says what is wrong and what to do; and
-//! what it takes. Nothing here runs: creates are dry, and what edits start from is paused.
+//! What the API refuses of a SampleDB and a SampleDBSnapshot, with a sentence that says what is wrong and what to do;
+//! and what it takes. Nothing here runs: creates are dry, and what edits start from is paused.
 
 use api::sample_db::SampleDB;
 use api::sample_db_snapshot::SampleDBSnapshot;
@@ -96,8 +96,8 @@ async fn refused(purpose: &str, kind: Kind, cases: &[(Value, &[&str])]) {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Makes each object as the first says, tries to make it what the second says, and gathers all that is wrong. `None`: it
-/// is to be taken.
+/// Makes each object as the first says, tries to make it what the second says, and gathers all that is wrong. `None`:
+/// it is to be taken.
 async fn edited(purpose: &str, kind: Kind, cases: &[(Value, Value, Option<&str>)]) {
     let ns = Namespace::new(purpose).await;
     let objects = kind.objects(&ns);

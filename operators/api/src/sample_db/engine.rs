@@ -16,8 +16,9 @@ use crate::my_app::IMAGE;
     "engine takes version (whose image the catalog knows) or image, not both: leave one of them out"
 ))]
 pub struct Engine {
-    /// The version: a major one such as `"17"`, whose newest release of the catalog runs, or a release such as `"17.5"`.
-    /// Unset or empty: the catalog's default at creation, latched in status. Raising the major version upgrades.
+    /// The version: a major one such as `"17"`, whose newest release of the catalog runs, or a release such as
+    /// `"17.5"`. Unset or empty: the catalog's default at creation, latched in status. Raising the major version
+    /// upgrades.
     #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new("self.matches('^([1-9][0-9]([.](0|[1-9][0-9]{0,2}))?)?$')").message(

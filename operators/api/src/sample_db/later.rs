@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct NotBuilt {}
 
 /// The rule that refuses it, but not of an object that has it already (definitions may have gone back to an earlier
-/// version): such a one must still be editable, and its finalizers removable. The API server cannot see by itself that what
-/// it has no schema for has not changed.
+/// version): such a one must still be editable, and its finalizers removable. The API server cannot see by itself that
+/// what it has no schema for has not changed.
 pub(super) const ADDED_BEFORE: &str = "oldSelf.hasValue()";
 
 impl JsonSchema for NotBuilt {

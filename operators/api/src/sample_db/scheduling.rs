@@ -49,8 +49,8 @@ pub struct Scheduling {
     #[schemars(length(max = 253))]
     pub priority_class_name: Option<String>,
 
-    /// The pod's security context, as in a Pod. Unset: as restricted as Kubernetes knows, under the image's own user, or
-    /// the one that the namespace dictates.
+    /// The pod's security context, as in a Pod. Unset: as restricted as Kubernetes knows, under the image's own user,
+    /// or the one that the namespace dictates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self.?runAsUser.orValue(1) != 0 && self.?runAsNonRoot.orValue(true)").message(
         "podSecurityContext must not ask for root, as which PostgreSQL does not run: leave runAsUser 0 and runAsNonRoot \

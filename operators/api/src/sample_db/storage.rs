@@ -12,8 +12,8 @@ pub const DEFAULT_SIZE: &str = "1Gi";
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
-    /// The size of the volume, a quantity of bytes. Default: 1Gi. It may grow later, where the StorageClass allows that;
-    /// it cannot shrink.
+    /// The size of the volume, a quantity of bytes. Default: 1Gi. It may grow later, where the StorageClass allows
+    /// that; it cannot shrink.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(bytes("64Mi")).message(
@@ -57,8 +57,8 @@ pub(super) const NAME: &str = "!format.dns1123Subdomain().validate(self).hasValu
 pub(super) const CLASS_MESSAGE: &str =
     "storageClassName must be the name of a StorageClass, such as standard; leave it out for the default one";
 
-/// A text of the spec, by its path, in CEL; if it is not given, what stands for it. (Not by `orValue`, of whose answer the
-/// API server knows no bound, and takes a rule for too costly.)
+/// A text of the spec, by its path, in CEL; if it is not given, what stands for it. (Not by `orValue`, of whose answer
+/// the API server knows no bound, and takes a rule for too costly.)
 pub(super) fn given(spec: &str, path: &[&str], unset: &str) -> String {
     let path = path.iter().map(|field| format!(".{field}")).collect::<Vec<_>>();
     let there = (1..=path.len()).map(|end| format!("has({spec}{})", path[..end].concat())).collect::<Vec<_>>();
