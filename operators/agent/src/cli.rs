@@ -11,9 +11,13 @@ use lexopt::{Arg, Parser, ValueExt};
 
 use crate::dns;
 use crate::plan::{Expect, Subject};
+use crate::postgres::Verb;
 use crate::url::PeerUrl;
 
+mod flags;
 mod help;
+mod help_postgres;
+mod postgres;
 
 #[derive(Debug)]
 pub(crate) enum Command {
@@ -21,9 +25,11 @@ pub(crate) enum Command {
     Say(String),
     Install {
         directory: PathBuf,
+        passwd: Option<PathBuf>,
     },
     EtcdWait(WaitOptions),
     EtcdRun(RunOptions),
+    Postgres(Verb),
 }
 
 /// What both verbs about a member are told of it.
@@ -75,7 +81,10 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
         "install" => (install(&mut parser), help::INSTALL),
         "etcd-wait" => (etcd_wait(&mut parser), help::ETCD_WAIT),
         "etcd-run" => (etcd_run(&mut parser), help::ETCD_RUN),
-        _ => return Err(format!("agent: there is no verb {verb}; agent --help lists them")),
+        other => match postgres::parse(other, &mut parser) {
+            Some((outcome, help)) => (outcome.map(Command::Postgres), help),
+            None => return Err(format!("agent: there is no verb {verb}; agent --help lists them")),
+        },
     };
     match outcome {
         Ok(command) => Ok(command),
@@ -101,15 +110,17 @@ fn wrong<T>(why: impl Into<String>) -> Result<T, Stop> {
 }
 
 fn install(parser: &mut Parser) -> Result<Command, Stop> {
-    let mut directory = None;
+    let (mut directory, mut passwd) = (None, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Err(Stop::Help),
+            Arg::Long("passwd") => passwd = Some(parser.value()?.into()),
             Arg::Value(value) if directory.is_none() => directory = Some(value.into()),
             other => return Err(other.unexpected().into()),
         }
     }
-    directory.map_or_else(|| wrong("there is no directory"), |directory| Ok(Command::Install { directory }))
+    let Some(directory) = directory else { return wrong("there is no directory") };
+    Ok(Command::Install { directory, passwd })
 }
 
 fn etcd_wait(parser: &mut Parser) -> Result<Command, Stop> {

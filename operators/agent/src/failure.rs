@@ -6,6 +6,10 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
+/// The kubelet cuts a termination message after 4096 bytes, which would leave half of a JSON object. Escapes and the
+/// reason need room too.
+const LONGEST_MESSAGE: usize = 2500;
+
 /// Where the kubelet looks for a container's last words, unless the pod names another file.
 const DEFAULT_TERMINATION_LOG: &str = "/dev/termination-log";
 
@@ -23,6 +27,45 @@ pub(crate) enum Reason {
     StateUnusable,
     CannotStart,
     CannotInstall,
+    /// The data folder holds something else than what was made for this database.
+    ForeignData,
+    /// The data folder is of another major version of PostgreSQL.
+    WrongMajor,
+    DataCorrupt,
+    /// Another server, or another run of the agent, works on the folder.
+    DataInUse,
+    /// A file system is full, or a quota is used up.
+    NoSpace,
+    CannotInitialise,
+    /// A program of the engine is not in the image.
+    ToolMissing,
+    /// A program of the engine failed for a reason that has no name here: the message has its last words.
+    ToolFailed,
+    ConnectionFailed,
+    AuthenticationFailed,
+    PermissionDenied,
+    DatabaseMissing,
+    SnapshotMissing,
+    /// The snapshot's manifest cannot be read, or is not the one that was asked for.
+    Corrupt,
+    FileMissing,
+    /// A file is shorter than it was.
+    Truncated,
+    ChecksumMismatch,
+    /// The snapshot was restored, and other rows or extensions came out than went in.
+    CountMismatch,
+    /// A check of the user's gave another result than expected.
+    CheckFailed,
+    RestoreFailed,
+    /// The snapshot was made by a higher major version than the server's.
+    NewerSnapshot,
+    /// There is a database of the snapshot's name that this step has not made.
+    TargetNotEmpty,
+    /// SQL of the user's failed, and was rolled back.
+    SqlFailed,
+    BadPassword,
+    /// Something that the operator gives (a file, a variable of the environment) is missing or malformed.
+    BadInput,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
@@ -33,29 +76,47 @@ pub(crate) struct Failure {
 
 impl Failure {
     pub(crate) fn new(reason: Reason, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        let message = message.into();
+        let shown = cut(&message, LONGEST_MESSAGE);
+        let message = if shown.len() < message.len() { format!("{shown} ...") } else { message };
+        Self { reason, message }
+    }
+
+    pub(crate) fn reason(&self) -> Reason {
+        self.reason
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
     }
 
     /// Says it on stderr and to the kubelet, which shows it as the container's termination message.
     pub(crate) fn report(&self) -> ExitCode {
         eprintln!("{}", self.message);
         // Without the file the exit code and stderr still tell.
-        let _ = self.leave();
+        let _ = leave(self);
         ExitCode::from(match self.reason {
             Reason::DataMissing => 3,
             Reason::DnsTimeout => 4,
             _ => 1,
         })
     }
+}
 
-    fn leave(&self) -> io::Result<()> {
-        let named = std::env::var_os("TERMINATION_LOG").filter(|path| !path.is_empty());
-        // The kubelet makes its file beforehand; outside a pod nothing is to appear in /dev.
-        let create = named.is_some();
-        let path = named.unwrap_or_else(|| DEFAULT_TERMINATION_LOG.into());
-        let mut file = OpenOptions::new().write(true).truncate(true).create(create).open(path)?;
-        file.write_all(&serde_json::to_vec(self)?)
-    }
+/// As much of the beginning as fits into so many bytes.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    let end = (0..=bytes.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
+    &text[..end.unwrap_or(0)]
+}
+
+/// Leaves what a verb found out to the kubelet, which shows it as the container's termination message.
+pub(crate) fn leave(words: &impl Serialize) -> io::Result<()> {
+    let named = std::env::var_os("TERMINATION_LOG").filter(|path| !path.is_empty());
+    // The kubelet makes its file beforehand; outside a pod nothing is to appear in /dev.
+    let create = named.is_some();
+    let path = named.unwrap_or_else(|| DEFAULT_TERMINATION_LOG.into());
+    let mut file = OpenOptions::new().write(true).truncate(true).create(create).open(path)?;
+    file.write_all(&serde_json::to_vec(words)?)
 }
 
 #[cfg(test)]
@@ -67,5 +128,11 @@ mod tests {
         let written = |reason| serde_json::to_string(&Failure::new(reason, "so")).unwrap();
         assert_eq!(written(Reason::DataMissing), r#"{"reason":"DataMissing","message":"so"}"#);
         assert_eq!(written(Reason::DnsTimeout), r#"{"reason":"DNSTimeout","message":"so"}"#);
+    }
+
+    #[test]
+    fn a_message_fits_into_what_the_kubelet_keeps() {
+        let failure = Failure::new(Reason::ToolFailed, "\u{e4}\"".repeat(4000));
+        assert!(serde_json::to_vec(&failure).unwrap().len() < 4096);
     }
 }

@@ -5,8 +5,11 @@
 //! directory just before etcd starts. A member that has forgotten what it acknowledged must not vote, so etcd is not
 //! started over an empty directory that held data before (`DataMissing`).
 //!
+//! For PostgreSQL it does what wants the engine's own programs: see `postgres.rs`.
+//!
 //! | file | what is in it |
 //! |---|---|
+//! | `postgres.rs` | all about PostgreSQL; the rest is about etcd, or about both |
 //! | `plan.rs` | every decision, pure |
 //! | `members.rs` | the member list that etcd serves, and `--initial-cluster` made of it; pure |
 //! | `data.rs` | is there data, and has etcd run in this pod before |
@@ -24,6 +27,7 @@ mod install;
 mod members;
 mod peers;
 mod plan;
+mod postgres;
 mod progress;
 mod url;
 
@@ -42,9 +46,12 @@ fn main() -> ExitCode {
             println!("{text}");
             Ok(())
         }
-        Ok(Command::Install { directory }) => install::install(&directory),
+        Ok(Command::Install { directory, passwd }) => {
+            install::install(&directory).and_then(|()| passwd.as_deref().map_or(Ok(()), postgres::prepare::passwd))
+        }
         Ok(Command::EtcdWait(options)) => etcd_wait::wait(&options),
         Ok(Command::EtcdRun(options)) => etcd_run::run(&options),
+        Ok(Command::Postgres(verb)) => postgres::run(&verb),
         Err(sentence) => {
             eprintln!("{sentence}");
             return ExitCode::from(2);

@@ -9,14 +9,27 @@ Usage: agent VERB ...
   etcd-wait   waits until a member of an etcd cluster may start: the init step of its pod
   etcd-run    looks at the member's data, and becomes etcd
 
-agent VERB --help tells more; agent --version tells the version.
+  pg-prepare     looks at PostgreSQL's data folder, or makes it: the init step of a database's pod
+  pg-run         becomes postgres
+  pg-dump        makes a logical snapshot, from a server or from a data folder without one
+  pg-basebackup  makes a physical snapshot
+  pg-verify      proves a snapshot, by its sums or by restoring it into a server that is thrown away
+  pg-restore     puts a logical snapshot into a server
+  pg-init        makes an application's role and database, and runs SQL once
+  pg-prune       removes snapshots
+
+agent VERB --help tells more; agent --version tells the version. The verbs about PostgreSQL tell their result as JSON on
+stdout and in the termination message.
 Exit codes: 2 wrong arguments, 3 DataMissing, 4 DNSTimeout, 1 any other failure, 143 SIGTERM. A failure is written as
 JSON, {\"reason\", \"message\"}, to the file that TERMINATION_LOG names, or else to /dev/termination-log.";
 
 pub(super) const INSTALL: &str = "\
 Copies the agent itself to DIRECTORY/agent, for everybody to run.
 
-Usage: agent install DIRECTORY";
+Usage: agent install DIRECTORY [--passwd FILE]
+
+  --passwd FILE   writes a passwd file too, in which the user that runs this is called postgres: to be mounted over
+                  /etc/passwd where programs ask who they are, and the namespace dictates a user without a name";
 
 pub(super) const ETCD_WAIT: &str = "\
 Waits until a member of an etcd cluster may start.

@@ -1,0 +1,148 @@
+//! What `--help` says of the verbs about PostgreSQL.
+
+pub(super) const PREPARE: &str = "\
+Looks at PostgreSQL's data folder, or makes it, and writes who may connect: the init step of a database's pod.
+
+Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECTORY [--initialise]
+                        [--system-identifier ID] [--owner WORD] [--access keep|open|closed] [--closed]
+                        [--passwd FILE] [--install DIRECTORY] [--lock-timeout SECONDS]
+
+  --pgdata DIRECTORY         the data folder: a folder in the volume, not the volume's own
+  --major NUMBER             the major version that the data must be of
+  --configuration DIRECTORY  where the operator's *.conf are mounted; they win over postgresql.conf
+  --initialise               makes the data if there is none, which without this flag is DataMissing. Never over anything
+  --system-identifier ID     the data's own number; other data is ForeignData
+  --owner WORD               noted in data that is made; without --system-identifier, data with another note or none is
+                             ForeignData
+  --access                   who may connect: open (every role, by its password), closed (the superuser alone), or keep
+                             (the default: as pg_hba.conf has it by now, or else open); --closed is short for closed
+  --passwd FILE              writes a passwd file in which the user that runs this is called postgres
+  --install DIRECTORY        does first what agent install does
+  --lock-timeout SECONDS     how long to wait until no other server is at the data (30), then DataInUse
+
+Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made.
+Result: {\"systemIdentifier\", \"version\", \"initialised\"}
+Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise
+BadPassword PermissionDenied ToolMissing";
+
+pub(super) const RUN: &str = "\
+Becomes postgres: what a database's container runs.
+
+Usage: agent pg-run --pgdata DIRECTORY [--lock-timeout SECONDS] [-- ARGUMENT...]
+
+  --pgdata DIRECTORY       the data folder
+  --lock-timeout SECONDS   how long to wait until no other server is at the data (60), then DataInUse
+  ARGUMENT...              for postgres, after -D DIRECTORY
+
+The lock, DIRECTORY.lock, is held until the last process of the server is gone. SIGINT is a fast shutdown.
+Reasons: DataMissing (exit code 3) DataInUse DataUnreadable PermissionDenied ToolMissing";
+
+pub(super) const DUMP: &str = "\
+Makes a logical snapshot: pg_dump of databases, all roles, and a manifest with sums, and rows counted at the same moment.
+
+Usage: agent pg-dump --to DIRECTORY/NAME [--database NAME]... [--jobs N] [--compression 0..9] [--connect-timeout SECONDS]
+       agent pg-dump --to DIRECTORY/NAME ... --offline PGDATA [--run-dir DIRECTORY] [--system-identifier ID]
+                     [--parameter NAME=VALUE]... [--lock-timeout SECONDS]
+
+  --to DIRECTORY/NAME          where the snapshot is going to be; it is made in DIRECTORY/NAME.partial. One that is there
+                               and intact is told of, and not made again
+  --database NAME              one of the databases to dump (all that take connections and are no templates)
+  --jobs N                     how many tables are dumped at once (1)
+  --compression 0..9           of gzip; pg_dump's own default is 6
+  --connect-timeout SECONDS    how long to try while the server does not answer (30)
+  --offline PGDATA             starts a server on this data folder, which nobody else reaches, and stops it cleanly
+  --run-dir DIRECTORY          where there is room for its socket (/tmp)
+  --system-identifier ID       the data's own number; other data is ForeignData
+  --parameter NAME=VALUE       a setting of that server
+  --lock-timeout SECONDS       how long to wait until no other server is at the data (30), then DataInUse
+
+Environment: PGUSER (postgres), and but for --offline PGHOST, PGPORT (5432), PGPASSWORD: the superuser's.
+Result: {\"name\", \"kind\", \"bytes\", \"files\", \"sha256\" (of manifest.json), \"engineVersion\", \"systemIdentifier\",
+\"schemaVersion\", \"databases\", \"tables\", \"rows\", \"completedAt\" (seconds since 1970), \"reused\", \"seconds\"}
+Reasons: ConnectionFailed AuthenticationFailed PermissionDenied DatabaseMissing NoSpace DataInUse DataMissing ForeignData
+WrongMajor DataCorrupt CannotStart ToolFailed ToolMissing BadInput";
+
+pub(super) const BASE_BACKUP: &str = "\
+Makes a physical snapshot: pg_basebackup, looked over by pg_verifybackup.
+
+Usage: agent pg-basebackup --to DIRECTORY/NAME [--connect-timeout SECONDS]
+
+  --to, --connect-timeout   as for agent pg-dump
+
+Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
+Result and reasons: as for agent pg-dump; nothing is counted, so tables and rows are 0. Corrupt, if it does not verify.";
+
+pub(super) const VERIFY: &str = "\
+Proves a snapshot.
+
+Usage: agent pg-verify --snapshot DIRECTORY/NAME [--sha256 HEX] [--mode restore|checksum] --scratch DIRECTORY
+                       [--run-dir DIRECTORY] [--checks FILE] [--jobs N] [--parameter NAME=VALUE]...
+
+  --snapshot DIRECTORY/NAME   the snapshot; it is only read
+  --sha256 HEX                what its manifest.json must be
+  --mode checksum             every file is as it was written
+  --mode restore              and restored into a server that is thrown away, it has the rows and extensions that the
+                              manifest tells of; of a physical one, every row can be read (the default)
+  --scratch DIRECTORY         where there is room for the data; what is made there is removed
+  --run-dir DIRECTORY         where there is room for a socket (/tmp)
+  --checks FILE               [{\"sql\", \"expect\", \"database\"}]: run by the database's owner, who can write nothing. expect
+                              is what psql prints, lines of values with | between; without it the SQL must succeed
+  --jobs N                    how many tables are restored at once (1)
+  --parameter NAME=VALUE      a setting of that server
+
+Result: {\"mode\", \"kind\", \"bytes\", \"sha256\", \"engineVersion\", \"tables\", \"rows\", \"checks\", \"seconds\"}
+Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch RestoreFailed CountMismatch CheckFailed NoSpace
+WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMissing";
+
+pub(super) const RESTORE: &str = "\
+Puts a logical snapshot into a server of the same or of a higher major version, compares the rows, and analyzes.
+
+Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAME]... [--jobs N]
+                        [--connect-timeout SECONDS]
+
+  --snapshot DIRECTORY/NAME   the snapshot
+  --sha256 HEX                what its manifest.json must be
+  --database NAME             one of the databases to restore (all)
+  --jobs N                    how many tables are restored at once (1)
+  --connect-timeout SECONDS   how long to try while the server does not answer (30)
+
+Roles that are there keep their passwords and attributes; the others come from the snapshot, but for the superuser.
+A database that is there is replaced only if it is empty, or is what a run of this left unfinished: TargetNotEmpty.
+What was restored from the same snapshot before is left alone.
+
+Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
+Result: {\"databases\", \"tables\", \"rows\", \"engineVersion\", \"from\", \"reused\", \"seconds\"}
+Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch NewerSnapshot TargetNotEmpty RestoreFailed
+CountMismatch DatabaseMissing NoSpace ConnectionFailed AuthenticationFailed ToolFailed ToolMissing BadInput";
+
+pub(super) const INIT: &str = "\
+Makes an application's role and database where they are not, and runs SQL once, whatever is killed meanwhile.
+
+Usage: agent pg-init --database NAME --owner ROLE [--ledger-key KEY] [--sql FILE | --secret-sql FILE]...
+                     [--connect-timeout SECONDS]
+
+  --database NAME             the database; ROLE owns it if it is made here
+  --owner ROLE                the application's role: its password is set, and it gets no rights beyond its database
+  --sql FILE                  SQL to run, in the order of the flags, as ROLE and in one transaction
+  --secret-sql FILE           the same, but of an error only file, line and SQLSTATE are told
+  --ledger-key KEY            by which it is noted in multi_operator.ledger, in the same transaction, that the SQL ran
+                              (init); if that note is there, nothing is run
+  --connect-timeout SECONDS   how long to try while the server does not answer (30)
+
+Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's. OWNER_PASSWORD: that of ROLE.
+Result: {\"ran\", \"statements\", \"created\": {\"role\", \"database\"}, \"seconds\"}
+Reasons: SqlFailed BadPassword BadInput ForeignData NoSpace ConnectionFailed AuthenticationFailed PermissionDenied
+ToolFailed ToolMissing";
+
+pub(super) const PRUNE: &str = "\
+Removes snapshots. What is not there counts as removed.
+
+Usage: agent pg-prune --dir DIRECTORY [--name NAME]... [--partial-older-than SECONDS]
+
+  --dir DIRECTORY                where the snapshots are
+  --name NAME                    one to remove: one name, no path
+  --partial-older-than SECONDS   removes unfinished snapshots too, in which nothing was written for so long and that
+                                 nobody works on
+
+Result: {\"removed\", \"absent\", \"leftovers\"}
+Reasons: BadInput DataInUse PermissionDenied ToolFailed";

@@ -1,0 +1,93 @@
+//! What is done to PostgreSQL where the manager does not reach: in the pod of a database before it starts, and in Jobs.
+//! The engine's own programs do the work, and are told nothing that others could read: passwords go by their environment
+//! and by pipes.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `folder.rs`, `controldata.rs` | is this the data folder that it should be; pure |
+//! | `hba.rs`, `configuration.rs` | who may connect, and settings; pure |
+//! | `manifest.rs` | what a snapshot holds, and what differs from it; pure |
+//! | `globals.rs` | the roles of a snapshot, for another server; pure |
+//! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
+//! | `words.rs` | which failure a program's last words tell of; pure |
+//! | `tools.rs`, `session.rs` | programs, and conversations by psql |
+//! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
+//! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
+//! | `refill.rs`, `checks.rs`, `init_sql.rs` | a snapshot into a server; a user's checks; a user's SQL |
+//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs` | one verb each |
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::failure::{Failure, leave};
+
+pub(crate) mod basebackup;
+mod checks;
+pub(crate) mod configuration;
+mod controldata;
+pub(crate) mod dump;
+mod files;
+mod folder;
+mod folder_reader;
+mod globals;
+pub(crate) mod hba;
+pub(crate) mod init;
+mod init_sql;
+mod inventory;
+mod lock;
+mod manifest;
+pub(crate) mod prepare;
+pub(crate) mod prune;
+mod quote;
+mod refill;
+pub(crate) mod restore;
+pub(crate) mod run;
+mod scram;
+mod server;
+mod session;
+pub(crate) mod snapshot;
+mod statements;
+mod tools;
+pub(crate) mod verify;
+mod words;
+
+/// One verb, with all that it is told.
+#[derive(Debug)]
+pub(crate) enum Verb {
+    Prepare(prepare::Prepare),
+    Run(run::Run),
+    Dump(dump::Dump),
+    BaseBackup(basebackup::BaseBackup),
+    Verify(verify::Verify),
+    Restore(restore::Restore),
+    Init(init::Init),
+    Prune(prune::Prune),
+}
+
+/// Does it, and tells what came of it: on stdout, and to the kubelet.
+pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
+    let result = match verb {
+        Verb::Prepare(options) => prepare::prepare(options)?,
+        Verb::Run(options) => return Err(run::run(options)),
+        Verb::Dump(options) => dump::dump(options)?,
+        Verb::BaseBackup(options) => basebackup::base_backup(options)?,
+        Verb::Verify(options) => verify::verify(options)?,
+        Verb::Restore(options) => restore::restore(options)?,
+        Verb::Init(options) => init::init(options)?,
+        Verb::Prune(options) => prune::prune(options)?,
+    };
+    println!("{result}");
+    if let Err(error) = leave(&result) {
+        // Outside of a pod there is nobody to leave it to.
+        eprintln!("the result cannot be left to the kubelet: {error}");
+    }
+    Ok(())
+}
+
+/// A result with the seconds that it took.
+fn timed(mut result: Value, since: Instant) -> Value {
+    let seconds = (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
+    result["seconds"] = seconds.into();
+    result
+}

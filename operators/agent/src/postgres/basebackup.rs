@@ -1,0 +1,53 @@
+//! `agent pg-basebackup`: a physical snapshot.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::inventory::{self, MAINTENANCE};
+use super::manifest::{Kind, Manifest};
+use super::session::Session;
+use super::snapshot::Slot;
+use super::timed;
+use super::tools::{Connection, Tools};
+use crate::failure::{Failure, Reason};
+
+/// The data folder in a snapshot's. Its files are as they are: a tar of them could not be looked through in place.
+pub(crate) const BASE: &str = "base";
+
+#[derive(Debug)]
+pub(crate) struct BaseBackup {
+    pub(crate) to: PathBuf,
+    pub(crate) connect_timeout: Duration,
+}
+
+pub(crate) fn base_backup(options: &BaseBackup) -> Result<Value, Failure> {
+    let since = Instant::now();
+    let slot = Slot::take(&options.to)?;
+    if let Some(result) = slot.finished() {
+        return Ok(timed(result, since));
+    }
+    let outcome = make(options, &slot).map_err(|failure| slot.give_up(failure))?;
+    Ok(timed(outcome, since))
+}
+
+fn make(options: &BaseBackup, slot: &Slot) -> Result<Value, Failure> {
+    let tools = Tools::find()?;
+    let connection = Connection::from_environment()?;
+    let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
+    let (version, _, identifier) = inventory::server(&mut session)?;
+    let names = inventory::databases(&mut session, &[])?;
+    drop(session);
+    let mut manifest = Manifest::new(Kind::Physical, version, identifier, connection.user.clone());
+    for name in names {
+        manifest.databases.push(inventory::outline(&mut Session::open(&tools, &connection, &name)?, &name)?);
+    }
+    let base = slot.folder()?.join(BASE);
+    let mut command = connection.client(&tools, "pg_basebackup");
+    command.arg("--pgdata").arg(&base).args(["--format=plain", "--wal-method=stream", "--checkpoint=fast"]);
+    command.args(["--manifest-checksums=SHA256", "--no-sync"]);
+    tools.run(&mut command, Reason::ToolFailed)?;
+    tools.run(tools.command("pg_verifybackup").arg("--quiet").arg(&base), Reason::Corrupt)?;
+    slot.finish(manifest)
+}

@@ -1,0 +1,127 @@
+//! What `postgresql.conf` says: the include of the operator's folder, and the settings of a server of one's own. Pure.
+
+use std::collections::BTreeMap;
+
+use super::controldata::ControlData;
+use super::quote;
+
+const BEGIN: &str = "# multi-operator: what follows is the operator's, and wins over the lines above";
+
+/// `postgresql.conf` with the include of `folder` as its last word, whatever was included before; as it is if it is right.
+pub(crate) fn including(text: &str, folder: &str) -> String {
+    let own = text.split(BEGIN).next().unwrap_or_default().trim_end();
+    format!("{own}\n\n{BEGIN}\ninclude_dir = {}\n", setting(folder))
+}
+
+/// A value as configuration files have it.
+fn setting(value: &str) -> String {
+    format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
+}
+
+/// The settings of a server of one's own, over the data that a database's pod served: without the operator's folder, which
+/// is not there, and able to recover whatever the last server left.
+///
+/// Recovery ends if fewer prepared transactions, connections and replication slots are allowed than there were.
+pub(crate) fn offline(control: &ControlData, more: &[(String, String)]) -> String {
+    let mut settings = alone();
+    for (key, least) in [
+        ("max_connections", 40),
+        ("max_worker_processes", 8),
+        ("max_wal_senders", 0),
+        ("max_prepared_transactions", 0),
+        ("max_locks_per_transaction", 256),
+    ] {
+        settings.insert(key.into(), control.setting(key).unwrap_or(0).max(least).to_string());
+    }
+    settings.insert("max_replication_slots".into(), "200".into());
+    // A logical slot does not let a server with less start.
+    settings.insert("wal_level".into(), "logical".into());
+    render(settings, more)
+}
+
+/// The settings of a server whose data is thrown away: nothing has to reach the disk.
+pub(crate) fn throw_away(more: &[(String, String)]) -> String {
+    let mut settings = alone();
+    for (key, value) in [
+        ("fsync", "off"),
+        ("synchronous_commit", "off"),
+        ("full_page_writes", "off"),
+        ("max_locks_per_transaction", "256"),
+        ("maintenance_work_mem", "128MB"),
+        ("max_wal_size", "4GB"),
+    ] {
+        settings.insert(key.into(), value.into());
+    }
+    render(settings, more)
+}
+
+fn alone() -> BTreeMap<String, String> {
+    let settings = [
+        ("listen_addresses", ""),
+        ("unix_socket_permissions", "0700"),
+        ("logging_collector", "off"),
+        ("log_destination", "stderr"),
+        ("log_statement", "none"),
+        ("log_min_error_statement", "panic"),
+        ("archive_mode", "off"),
+        ("autovacuum", "off"),
+        ("jit", "off"),
+        ("ssl", "off"),
+        ("shared_preload_libraries", ""),
+        ("session_preload_libraries", ""),
+        ("local_preload_libraries", ""),
+        ("cluster_name", ""),
+    ];
+    settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+}
+
+fn render(mut settings: BTreeMap<String, String>, more: &[(String, String)]) -> String {
+    settings.extend(more.iter().cloned());
+    settings.iter().map(|(key, value)| format!("{key} = {}\n", setting(value))).collect()
+}
+
+/// `name=value` of a flag. Names are checked here, as they go into a file by themselves.
+pub(crate) fn parameter(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("it must be name=value")?;
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if name.is_empty() || !name.chars().all(plain) || value.contains(['\n', '\r', '\0']) {
+        return Err(format!("{} is no name of a setting", quote::identifier(name)));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_include_is_there_once() {
+        let first = including("port = 5432\n", "/etc/pg's");
+        assert!(first.ends_with("include_dir = '/etc/pg''s'\n"), "{first}");
+        assert_eq!(including(&first, "/etc/pg's"), first);
+        let moved = including(&first, "/conf");
+        assert!(
+            moved.starts_with("port = 5432\n") && !moved.contains("/etc") && moved.ends_with("include_dir = '/conf'\n")
+        );
+    }
+
+    #[test]
+    fn recovery_finds_as_much_as_there_was() {
+        let control = ControlData::parse(
+            "Database system identifier:           7\nmax_connections setting:              300\n\
+             max_prepared_xacts setting:           12\n",
+        );
+        let text = offline(&control.unwrap(), &[("jit".into(), "on".into())]);
+        assert!(text.contains("max_connections = '300'\n"), "{text}");
+        assert!(text.contains("max_prepared_transactions = '12'\n"));
+        assert!(text.contains("listen_addresses = ''\n") && text.contains("jit = 'on'\n"));
+    }
+
+    #[test]
+    fn parameters_are_one_line() {
+        assert_eq!(parameter("a.b=c=d"), Ok(("a.b".into(), "c=d".into())));
+        for wrong in ["a", "=b", "a b=c", "a=b\nc"] {
+            assert!(parameter(wrong).is_err(), "{wrong}");
+        }
+    }
+}

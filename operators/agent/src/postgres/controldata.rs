@@ -1,0 +1,93 @@
+//! What `pg_controldata` prints. Pure.
+
+/// As `pg_control` has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ControlData {
+    /// The same for the life of a cluster, and of no other one.
+    pub(crate) system_identifier: String,
+    lines: Vec<(String, String)>,
+}
+
+impl ControlData {
+    /// An error is a sentence.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        if text.contains("Calculated CRC checksum does not match") {
+            return Err("pg_control's checksum is wrong".into());
+        }
+        let pairs = text.lines().filter_map(|line| line.split_once(':'));
+        let lines: Vec<_> = pairs.map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned())).collect();
+        let found = lines.iter().find(|(key, _)| key == "Database system identifier");
+        let system_identifier = found.map(|(_, value)| value.clone()).unwrap_or_default();
+        if system_identifier.is_empty() || !system_identifier.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err("pg_controldata tells no system identifier".into());
+        }
+        Ok(Self { system_identifier, lines })
+    }
+
+    /// What the last server was started with, for the few settings that recovery depends on.
+    pub(crate) fn setting(&self, name: &str) -> Option<u32> {
+        let name = match name {
+            "max_prepared_transactions" => "max_prepared_xacts",
+            "max_locks_per_transaction" => "max_locks_per_xact",
+            other => other,
+        };
+        let found = self.lines.iter().find(|(key, _)| key.strip_suffix(" setting") == Some(name));
+        found.and_then(|(_, value)| value.parse().ok())
+    }
+}
+
+/// The version in `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`, as 15.18.
+pub(crate) fn version(text: &str) -> Option<&str> {
+    let version = text.split_once("(PostgreSQL) ")?.1.split_whitespace().next()?;
+    major(version).map(|_| version)
+}
+
+/// The major version of 15.18, 15, or 16beta1.
+pub(crate) fn major(version: &str) -> Option<u32> {
+    let version = version.trim();
+    let digits = version.find(|c: char| !c.is_ascii_digit()).unwrap_or(version.len());
+    version[..digits].parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PRINTED: &str = "pg_control version number:            1300
+Catalog version number:               202209061
+Database system identifier:           7443412345678901234
+Database cluster state:               shut down
+pg_control last modified:             Sat 21 Nov 2026 03:48:37 PM UTC
+wal_level setting:                    replica
+max_connections setting:              100
+max_prepared_xacts setting:           3
+max_locks_per_xact setting:           64
+Data page checksum version:           1
+";
+
+    #[test]
+    fn reads_what_is_printed() {
+        let control = ControlData::parse(PRINTED).unwrap();
+        assert_eq!(control.system_identifier, "7443412345678901234");
+        assert_eq!(control.setting("max_connections"), Some(100));
+        assert_eq!(control.setting("max_prepared_transactions"), Some(3));
+        assert_eq!(control.setting("max_locks_per_transaction"), Some(64));
+        assert_eq!(control.setting("wal_level"), None);
+    }
+
+    #[test]
+    fn says_what_is_wrong() {
+        let warned = format!("WARNING: Calculated CRC checksum does not match value stored in file.\n{PRINTED}");
+        assert!(ControlData::parse(&warned).unwrap_err().contains("checksum"));
+        assert!(ControlData::parse("").is_err());
+        assert!(ControlData::parse("Database system identifier: x").is_err());
+    }
+
+    #[test]
+    fn versions() {
+        assert_eq!(version("postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)\n"), Some("15.18"));
+        assert_eq!(version("postgres (PostgreSQL) 18beta1\n"), Some("18beta1"));
+        assert_eq!(version("etcd 3.5"), None);
+        assert_eq!([major("15.18"), major("9\n"), major("18beta1"), major("x")], [Some(15), Some(9), Some(18), None]);
+    }
+}

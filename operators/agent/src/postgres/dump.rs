@@ -1,0 +1,128 @@
+//! `agent pg-dump`: a logical snapshot.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::folder::{self, Verdict, Wanted};
+use super::inventory::{self, MAINTENANCE, SCHEMA};
+use super::lock::{self, Without};
+use super::manifest::{Database, Kind, Manifest};
+use super::server::Server;
+use super::session::Session;
+use super::snapshot::Slot;
+use super::tools::{self, Connection, Tools};
+use super::{configuration, controldata, folder_reader, timed};
+use crate::failure::{Failure, Reason};
+
+pub(crate) const GLOBALS: &str = "globals.sql";
+
+#[derive(Debug)]
+pub(crate) struct Dump {
+    pub(crate) to: PathBuf,
+    pub(crate) databases: Vec<String>,
+    pub(crate) jobs: u16,
+    /// 0 to 9, or as pg_dump does it.
+    pub(crate) compression: Option<u8>,
+    pub(crate) offline: Option<Offline>,
+    pub(crate) connect_timeout: Duration,
+}
+
+/// A data folder without a server.
+#[derive(Debug)]
+pub(crate) struct Offline {
+    pub(crate) data: PathBuf,
+    pub(crate) run: PathBuf,
+    pub(crate) system_identifier: Option<String>,
+    pub(crate) parameters: Vec<(String, String)>,
+    pub(crate) lock_timeout: Duration,
+}
+
+pub(crate) fn dump(options: &Dump) -> Result<Value, Failure> {
+    let since = Instant::now();
+    let slot = Slot::take(&options.to)?;
+    if let Some(result) = slot.finished() {
+        return Ok(timed(result, since));
+    }
+    let tools = Tools::find()?;
+    let outcome = match &options.offline {
+        None => Source { tools: &tools, connection: Connection::from_environment()?, options }.dump(&slot),
+        Some(offline) => dump_offline(&tools, options, offline, &slot),
+    };
+    Ok(timed(outcome.map_err(|failure| slot.give_up(failure))?, since))
+}
+
+fn dump_offline(tools: &Tools, options: &Dump, offline: &Offline, slot: &Slot) -> Result<Value, Failure> {
+    let lock = lock::take(&lock::beside(&offline.data), offline.lock_timeout, Without::Fail)?;
+    let major = controldata::major(&tools.version()?).unwrap_or_default();
+    let identifier = offline.system_identifier.as_deref();
+    let wanted = Wanted { major, initialise: false, system_identifier: identifier, owner: None };
+    let Verdict::Use(control) = folder::judge(folder_reader::read(tools, &offline.data)?, &wanted)? else {
+        return Err(Failure::new(Reason::DataMissing, "there is no data"));
+    };
+    folder_reader::make_way(&offline.data)?;
+    let settings = configuration::offline(&control, &offline.parameters);
+    let server = Server::start(tools, &offline.data, &offline.run, &settings, Some(&lock))?;
+    let connection = server.connection(&tools::superuser());
+    let result = Source { tools, connection, options }.dump(slot)?;
+    // The snapshot is complete, whatever becomes of the server.
+    if let Err(failure) = server.stop() {
+        eprintln!("the server does not stop: {}", failure.message());
+    }
+    Ok(result)
+}
+
+struct Source<'a> {
+    tools: &'a Tools,
+    connection: Connection,
+    options: &'a Dump,
+}
+
+impl Source<'_> {
+    fn dump(&self, slot: &Slot) -> Result<Value, Failure> {
+        let patience = self.options.connect_timeout;
+        let mut session = Session::open_within(self.tools, &self.connection, MAINTENANCE, patience)?;
+        let (version, _, identifier) = inventory::server(&mut session)?;
+        let names = inventory::databases(&mut session, &self.options.databases)?;
+        drop(session);
+        let folder = slot.folder()?;
+        let mut manifest = Manifest::new(Kind::Logical, version, identifier, self.connection.user.clone());
+        for (at, name) in names.iter().enumerate() {
+            manifest.databases.push(self.database(name, folder, &format!("database-{at}"))?);
+        }
+        // Last, so that every role that an object belongs to is among them.
+        self.globals(folder)?;
+        slot.finish(manifest)
+    }
+
+    fn globals(&self, folder: &Path) -> Result<(), Failure> {
+        let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE);
+        command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers", "--file"]);
+        self.tools.run(command.arg(folder.join(GLOBALS)), Reason::ToolFailed).map(|_| ())
+    }
+
+    /// The dump and the counts are of one moment: both see what the session exports.
+    fn database(&self, name: &str, folder: &Path, into: &str) -> Result<Database, Failure> {
+        let mut session = Session::open(self.tools, &self.connection, name)?;
+        session.ask("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
+        let exported = session.ask_one("SELECT pg_catalog.pg_export_snapshot()")?;
+        let moment = exported.ok_or_else(|| Failure::new(Reason::ToolFailed, "the server exports no snapshot"))?;
+        let mut command = self.connection.client_of(self.tools, "pg_dump", name);
+        command.arg("--format=directory").arg("--file").arg(folder.join(into));
+        command.arg(format!("--jobs={}", self.options.jobs)).arg(format!("--snapshot={moment}"));
+        command.args(["--quote-all-identifiers", "--no-sync"]);
+        command.args(self.options.compression.map(|level| format!("--compress={level}")));
+        if name == MAINTENANCE {
+            command.arg(format!("--exclude-schema={SCHEMA}"));
+        }
+        thread::scope(|scope| {
+            let dump = scope.spawn(|| self.tools.run(&mut command, Reason::ToolFailed));
+            let described = inventory::describe(&mut session, name);
+            let dumped =
+                dump.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, "pg_dump was not awaited")));
+            dumped.and(described).map(|database| Database { folder: into.into(), ..database })
+        })
+    }
+}

@@ -1,0 +1,135 @@
+//! The roles of a snapshot, made to fit the server that they go to. Pure.
+
+use std::collections::BTreeSet;
+
+use super::statements::{self, Open};
+
+/// What the server that is restored into has.
+#[derive(Debug)]
+pub(crate) struct Place<'a> {
+    /// Whom the agent is there: this role stays as it is.
+    pub(crate) superuser: &'a str,
+    /// Whom the agent was when the snapshot was made. It may own things, so it has to be there, and no more.
+    pub(crate) superuser_then: &'a str,
+    /// All roles that are there: they keep their passwords and rights.
+    pub(crate) roles: BTreeSet<String>,
+}
+
+/// The statements of `pg_dumpall --globals-only` that are to be run.
+///
+/// A role that is there keeps its password and attributes, since what uses the new server was told those. What roles are
+/// members of, and their settings, come from the snapshot all the same. Tablespaces are folders of another machine.
+pub(crate) fn adapted(globals: &str, place: &Place<'_>) -> Result<Vec<String>, Open> {
+    // What newer minor versions begin and end with, for psql alone.
+    let lines = globals.lines().filter(|line| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict "));
+    let sql = lines.fold(String::with_capacity(globals.len()), |sql, line| sql + line + "\n");
+    Ok(statements::split(&sql)?.iter().filter_map(|statement| adapt(statement.text, place)).collect())
+}
+
+fn adapt(statement: &str, place: &Place<'_>) -> Option<String> {
+    let own = |role: &str| role == place.superuser || role == place.superuser_then;
+    let stays = if let Some((role, _)) = after(statement, "CREATE ROLE ") {
+        !place.roles.contains(&role) && role != place.superuser
+    } else if let Some((role, rest)) = after(statement, "ALTER ROLE ") {
+        let attributes = rest.trim_start().starts_with("WITH ");
+        !(own(&role) || attributes && place.roles.contains(&role))
+    } else if let Some((role, _)) = after(statement, "COMMENT ON ROLE ") {
+        !own(&role)
+    } else {
+        let others = ["SET ", "CREATE TABLESPACE", "ALTER TABLESPACE", "COMMENT ON TABLESPACE"];
+        !others.iter().any(|other| statement.starts_with(other)) && !statement.contains(" ON TABLESPACE ")
+    };
+    stays.then(|| without_grantor(statement).to_owned())
+}
+
+/// The name after some words, and what follows.
+fn after<'a>(statement: &'a str, words: &str) -> Option<(String, &'a str)> {
+    let rest = statement.strip_prefix(words)?;
+    let Some(quoted) = rest.strip_prefix('"') else {
+        let end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
+        return Some((rest[..end].to_owned(), &rest[end..]));
+    };
+    let mut name = String::new();
+    let mut characters = quoted.char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        if character != '"' {
+            name.push(character);
+        } else if characters.next_if(|(_, next)| *next == '"').is_some() {
+            name.push('"');
+        } else {
+            return Some((name, &quoted[at + 1..]));
+        }
+    }
+    None
+}
+
+/// Who granted a membership does not matter, and need not be there or have the right to on another version.
+fn without_grantor(statement: &str) -> &str {
+    if !statement.starts_with("GRANT ") {
+        return statement;
+    }
+    statement.rsplit_once(" GRANTED BY ").map_or(statement, |(grant, _)| grant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GLOBALS: &str = r#"--
+-- PostgreSQL database cluster dump
+--
+
+\restrict abc
+
+SET default_transaction_read_only = off;
+SET client_encoding = 'UTF8';
+
+CREATE ROLE app;
+ALTER ROLE app WITH NOSUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:a;b$c:d';
+CREATE ROLE "o""dd one";
+ALTER ROLE "o""dd one" WITH NOSUPERUSER;
+COMMENT ON ROLE "o""dd one" IS 'it''s; odd';
+CREATE ROLE postgres;
+ALTER ROLE postgres WITH SUPERUSER PASSWORD 'x';
+ALTER ROLE app SET search_path TO 'a', 'b';
+GRANT app TO "o""dd one" WITH INHERIT TRUE GRANTED BY postgres;
+CREATE TABLESPACE t OWNER app LOCATION '/x';
+
+\unrestrict abc
+"#;
+
+    fn adapted_for(superuser: &str, superuser_then: &str, roles: &[&str]) -> Vec<String> {
+        let roles = roles.iter().map(ToString::to_string).collect();
+        adapted(GLOBALS, &Place { superuser, superuser_then, roles }).unwrap()
+    }
+
+    #[test]
+    fn all_roles_but_ones_own() {
+        assert_eq!(
+            adapted_for("postgres", "postgres", &["postgres"]),
+            [
+                "CREATE ROLE app",
+                "ALTER ROLE app WITH NOSUPERUSER LOGIN PASSWORD 'SCRAM-SHA-256$4096:a;b$c:d'",
+                r#"CREATE ROLE "o""dd one""#,
+                r#"ALTER ROLE "o""dd one" WITH NOSUPERUSER"#,
+                r#"COMMENT ON ROLE "o""dd one" IS 'it''s; odd'"#,
+                "ALTER ROLE app SET search_path TO 'a', 'b'",
+                r#"GRANT app TO "o""dd one" WITH INHERIT TRUE"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_role_that_is_there_keeps_its_password() {
+        let statements = adapted_for("postgres", "postgres", &["app", "o\"dd one"]);
+        assert_eq!(statements.len(), 3, "{statements:?}");
+        assert!(statements.iter().all(|statement| !statement.contains(" WITH NOSUPERUSER")));
+    }
+
+    #[test]
+    fn the_superuser_of_then_is_there_and_no_more() {
+        let statements = adapted_for("boss", "postgres", &["boss"]);
+        assert!(statements.contains(&"CREATE ROLE postgres".to_owned()));
+        assert!(!statements.iter().any(|statement| statement.starts_with("ALTER ROLE postgres")));
+    }
+}

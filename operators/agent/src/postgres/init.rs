@@ -1,0 +1,139 @@
+//! `agent pg-init`: role, database, and the SQL that is run once.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::init_sql::{self, Script};
+use super::inventory::MAINTENANCE;
+use super::quote::{identifier, literal};
+use super::session::{Session, UNLOGGED};
+use super::tools::{Connection, OWNER_PASSWORD, Tools};
+use super::{scram, timed};
+use crate::failure::{Failure, Reason};
+
+#[derive(Debug)]
+pub(crate) struct Init {
+    pub(crate) database: String,
+    pub(crate) owner: String,
+    pub(crate) ledger_key: String,
+    pub(crate) files: Vec<SqlFile>,
+    pub(crate) connect_timeout: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct SqlFile {
+    pub(crate) path: PathBuf,
+    /// What the server says of it may hold its values, and is not told.
+    pub(crate) secret: bool,
+}
+
+/// The schema is the superuser's; the application may add to the ledger, and change nothing in it.
+const LEDGER: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
+CREATE TABLE IF NOT EXISTS multi_operator.ledger (key text PRIMARY KEY, checksum text NOT NULL,
+  applied_at timestamptz NOT NULL DEFAULT pg_catalog.now())";
+
+/// An application that made the schema before could have put anything there.
+const FOREIGN: &str = "SELECT 1 FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_class c
+ON c.relnamespace = n.oid AND c.relname = 'ledger' WHERE n.nspname = 'multi_operator'
+AND (n.nspowner <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user)
+  OR c.relkind <> 'r' OR c.relowner <> n.nspowner)";
+
+pub(crate) fn init(options: &Init) -> Result<Value, Failure> {
+    let since = Instant::now();
+    let scripts: Vec<Script> = options.files.iter().map(init_sql::read).collect::<Result<_, _>>()?;
+    let tools = Tools::find()?;
+    let connection = Connection::from_environment()?;
+    if connection.user == options.owner {
+        return Err(Failure::new(Reason::BadInput, "--owner is the superuser; an application gets a role of its own"));
+    }
+    let password = std::env::var(OWNER_PASSWORD).ok().filter(|password| !password.is_empty());
+    let sentence =
+        || Failure::new(Reason::BadPassword, format!("{OWNER_PASSWORD} is not in the environment, or empty"));
+    let password = password.ok_or_else(sentence)?;
+    let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
+    session.ask(UNLOGGED)?;
+    let role = ensure_role(&mut session, &options.owner, &password)?;
+    let database = ensure_database(&mut session, options)?;
+    let mut inside = Session::open(&tools, &connection, &options.database)?;
+    if inside.ask_one(FOREIGN)?.is_some() {
+        let sentence = "schema multi_operator of the database is not the superuser's: it is the operator's to make";
+        return Err(Failure::new(Reason::ForeignData, sentence));
+    }
+    let owner = identifier(&options.owner);
+    inside.ask(&format!(
+        "BEGIN; SET LOCAL client_min_messages = error; {LEDGER}; GRANT USAGE ON SCHEMA multi_operator TO {owner}; \
+         GRANT SELECT, INSERT ON multi_operator.ledger TO {owner}; COMMIT"
+    ))?;
+    let quiet = Quiet::begin(&mut session, options)?;
+    let application = connection.with_user(&options.owner, Some(&password));
+    let outcome = init_sql::run(&tools, &application, &options.database, &options.ledger_key, &scripts);
+    quiet.end(&mut session)?;
+    let (ran, statements) = outcome?;
+    let created = json!({ "role": role, "database": database });
+    Ok(timed(json!({ "ran": ran, "statements": statements, "created": created }), since))
+}
+
+/// Whether the role had to be made. Its password is set in any case: the Secret is what holds.
+fn ensure_role(session: &mut Session<'_>, name: &str, password: &str) -> Result<bool, Failure> {
+    let sql = format!("SELECT pg_catalog.to_json(rolsuper) FROM pg_catalog.pg_roles WHERE rolname = {}", literal(name));
+    let there: Option<bool> = session.ask_json(&sql)?.pop();
+    if there == Some(true) {
+        let sentence = format!("role {} is a superuser; an application's role is none", identifier(name));
+        return Err(Failure::new(Reason::BadInput, sentence));
+    }
+    let kept = scram::verifier(password, &salt()?).unwrap_or_else(|| password.to_owned());
+    let verb = if there.is_some() { "ALTER" } else { "CREATE" };
+    session.run(&format!(
+        "SET password_encryption = 'scram-sha-256'; {verb} ROLE {} WITH LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE \
+         NOREPLICATION NOBYPASSRLS PASSWORD {}",
+        identifier(name),
+        literal(&kept)
+    ))?;
+    Ok(there.is_none())
+}
+
+fn salt() -> Result<[u8; 16], Failure> {
+    let mut salt = [0; 16];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut salt));
+    read.map_err(|error| Failure::new(Reason::ToolFailed, format!("/dev/urandom cannot be read: {error}")))?;
+    Ok(salt)
+}
+
+/// Whether the database had to be made.
+fn ensure_database(session: &mut Session<'_>, options: &Init) -> Result<bool, Failure> {
+    let there = format!("SELECT 1 FROM pg_catalog.pg_database WHERE datname = {}", literal(&options.database));
+    if session.ask_one(&there)?.is_some() {
+        return Ok(false);
+    }
+    let (name, owner) = (identifier(&options.database), identifier(&options.owner));
+    session.ask(&format!(
+        "CREATE DATABASE {name} OWNER {owner} TEMPLATE template0 ENCODING 'UTF8' LC_COLLATE 'C.UTF-8' LC_CTYPE 'C.UTF-8'"
+    ))?;
+    Ok(true)
+}
+
+/// While it lives, what the application says in the database does not get into the server's log when it fails. It is a
+/// setting of role and database, as the application itself must not have the right to it.
+struct Quiet(String);
+
+impl Quiet {
+    fn begin(session: &mut Session<'_>, options: &Init) -> Result<Self, Failure> {
+        let place = format!("ALTER ROLE {} IN DATABASE {}", identifier(&options.owner), identifier(&options.database));
+        session.ask(&format!("{place} SET log_min_error_statement = panic"))?;
+        Ok(Self(place))
+    }
+
+    /// If this is not reached, the next run does it.
+    fn end(self, session: &mut Session<'_>) -> Result<(), Failure> {
+        session.ask(&format!("{} RESET log_min_error_statement", self.0)).map(|_| ())
+    }
+}
+
+pub(crate) fn read_text(path: &std::path::Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::new(Reason::BadInput, format!("{} cannot be read: {error}", path.display())))
+}

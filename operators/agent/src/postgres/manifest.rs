@@ -1,0 +1,186 @@
+//! What a snapshot holds, as its `manifest.json` says. Pure.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// Raised when a reader of before would misread what is written now.
+const FORMAT: u32 = 1;
+
+pub(crate) const FILE: &str = "manifest.json";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Kind {
+    /// pg_dump and pg_dumpall.
+    Logical,
+    /// pg_basebackup.
+    Physical,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Manifest {
+    pub(crate) format: u32,
+    pub(crate) kind: Kind,
+    /// The server's: 15.18.
+    pub(crate) engine_version: String,
+    pub(crate) system_identifier: String,
+    /// Whom the snapshot was made as.
+    pub(crate) superuser: String,
+    /// Seconds since 1970.
+    pub(crate) completed_at: u64,
+    pub(crate) databases: Vec<Database>,
+    pub(crate) files: Vec<FileEntry>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Database {
+    pub(crate) name: String,
+    pub(crate) owner: String,
+    /// The folder of its dump, in the snapshot's; empty in a physical one.
+    pub(crate) folder: String,
+    /// The last key of the ledger of what was run on it.
+    pub(crate) schema_version: Option<String>,
+    pub(crate) extensions: Vec<Extension>,
+    /// Counted in the very snapshot that the dump is of; of a physical one nothing is counted.
+    pub(crate) tables: Vec<Table>,
+    pub(crate) large_objects: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Extension {
+    pub(crate) name: String,
+    pub(crate) version: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Table {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    pub(crate) rows: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    /// From the snapshot's folder, with `/`.
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    /// In hexadecimal.
+    pub(crate) sha256: String,
+}
+
+impl Manifest {
+    pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
+        let (databases, files) = (Vec::new(), Vec::new());
+        Self { format: FORMAT, kind, engine_version, system_identifier, superuser, completed_at: 0, databases, files }
+    }
+
+    /// An error is a sentence.
+    pub(crate) fn parse(text: &[u8]) -> Result<Self, String> {
+        let manifest: Self = serde_json::from_slice(text).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
+        if manifest.format != FORMAT {
+            return Err(format!("{FILE} is of format {}, and {FORMAT} is known", manifest.format));
+        }
+        let leaves = |path: &str| path.starts_with('/') || path.split('/').any(|part| part == "..");
+        let folders = manifest.databases.iter().map(|database| &database.folder);
+        match manifest.files.iter().map(|file| &file.path).chain(folders).find(|path| leaves(path)) {
+            Some(path) => Err(format!("{FILE} names {path}, which is outside of the snapshot")),
+            None => Ok(manifest),
+        }
+    }
+
+    /// Of all files, without the manifest.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.files.iter().map(|file| file.bytes).sum()
+    }
+
+    pub(crate) fn tables(&self) -> usize {
+        self.databases.iter().map(|database| database.tables.len()).sum()
+    }
+
+    pub(crate) fn rows(&self) -> u64 {
+        self.databases.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum()
+    }
+}
+
+/// How many differences are told: the message must stay short.
+const TOLD: usize = 5;
+
+/// What came out of a snapshot against what went in: a sentence for what differs.
+///
+/// Versions of extensions may differ, since another image brings its own.
+pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
+    let mut told = Vec::new();
+    let name = |table: &Table| format!("{}.{}", table.schema, table.name);
+    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table.rows)).collect();
+    for table in &expected.tables {
+        match there.remove(&name(table)) {
+            Some(rows) if rows == table.rows => {}
+            Some(rows) => told.push(format!("{} has {rows} rows instead of {}", name(table), table.rows)),
+            None => told.push(format!("{} is missing", name(table))),
+        }
+    }
+    told.extend(there.keys().map(|extra| format!("{extra} was not there")));
+    let has = |extension: &Extension| found.extensions.iter().any(|other| other.name == extension.name);
+    let lost = expected.extensions.iter().filter(|extension| !has(extension));
+    told.extend(lost.map(|extension| format!("extension {} is missing", extension.name)));
+    if expected.large_objects != found.large_objects {
+        told.push(format!("there are {} large objects instead of {}", found.large_objects, expected.large_objects));
+    }
+    let more = told.len().saturating_sub(TOLD);
+    told.truncate(TOLD);
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    (!told.is_empty()).then(|| format!("database {}: {}", expected.name, told.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
+        let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows };
+        let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
+        Database {
+            name: "d".into(),
+            tables: tables.iter().map(table).collect(),
+            extensions: extensions.iter().map(extension).collect(),
+            ..Database::default()
+        }
+    }
+
+    #[test]
+    fn what_differs_is_told() {
+        let expected = database(&[("a", 1), ("b", 2)], &["citext"]);
+        assert_eq!(differences(&expected, &expected), None);
+        let found = database(&[("a", 3), ("c", 2)], &[]);
+        assert_eq!(
+            differences(&expected, &found).unwrap(),
+            "database d: s.a has 3 rows instead of 1, s.b is missing, s.c was not there, extension citext is missing"
+        );
+        let many: Vec<_> = (0..9).map(|_| ("x", 1)).collect();
+        assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
+        let large = Database { large_objects: 1, ..database(&[], &[]) };
+        assert!(differences(&large, &database(&[], &[])).is_some());
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
+        manifest.databases.push(database(&[("a", 1), ("b", 2)], &[]));
+        let file = |path: &str| FileEntry { path: path.into(), bytes: 3, sha256: "00".into() };
+        manifest.files.push(file("a/b"));
+        let text = serde_json::to_vec(&manifest).unwrap();
+        assert_eq!(Manifest::parse(&text), Ok(manifest.clone()));
+        assert_eq!((manifest.bytes(), manifest.tables(), manifest.rows()), (3, 2, 3));
+        for path in ["/etc/passwd", "a/../../b"] {
+            let wrong = Manifest { files: vec![file(path)], ..manifest.clone() };
+            assert!(Manifest::parse(&serde_json::to_vec(&wrong).unwrap()).unwrap_err().contains(path));
+        }
+        let newer = Manifest { format: 2, ..manifest };
+        assert!(Manifest::parse(&serde_json::to_vec(&newer).unwrap()).unwrap_err().contains("format 2"));
+        assert!(Manifest::parse(b"{").is_err());
+    }
+}

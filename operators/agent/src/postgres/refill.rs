@@ -1,0 +1,96 @@
+//! Puts a logical snapshot into a server, be it the one that is to serve it or one to be thrown away.
+
+use std::fs;
+use std::path::Path;
+
+use super::dump::GLOBALS;
+use super::globals::{self, Place};
+use super::inventory::{self, MAINTENANCE};
+use super::manifest::{self, Database, Manifest};
+use super::quote;
+use super::session::{Session, UNLOGGED};
+use super::tools::{Connection, Tools};
+use crate::failure::{Failure, Reason};
+
+#[derive(Clone, Copy)]
+pub(crate) struct Refill<'a> {
+    pub(crate) tools: &'a Tools,
+    pub(crate) connection: &'a Connection,
+    pub(crate) snapshot: &'a Path,
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) jobs: u16,
+}
+
+impl Refill<'_> {
+    /// Makes the roles, all or none: a role that is there has been there before, or is complete.
+    pub(crate) fn globals(&self) -> Result<(), Failure> {
+        let corrupt = |why: String| Failure::new(Reason::Corrupt, format!("{GLOBALS}: {why}"));
+        let text = fs::read_to_string(self.snapshot.join(GLOBALS)).map_err(|error| corrupt(error.to_string()))?;
+        let mut session = Session::open(self.tools, self.connection, MAINTENANCE)?;
+        session.ask(UNLOGGED)?;
+        let roles: Vec<String> =
+            session.ask_json("SELECT pg_catalog.to_json(rolname::text) FROM pg_catalog.pg_roles")?;
+        let place = Place {
+            superuser: &self.connection.user,
+            superuser_then: &self.manifest.superuser,
+            roles: roles.into_iter().collect(),
+        };
+        let statements = globals::adapted(&text, &place)
+            .map_err(|open| corrupt(format!("the {} in line {} does not end", open.what, open.line)))?;
+        session.ask("BEGIN")?;
+        for statement in &statements {
+            session.run(statement).map_err(restore_failed)?;
+        }
+        session.ask("COMMIT").map(|_| ())
+    }
+
+    /// Makes the database, which must not be there (but for the one that every server has), and compares.
+    pub(crate) fn database(&self, database: &Database) -> Result<(), Failure> {
+        let mut command = self.connection.client_of(self.tools, "pg_restore", MAINTENANCE);
+        command.args(["--exit-on-error", "--no-tablespaces"]).arg(format!("--jobs={}", self.jobs));
+        if database.name != MAINTENANCE {
+            command.arg("--create");
+        }
+        let restored = self.tools.run(command.arg(self.snapshot.join(&database.folder)), Reason::RestoreFailed);
+        restored.map_err(restore_failed)?;
+        let mut session = Session::open(self.tools, self.connection, &database.name)?;
+        let found = inventory::describe(&mut session, &database.name)?;
+        match manifest::differences(database, &found) {
+            Some(sentence) => Err(Failure::new(Reason::CountMismatch, sentence)),
+            None => Ok(()),
+        }
+    }
+
+    /// Statistics, which a dump has none of.
+    pub(crate) fn analyze(&self, database: &Database) -> Result<(), Failure> {
+        let mut command = self.connection.client_of(self.tools, "vacuumdb", &database.name);
+        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs));
+        self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
+    }
+
+    /// Whether a database holds nothing that a user made. Notes of the operator do not count.
+    pub(crate) fn is_empty(&self, name: &str) -> Result<bool, Failure> {
+        let users = "nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'multi_operator')";
+        let sql = format!(
+            "SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+             ON n.oid = c.relnamespace WHERE {users}) + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p \
+             JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {users}) \
+             + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata)"
+        );
+        let things: Vec<u64> = Session::open(self.tools, self.connection, name)?.ask_json(&sql)?;
+        Ok(things == [0])
+    }
+
+    pub(crate) fn exists(&self, session: &mut Session<'_>, name: &str) -> Result<bool, Failure> {
+        let sql = format!("SELECT 1 FROM pg_catalog.pg_database WHERE datname = {}", quote::literal(name));
+        Ok(session.ask_one(&sql)?.is_some())
+    }
+}
+
+/// What a server says of SQL from a snapshot is about the snapshot.
+fn restore_failed(failure: Failure) -> Failure {
+    match failure.reason() {
+        Reason::ToolFailed | Reason::PermissionDenied => Failure::new(Reason::RestoreFailed, failure.message()),
+        _ => failure,
+    }
+}

@@ -1,0 +1,151 @@
+//! `agent pg-restore`: a logical snapshot into the server that is going to serve it.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::inventory::{self, MAINTENANCE};
+use super::manifest::{Database, Kind, Manifest};
+use super::quote;
+use super::refill::Refill;
+use super::session::Session;
+use super::tools::{Connection, Tools};
+use super::{controldata, snapshot, timed};
+use crate::failure::{Failure, Reason};
+
+#[derive(Debug)]
+pub(crate) struct Restore {
+    pub(crate) snapshot: PathBuf,
+    pub(crate) sha256: Option<String>,
+    pub(crate) databases: Vec<String>,
+    pub(crate) jobs: u16,
+    pub(crate) connect_timeout: Duration,
+}
+
+/// What this step says of a database, beside it: a database that is there and not named here is somebody's.
+const NOTES: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
+CREATE TABLE IF NOT EXISTS multi_operator.restore (database text PRIMARY KEY, snapshot text NOT NULL,
+  finished boolean NOT NULL, at timestamptz NOT NULL DEFAULT pg_catalog.now())";
+
+pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
+    let since = Instant::now();
+    let (manifest, sha256) = snapshot::read(&options.snapshot, options.sha256.as_deref())?;
+    if manifest.kind != Kind::Logical {
+        let sentence =
+            "a physical snapshot cannot be put into a server that runs; pg-prepare makes a data folder of it";
+        return Err(Failure::new(Reason::BadInput, sentence));
+    }
+    let databases = chosen(&manifest, &options.databases)?;
+    snapshot::check_files(&options.snapshot, &manifest)?;
+    let tools = Tools::find()?;
+    let connection = Connection::from_environment()?;
+    let mut notes = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
+    let (version, number, _) = inventory::server(&mut notes)?;
+    if controldata::major(&manifest.engine_version) > Some(number / 10_000) {
+        let then = &manifest.engine_version;
+        let sentence =
+            format!("the snapshot is of PostgreSQL {then}, and the server is {version}: a dump does not go back");
+        return Err(Failure::new(Reason::NewerSnapshot, sentence));
+    }
+    let refill = Refill {
+        tools: &tools,
+        connection: &connection,
+        snapshot: &options.snapshot,
+        manifest: &manifest,
+        jobs: options.jobs,
+    };
+    notes.ask(NOTES)?;
+    // Before anything is changed, as a refusal must leave all as it was.
+    let mut open = Vec::new();
+    for database in databases {
+        if !is_finished(&refill, &mut notes, database, &sha256)? {
+            open.push(database);
+        }
+    }
+    if !open.is_empty() {
+        refill.globals()?;
+    }
+    for database in &open {
+        put(&refill, &mut notes, database, &sha256)?;
+    }
+    Ok(timed(
+        json!({
+            "databases": open.len(),
+            "tables": open.iter().map(|database| database.tables.len()).sum::<usize>(),
+            "rows": open.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum::<u64>(),
+            "engineVersion": version,
+            "from": manifest.engine_version,
+            "reused": open.is_empty(),
+        }),
+        since,
+    ))
+}
+
+fn chosen<'a>(manifest: &'a Manifest, asked: &[String]) -> Result<Vec<&'a Database>, Failure> {
+    let has = |name: &String| manifest.databases.iter().any(|database| database.name == *name);
+    if let Some(missing) = asked.iter().find(|name| !has(name)) {
+        let sentence = format!("the snapshot holds no database {}", quote::identifier(missing));
+        return Err(Failure::new(Reason::DatabaseMissing, sentence));
+    }
+    let all = manifest.databases.iter();
+    Ok(all.filter(|database| asked.is_empty() || asked.contains(&database.name)).collect())
+}
+
+/// Whether the database has been restored before; fails if it is somebody's.
+fn is_finished(
+    refill: &Refill<'_>,
+    notes: &mut Session<'_>,
+    database: &Database,
+    sha256: &str,
+) -> Result<bool, Failure> {
+    let name = &database.name;
+    let occupied = |why: &str| {
+        let sentence = format!("database {} {why}; it is not replaced", quote::identifier(name));
+        Err(Failure::new(Reason::TargetNotEmpty, sentence))
+    };
+    let sql = format!(
+        "SELECT pg_catalog.json_build_array(snapshot, finished) FROM multi_operator.restore WHERE database = {}",
+        quote::literal(name)
+    );
+    let exists = refill.exists(notes, name)?;
+    match notes.ask_json::<(String, bool)>(&sql)?.pop() {
+        Some((snapshot, true)) if exists => {
+            if snapshot == sha256 {
+                return Ok(true);
+            }
+            occupied("was restored from another snapshot")
+        }
+        Some((_, false)) => Ok(false),
+        _ if exists && !refill.is_empty(name)? => occupied("is there, and this step has not made it"),
+        _ => Ok(false),
+    }
+}
+
+/// The note comes before the first change, and its end after the last: killed at any point, the next run begins anew.
+fn put(refill: &Refill<'_>, notes: &mut Session<'_>, database: &Database, sha256: &str) -> Result<(), Failure> {
+    let (name, text) = (quote::identifier(&database.name), quote::literal(&database.name));
+    notes.ask(&format!(
+        "INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({text}, {}, false) \
+         ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = false",
+        quote::literal(sha256)
+    ))?;
+    if database.name == MAINTENANCE {
+        clear_maintenance(refill)?;
+    } else if refill.exists(notes, &database.name)? {
+        notes.ask(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
+    }
+    eprintln!("restoring database {name}");
+    refill.database(database)?;
+    refill.analyze(database)?;
+    notes.ask(&format!("UPDATE multi_operator.restore SET finished = true WHERE database = {text}")).map(|_| ())
+}
+
+/// It cannot be dropped, as the notes are in it; a first try that was killed leaves things there.
+fn clear_maintenance(refill: &Refill<'_>) -> Result<(), Failure> {
+    if refill.is_empty(MAINTENANCE)? {
+        return Ok(());
+    }
+    let sentence = "database postgres holds what an unfinished restore left; begin with a new server";
+    Err(Failure::new(Reason::TargetNotEmpty, sentence))
+}

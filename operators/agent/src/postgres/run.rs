@@ -1,0 +1,45 @@
+//! `agent pg-run`: becomes postgres.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::lock::{self, Without};
+use super::tools::{OWNER_PASSWORD, PASSWORD, Tools};
+use super::{files, folder_reader};
+use crate::failure::{Failure, Reason};
+
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) data: PathBuf,
+    pub(crate) lock_timeout: Duration,
+    pub(crate) arguments: Vec<OsString>,
+}
+
+/// Comes back only with a failure: otherwise this process is postgres from then on.
+pub(crate) fn run(options: &Run) -> Failure {
+    become_postgres(options).unwrap_or_else(|failure| failure)
+}
+
+fn become_postgres(options: &Run) -> Result<Failure, Failure> {
+    let tools = Tools::find()?;
+    let data = &options.data;
+    let lock = lock::take(&lock::beside(data), options.lock_timeout, Without::GoOn)?;
+    if !data.join("PG_VERSION").exists() {
+        let sentence = format!("{} holds no data; postgres is not started", data.display());
+        return Err(Failure::new(Reason::DataMissing, sentence));
+    }
+    folder_reader::make_way(data)?;
+    // A second mount of the volume may have opened the folder to its group, and postgres refuses that.
+    fs::set_permissions(data, Permissions::from_mode(0o700))
+        .map_err(|error| files::failed("closed to others", data, &error, Reason::DataUnreadable))?;
+    let mut command = tools.command("postgres");
+    command.arg("-D").arg(data).args(&options.arguments).env_remove(PASSWORD).env_remove(OWNER_PASSWORD);
+    // The lock is held by whoever has the file open: as the standard input, which postgres does not read, it goes to each
+    // of its processes.
+    let error = command.stdin(lock).exec();
+    Ok(tools.not_started("postgres", &error))
+}

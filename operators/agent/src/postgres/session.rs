@@ -1,0 +1,147 @@
+//! A conversation with a server, held by psql.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::quote;
+use super::tools::{Connection, Tools};
+use crate::failure::{Failure, Reason};
+use crate::progress::Progress;
+
+/// Limits that a database or a role may set, and that would end a long read.
+const NO_LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', false) FROM pg_catalog.pg_settings WHERE name IN \
+    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout', \
+     'transaction_timeout')";
+
+/// Nothing that a user made is found in place of what is meant.
+const SAFE_PATH: &str = "SELECT pg_catalog.set_config('search_path', '', false)";
+
+/// What is said in the session does not get into the server's log; only a superuser may ask for that.
+pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \
+    ('log_min_error_statement', 'panic'), ('log_min_duration_statement', '-1'), ('log_duration', 'off'), \
+    ('pgaudit.log', 'none')) AS quiet (name, value)";
+
+pub(crate) struct Session<'a> {
+    tools: &'a Tools,
+    process: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    words: Option<JoinHandle<String>>,
+    asked: usize,
+}
+
+impl<'a> Session<'a> {
+    /// A session of the superuser.
+    pub(crate) fn open(tools: &'a Tools, connection: &Connection, database: &str) -> Result<Self, Failure> {
+        let mut session = Self::bare(tools, connection, database)?;
+        session.ask(SAFE_PATH)?;
+        session.ask(NO_LIMITS)?;
+        Ok(session)
+    }
+
+    /// The same, tried again while the server does not answer, for at most this long.
+    pub(crate) fn open_within(
+        tools: &'a Tools,
+        connection: &Connection,
+        database: &str,
+        patience: Duration,
+    ) -> Result<Self, Failure> {
+        let end = Instant::now() + patience;
+        let mut progress = None;
+        loop {
+            match Self::open(tools, connection, database) {
+                Err(failure) if failure.reason() == Reason::ConnectionFailed && Instant::now() < end => {
+                    let progress = progress.get_or_insert_with(|| Progress::towards("the server answers".into()));
+                    progress.still(failure.message());
+                    progress.pause();
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// A session in which nothing is set.
+    pub(crate) fn bare(tools: &'a Tools, connection: &Connection, database: &str) -> Result<Self, Failure> {
+        let mut command = connection.client_of(tools, "psql", database);
+        command.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set=ON_ERROR_STOP=1"]);
+        command.args(["--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never"]);
+        command.env("PGCLIENTENCODING", "UTF8");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut process = command.spawn().map_err(|error| tools.not_started("psql", &error))?;
+        let (Some(input), Some(output), Some(mut words)) =
+            (process.stdin.take(), process.stdout.take(), process.stderr.take())
+        else {
+            return Err(Failure::new(Reason::ToolFailed, "psql has no pipes"));
+        };
+        let words = thread::spawn(move || {
+            let mut all = Vec::new();
+            let _ = words.read_to_end(&mut all);
+            String::from_utf8_lossy(&all).into_owned()
+        });
+        Ok(Self { tools, process, input, output: BufReader::new(output), words: Some(words), asked: 0 })
+    }
+
+    /// Runs SQL, and gives the lines that come of it.
+    pub(crate) fn ask(&mut self, sql: &str) -> Result<Vec<String>, Failure> {
+        self.say(&quote::opaque(sql))
+    }
+
+    /// The first line, or nothing.
+    pub(crate) fn ask_one(&mut self, sql: &str) -> Result<Option<String>, Failure> {
+        Ok(self.ask(sql)?.into_iter().next())
+    }
+
+    /// Each line as JSON.
+    pub(crate) fn ask_json<T: serde::de::DeserializeOwned>(&mut self, sql: &str) -> Result<Vec<T>, Failure> {
+        let wrong = |error| Failure::new(Reason::ToolFailed, format!("psql's answer cannot be read: {error}"));
+        self.ask(sql)?.iter().map(|line| serde_json::from_str(line).map_err(wrong)).collect()
+    }
+
+    /// Whether errors are told in words from now on, or by their number alone, as words may have values in them.
+    pub(crate) fn tell_words(&mut self, words: bool) -> Result<(), Failure> {
+        self.say(&format!("\\set VERBOSITY {}", if words { "terse" } else { "sqlstate" })).map(|_| ())
+    }
+
+    /// Runs SQL of a user's: what comes of it is not looked at.
+    pub(crate) fn run(&mut self, sql: &str) -> Result<(), Failure> {
+        self.say(&format!("\\o /dev/null\n{}\n\\o", quote::opaque(sql))).map(|_| ())
+    }
+
+    fn say(&mut self, script: &str) -> Result<Vec<String>, Failure> {
+        self.asked += 1;
+        let mark = format!("-- answered {} --", self.asked);
+        // A psql that has ended is noticed below, with its last words.
+        let _ = write!(self.input, "{script}\n\\echo '{mark}'\n").and_then(|()| self.input.flush());
+        let mut lines = Vec::new();
+        loop {
+            let mut line = String::new();
+            match self.output.read_line(&mut line) {
+                Ok(read) if read > 0 => {}
+                _ => return Err(self.last_words()),
+            }
+            let line = line.trim_end_matches('\n');
+            if line == mark {
+                return Ok(lines);
+            }
+            lines.push(line.to_owned());
+        }
+    }
+
+    fn last_words(&mut self) -> Failure {
+        let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
+        // psql's own name before each message says nothing.
+        let words = words.lines().map(|line| line.trim_start_matches("psql: error: ")).collect::<Vec<_>>().join("\n");
+        let _ = self.process.wait();
+        self.tools.failure("psql", &words, Reason::ToolFailed)
+    }
+}
+
+/// What was not committed is rolled back.
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}

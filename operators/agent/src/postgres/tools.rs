@@ -1,0 +1,153 @@
+//! The engine's own programs: where they are, and how they are run.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::controldata;
+use super::quote;
+use super::words;
+use crate::failure::{Failure, Reason};
+
+/// The password of the superuser, and that of the application's role: never shown, whatever a program says.
+pub(crate) const PASSWORD: &str = "PGPASSWORD";
+pub(crate) const OWNER_PASSWORD: &str = "OWNER_PASSWORD";
+
+#[derive(Debug)]
+pub(crate) struct Tools {
+    folder: PathBuf,
+    secrets: Vec<String>,
+}
+
+impl Tools {
+    /// The folder of the server's own program, since on Debian the clients in PATH are wrappers which need Perl.
+    ///
+    /// PATH comes first (the official images have the folder there), then where Debian and PGDG put it.
+    pub(crate) fn find() -> Result<Self, Failure> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let folder = std::env::split_paths(&path)
+            .chain(versions(Path::new("/usr/lib/postgresql")))
+            .chain([PathBuf::from("/usr/local/bin")])
+            .find(|folder| folder.join("postgres").is_file() && folder.join("initdb").is_file());
+        let sentence = "there is no PostgreSQL in PATH, in /usr/lib/postgresql/*/bin or in /usr/local/bin";
+        let folder = folder.ok_or_else(|| Failure::new(Reason::ToolMissing, sentence))?;
+        let secrets = [PASSWORD, OWNER_PASSWORD].into_iter().filter_map(|name| std::env::var(name).ok()).collect();
+        Ok(Self { folder, secrets })
+    }
+
+    /// A program of the engine, with nothing of the environment that would lead it elsewhere.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(self.folder.join(program));
+        for (name, _) in std::env::vars_os() {
+            let own = name.to_string_lossy();
+            if (own.starts_with("PG") && !own.starts_with("PGSSL")) || own == OWNER_PASSWORD {
+                command.env_remove(name);
+            }
+        }
+        command.env("LC_ALL", "C").env("PGCONNECT_TIMEOUT", "10").env("PGAPPNAME", "multi-operator");
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs it to its end: what it printed, or its last words.
+    pub(crate) fn run(&self, command: &mut Command, otherwise: Reason) -> Result<String, Failure> {
+        let program = name(command);
+        let output = command.output().map_err(|error| self.not_started(&program, &error))?;
+        let words = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            let words = if words.trim().is_empty() { output.status.to_string() } else { words.into_owned() };
+            return Err(self.failure(&program, &words, otherwise));
+        }
+        if !words.trim().is_empty() {
+            eprintln!("{}", words::last(&words, &self.secrets));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    pub(crate) fn not_started(&self, program: &str, error: &std::io::Error) -> Failure {
+        Failure::new(Reason::ToolMissing, format!("{program} in {} cannot be run: {error}", self.folder.display()))
+    }
+
+    /// A failure out of the last words of a program.
+    pub(crate) fn failure(&self, program: &str, words: &str, otherwise: Reason) -> Failure {
+        Failure::new(words::meaning(words, otherwise), format!("{program}: {}", words::last(words, &self.secrets)))
+    }
+
+    /// The version of the programs: 15.18.
+    pub(crate) fn version(&self) -> Result<String, Failure> {
+        let printed = self.run(self.command("postgres").arg("--version"), Reason::ToolFailed)?;
+        let sentence = || Failure::new(Reason::ToolFailed, format!("postgres tells no version: {}", printed.trim()));
+        controldata::version(&printed).map(ToOwned::to_owned).ok_or_else(sentence)
+    }
+}
+
+/// The newest version first, but before it the one that the image says it is of.
+fn versions(folder: &Path) -> Vec<PathBuf> {
+    let named = std::env::var("PG_MAJOR").ok().and_then(|text| text.parse::<u32>().ok());
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let mut found: Vec<u32> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    found.sort_by_key(|version| (Some(*version) != named, std::cmp::Reverse(*version)));
+    found.into_iter().map(|version| folder.join(version.to_string()).join("bin")).collect()
+}
+
+pub(crate) fn name(command: &Command) -> String {
+    let path = Path::new(command.get_program());
+    path.file_name().unwrap_or(OsStr::new("?")).to_string_lossy().into_owned()
+}
+
+/// Which server to talk to, and as whom.
+#[derive(Clone)]
+pub(crate) struct Connection {
+    /// A name or an address, or the folder of a socket.
+    host: String,
+    port: String,
+    pub(crate) user: String,
+    password: Option<String>,
+}
+
+impl Connection {
+    /// As PGHOST, PGPORT (5432), PGUSER (postgres) and PGPASSWORD in the environment say.
+    pub(crate) fn from_environment() -> Result<Self, Failure> {
+        let value = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let sentence = "PGHOST is not in the environment: it says where the server is";
+        Ok(Self {
+            host: value("PGHOST").ok_or_else(|| Failure::new(Reason::BadInput, sentence))?,
+            port: value("PGPORT").unwrap_or_else(|| "5432".into()),
+            user: superuser(),
+            password: value(PASSWORD),
+        })
+    }
+
+    /// A server of one's own that trusts whoever reaches its socket.
+    pub(crate) fn local(socket: &Path, user: &str) -> Self {
+        let host = socket.to_string_lossy().into_owned();
+        Self { host, port: "5432".into(), user: user.into(), password: None }
+    }
+
+    pub(crate) fn with_user(&self, user: &str, password: Option<&str>) -> Self {
+        Self { user: user.into(), password: password.map(Into::into), ..self.clone() }
+    }
+
+    /// A client of the engine, told where to go: the password in its environment, and never asked for.
+    pub(crate) fn client(&self, tools: &Tools, program: &str) -> Command {
+        let mut command = tools.command(program);
+        command.env("PGHOST", &self.host).env("PGPORT", &self.port);
+        if let Some(password) = &self.password {
+            command.env(PASSWORD, password);
+        }
+        command.arg("--no-password").arg(format!("--username={}", self.user));
+        command
+    }
+
+    /// The same for a program whose connection string names the database.
+    pub(crate) fn client_of(&self, tools: &Tools, program: &str, database: &str) -> Command {
+        let mut command = self.client(tools, program);
+        command.arg(format!("--dbname={}", quote::database(database)));
+        command
+    }
+}
+
+/// PGUSER, or else the name that the official image gives its superuser.
+pub(crate) fn superuser() -> String {
+    std::env::var("PGUSER").ok().filter(|user| !user.is_empty()).unwrap_or_else(|| "postgres".into())
+}

@@ -1,0 +1,140 @@
+//! What PostgreSQL's programs say last: which failure it is, and what of it may be shown. Pure.
+//!
+//! The programs are run with `LC_ALL=C`, and clusters are made with C.UTF-8, so both they and the server speak English.
+
+use crate::failure::Reason;
+
+/// Enough for a person to see what happened, and little enough for a termination message.
+const LONGEST: usize = 1500;
+
+/// In this order: the words of a refused connection also begin with "connection to server".
+const MEANINGS: [(Reason, &[&str]); 7] = [
+    (Reason::NoSpace, &["No space left on device", "Disk quota exceeded"]),
+    (
+        Reason::DataCorrupt,
+        &[
+            "page verification failed",
+            "invalid page in block",
+            "could not locate a valid checkpoint record",
+            "could not locate required checkpoint record",
+            "invalid primary checkpoint record",
+            "is not a valid data directory",
+            "incorrect checksum in control file",
+            "Calculated CRC checksum does not match",
+            "could not read block",
+        ],
+    ),
+    (
+        Reason::WrongMajor,
+        &["database files are incompatible with server", "aborting because of server version mismatch"],
+    ),
+    (
+        Reason::AuthenticationFailed,
+        &[
+            "password authentication failed",
+            "no password supplied",
+            "no pg_hba.conf entry",
+            "is not permitted to log in",
+        ],
+    ),
+    (Reason::DatabaseMissing, &["FATAL:  database \""]),
+    (
+        Reason::ConnectionFailed,
+        &[
+            "could not connect",
+            "connection to server",
+            "could not translate host name",
+            "server closed the connection",
+            "Connection refused",
+            "the database system is",
+            "terminating connection",
+            "timeout expired",
+            "SSL SYSCALL",
+        ],
+    ),
+    (Reason::PermissionDenied, &["must be superuser", "permission denied", "Permission denied"]),
+];
+
+/// The reason that these last words give, or else `otherwise`.
+pub(crate) fn meaning(words: &str, otherwise: Reason) -> Reason {
+    let told = MEANINGS.iter().find(|(_, marks)| marks.iter().any(|mark| words.contains(mark)));
+    told.map_or(otherwise, |(reason, _)| *reason)
+}
+
+/// The last lines of what a program said, without secrets.
+pub(crate) fn last(words: &str, secrets: &[String]) -> String {
+    let shown = redacted(words.trim(), secrets);
+    let least = shown.len().saturating_sub(LONGEST);
+    let from = (least..=shown.len()).find(|at| shown.is_char_boundary(*at)).unwrap_or(least);
+    let tail = &shown[from..];
+    // Half a line says nothing, unless there is but one.
+    let tail = if from > 0 { tail.split_once('\n').map_or(tail, |(_, rest)| rest) } else { tail };
+    tail.trim().to_owned()
+}
+
+/// Replaces the given secrets, SCRAM verifiers, and whatever is quoted after PASSWORD.
+pub(crate) fn redacted(words: &str, secrets: &[String]) -> String {
+    let mut shown = words.to_owned();
+    for secret in secrets.iter().filter(|secret| !secret.is_empty()) {
+        shown = shown.replace(secret.as_str(), "***");
+    }
+    shown = hide(&shown, "SCRAM-SHA-256$", |c| c.is_whitespace() || c == '\'' || c == '"');
+    hide(&shown, "PASSWORD '", |c| c == '\'')
+}
+
+/// Replaces what follows each `mark`, up to where it ends.
+fn hide(words: &str, mark: &str, ends: impl Fn(char) -> bool) -> String {
+    let mut shown = String::with_capacity(words.len());
+    let mut rest = words;
+    while let Some(at) = rest.find(mark) {
+        let (before, after) = rest.split_at(at + mark.len());
+        shown.push_str(before);
+        shown.push_str("***");
+        rest = &after[after.find(&ends).unwrap_or(after.len())..];
+    }
+    shown + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn means(words: &str) -> Reason {
+        meaning(words, Reason::ToolFailed)
+    }
+
+    #[test]
+    fn last_words_have_a_meaning() {
+        assert_eq!(means("pg_dump: error: could not write to file: No space left on device"), Reason::NoSpace);
+        let refused = "connection to server at \"db\" (10.0.0.1), port 5432 failed: ";
+        assert_eq!(means(&format!("{refused}Connection refused")), Reason::ConnectionFailed);
+        assert_eq!(
+            means(&format!("{refused}FATAL:  password authentication failed for user \"a\"")),
+            Reason::AuthenticationFailed
+        );
+        assert_eq!(means(&format!("{refused}FATAL:  database \"b\" does not exist")), Reason::DatabaseMissing);
+        assert_eq!(
+            means("pg_dump: error: query failed: ERROR:  permission denied for table t"),
+            Reason::PermissionDenied
+        );
+        assert_eq!(means("PANIC:  could not locate a valid checkpoint record"), Reason::DataCorrupt);
+        assert_eq!(means("something else"), Reason::ToolFailed);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let words =
+            "ERROR: role \"x\"\nLINE 1: ALTER ROLE x PASSWORD 'SCRAM-SHA-256$4096:ab$cd:ef' LOGIN; hunter2 tail";
+        let shown = redacted(words, &["hunter2".into(), String::new()]);
+        assert_eq!(shown, "ERROR: role \"x\"\nLINE 1: ALTER ROLE x PASSWORD '***' LOGIN; *** tail");
+        assert_eq!(redacted("at SCRAM-SHA-256$4096:x", &[]), "at SCRAM-SHA-256$***");
+    }
+
+    #[test]
+    fn the_last_lines_are_kept() {
+        let words = format!("{}\nERROR: the end\n", "a line of a log\n".repeat(500));
+        let shown = last(&words, &[]);
+        assert!(shown.len() <= LONGEST && shown.starts_with("a line") && shown.ends_with("ERROR: the end"));
+        assert_eq!(last(&"\u{e4}".repeat(2000), &[]).chars().count(), LONGEST / 2);
+    }
+}

@@ -1,0 +1,132 @@
+//! `agent pg-init`.
+
+use crate::support::{Place, stderr};
+
+const OWNER: &str = "app's \\ \"password\"";
+
+fn init(place: &Place, more: &[&str]) -> std::process::Output {
+    let arguments = [&["pg-init", "--database", "app", "--owner", "app"], more].concat();
+    place.agent(&arguments).env("OWNER_PASSWORD", OWNER).output().unwrap()
+}
+
+fn done(place: &Place, more: &[&str]) -> serde_json::Value {
+    let output = init(place, more);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn fails(place: &Place, more: &[&str]) -> (String, String) {
+    let output = init(place, more);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    place.reason()
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn sql_is_run_once() {
+    let place = Place::new("init");
+    let server = place.serve();
+    let first = place.write("1.sql", "CREATE TABLE t (a int);\nINSERT INTO t VALUES (1);\nSET search_path = '';");
+    let second = place.write(
+        "2.sql",
+        "INSERT INTO t VALUES (2); SELECT * FROM t; -- of the first\n\
+         CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$BEGIN RETURN 1; END$$;",
+    );
+    let result = done(&place, &["--sql", &first, "--secret-sql", &second]);
+    assert_eq!((&result["ran"], &result["statements"]), (&true.into(), &6.into()), "{result}");
+    assert_eq!(result["created"], serde_json::json!({"role": true, "database": true}));
+    let again = done(&place, &["--sql", &first, "--secret-sql", &second]);
+    assert_eq!((&again["ran"], &again["created"]["role"]), (&false.into(), &false.into()));
+    assert_eq!(server.sql("app", "SELECT count(*) FROM t"), "2");
+    assert_eq!(server.sql("app", "SELECT tableowner FROM pg_tables WHERE tablename = 't'"), "app");
+    assert_eq!(server.sql("app", "SELECT key, length(checksum) FROM multi_operator.ledger"), "init|64");
+    assert_eq!(server.sql("app", "SELECT count(*) FROM pg_db_role_setting"), "0");
+    assert!(server.psql("app", OWNER, "app", "INSERT INTO t VALUES (3)").status.success());
+    assert!(!server.psql("app", OWNER, "app", "DELETE FROM multi_operator.ledger").status.success());
+    assert_eq!(server.sql("app", "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = 'app'"), "f");
+    let third = done(&place, &["--ledger-key", "more", "--sql", &second]);
+    assert_eq!(third["ran"], true);
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn sql_that_fails_leaves_nothing_and_runs_when_it_is_right() {
+    let place = Place::new("init-fails");
+    let server = place.serve();
+    let begin = "CREATE TABLE t (a int PRIMARY KEY);\n\nINSERT INTO t VALUES (1);\n";
+    for (wrong, line, told) in [
+        ("INSERT INTO\n  t VALUES (1)", 4, "duplicate key"),
+        ("SELECT 1,\n  2 FROM\n  nowhere", 6, "relation \"nowhere\" does not exist"),
+        ("CREATE ROLE boss2 SUPERUSER", 4, ""),
+        ("COPY t TO PROGRAM 'true'", 4, ""),
+        ("RESET SESSION AUTHORIZATION; CREATE ROLE x", 4, "permission denied"),
+        ("COMMIT; SELECT 1", 4, "in a transaction already"),
+        ("\\! touch /tmp/hacked", 4, "commands of psql"),
+        ("COPY t FROM STDIN;\n2\n\\.", 4, "COPY FROM STDIN"),
+        ("SELECT 'open", 4, "does not end"),
+        ("DO $$BEGIN RAISE 'of mine'; END$$", 4, "of mine"),
+    ] {
+        let file = place.write("1.sql", &format!("{begin}{wrong}"));
+        let (reason, message) = fails(&place, &["--sql", &file]);
+        assert_eq!(reason, "SqlFailed", "{wrong}: {message}");
+        assert!(message.starts_with(&format!("1.sql, line {line}: ")) && message.contains(told), "{wrong}: {message}");
+        assert_eq!(server.sql("app", "SELECT to_regclass('public.t') IS NULL"), "t", "{wrong}");
+    }
+    let file = place.write("1.sql", begin);
+    assert_eq!(done(&place, &["--sql", &file])["ran"], true);
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn secrets_are_told_nowhere() {
+    let place = Place::new("init-secret");
+    let server = place.serve();
+    server.sql("postgres", "ALTER SYSTEM SET log_min_duration_statement = -1");
+    let file = place.write("s.sql", "CREATE TABLE t (a int);\nINSERT INTO t VALUES ('hunter2'::text::int)");
+    let (_, message) = fails(&place, &["--secret-sql", &file]);
+    assert_eq!(message, "s.sql, line 2: ERROR:  22P02");
+    assert!(fails(&place, &["--sql", &file]).1.contains("invalid input syntax"));
+    let log = place.log();
+    assert!(!log.contains("INSERT INTO t") && !log.contains("SCRAM") && !log.contains("password"), "{log}");
+    // The server says the value in its own words; what it was asked is not there.
+    assert!(log.contains("invalid input syntax"), "{log}");
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn passwords_of_all_kinds() {
+    let place = Place::new("init-password");
+    let server = place.serve();
+    let long = "x".repeat(900);
+    for password in ["p\u{e4}\u{df}wort \u{1f600}\u{a0}", "a\nb", "'", "\\", "$$", long.as_str()] {
+        let output = place.agent(&["pg-init", "--database", "app", "--owner", "app"]);
+        let output = { output }.env("OWNER_PASSWORD", password).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        let login = server.psql("app", password, "app", "SELECT 1");
+        assert!(login.status.success(), "{password}: {}", stderr(&login));
+        assert!(!place.log().contains(password));
+    }
+    let output = place.agent(&["pg-init", "--database", "app", "--owner", "app"]).output().unwrap();
+    assert_eq!((output.status.code(), place.reason().0.as_str()), (Some(1), "BadPassword"));
+    assert_eq!(fails_as(&place, "boss"), "BadInput");
+    server.sql("postgres", "CREATE ROLE other SUPERUSER");
+    assert_eq!(fails_as(&place, "other"), "BadInput");
+}
+
+fn fails_as(place: &Place, owner: &str) -> String {
+    let arguments = ["pg-init", "--database", "app", "--owner", owner];
+    let output = place.agent(&arguments).env("OWNER_PASSWORD", "x").output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    place.reason().0
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn a_ledger_of_the_applications_own_is_not_used() {
+    let place = Place::new("init-foreign");
+    let server = place.serve();
+    server.sql("postgres", "CREATE ROLE app LOGIN");
+    server.sql("postgres", "CREATE DATABASE app OWNER app");
+    server.sql("app", "SET ROLE app; CREATE SCHEMA multi_operator");
+    assert_eq!(fails(&place, &[]).0, "ForeignData");
+}

@@ -1,0 +1,294 @@
+//! A folder of its own for each test, and a database in it.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+pub const PASSWORD: &str = "boss' \"secret\"";
+
+pub fn bin() -> PathBuf {
+    std::env::var_os("PG_BIN").expect("PG_BIN must name the folder of PostgreSQL's programs for this test").into()
+}
+
+pub fn major() -> String {
+    let output = Command::new(bin().join("postgres")).arg("--version").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let version = text.split_whitespace().nth(2).unwrap();
+    version.split('.').next().unwrap().to_owned()
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+/// A command as a user that PostgreSQL serves.
+pub fn command(program: &Path) -> Command {
+    let user = std::env::var("PG_USER").unwrap_or_else(|_| "postgres".into());
+    let mut command = if is_root() {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program);
+        command
+    } else {
+        Command::new(program)
+    };
+    command.env("PATH", format!("{}:/usr/bin:/bin", bin().display())).env_remove("PG_MAJOR").current_dir("/tmp");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// The folder of a test, which goes with it.
+pub struct Place {
+    pub directory: PathBuf,
+    host: String,
+}
+
+impl Place {
+    pub fn new(name: &str) -> Self {
+        static HOSTS: AtomicU8 = AtomicU8::new(1);
+        let id = std::process::id();
+        let host = format!("127.{}.{}.{}", 1 + (id >> 8) % 250, id % 256, HOSTS.fetch_add(1, Ordering::Relaxed));
+        let directory = PathBuf::from(format!("/tmp/agent-pg-{id}-{name}"));
+        let _ = fs::remove_dir_all(&directory);
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
+        Self { directory, host }
+    }
+
+    pub fn path(&self, part: &str) -> PathBuf {
+        self.directory.join(part)
+    }
+
+    pub fn text(&self, part: &str) -> String {
+        self.path(part).to_str().unwrap().to_owned()
+    }
+
+    pub fn write(&self, part: &str, text: &str) -> String {
+        fs::write(self.path(part), text).unwrap();
+        self.text(part)
+    }
+
+    /// The agent, told where the server of this test is.
+    pub fn agent(&self, arguments: &[&str]) -> Command {
+        // Where the binary is made may not be for everybody to look into.
+        let copy = self.path("agent");
+        if !copy.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_agent"), &copy).unwrap();
+        }
+        let mut command = command(&copy);
+        command.args(arguments).env("TERMINATION_LOG", self.path("termination-log"));
+        command.env("PGHOST", &self.host).env("PGPORT", "5432").env("PGUSER", "boss").env("PGPASSWORD", PASSWORD);
+        command
+    }
+
+    /// Its result, which is what it leaves to the kubelet too.
+    pub fn run(&self, arguments: &[&str]) -> Value {
+        let output = self.agent(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", stderr(&output));
+        let result: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(self.last_words(), result);
+        result
+    }
+
+    /// The reason and the message of a failure.
+    pub fn fails(&self, arguments: &[&str]) -> (String, String) {
+        let output = self.agent(arguments).output().unwrap();
+        assert!(matches!(output.status.code(), Some(1 | 3)), "{arguments:?}: {output:?}");
+        self.reason()
+    }
+
+    pub fn reason(&self) -> (String, String) {
+        let words = self.last_words();
+        let text = |key: &str| words[key].as_str().unwrap().to_owned();
+        assert!(!words.to_string().contains(PASSWORD));
+        (text("reason"), text("message"))
+    }
+
+    fn last_words(&self) -> Value {
+        serde_json::from_slice(&fs::read(self.path("termination-log")).unwrap()).unwrap()
+    }
+
+    pub fn prepare(&self, more: &[&str]) -> Vec<String> {
+        let major = major();
+        fs::create_dir_all(self.path("conf")).unwrap();
+        let data = self.text("volume/data");
+        let conf = self.text("conf");
+        let arguments = ["pg-prepare", "--pgdata", &data, "--major", &major, "--configuration", &conf];
+        fs::create_dir_all(self.path("volume")).unwrap();
+        fs::set_permissions(self.path("volume"), fs::Permissions::from_mode(0o777)).unwrap();
+        arguments.iter().chain(more).map(ToString::to_string).collect()
+    }
+
+    pub fn prepared(&self, more: &[&str]) -> Value {
+        let arguments = self.prepare(more);
+        self.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    pub fn prepare_fails(&self, more: &[&str]) -> (String, String) {
+        let arguments = self.prepare(more);
+        self.fails(&arguments.iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    /// A database that serves.
+    pub fn serve(&self) -> Server<'_> {
+        self.prepared(&["--initialise", "--owner", "uid-1"]);
+        self.start()
+    }
+
+    pub fn start(&self) -> Server<'_> {
+        let conf =
+            format!("listen_addresses = '{}'\nunix_socket_directories = '{}'\n", self.host, self.directory.display());
+        self.write("conf/test.conf", &format!("{conf}fsync = off\nlog_min_messages = warning\n"));
+        let log = fs::File::create(self.path("server.log")).unwrap();
+        let data = self.text("volume/data");
+        let mut command = self.agent(&["pg-run", "--pgdata", &data]);
+        let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+        let server = Server { place: self, child: Some(child) };
+        let since = Instant::now();
+        while !server.psql("boss", PASSWORD, "postgres", "SELECT 1").status.success() {
+            assert!(since.elapsed() < Duration::from_secs(30), "{}", self.log());
+            thread::sleep(Duration::from_millis(50));
+        }
+        server
+    }
+
+    pub fn log(&self) -> String {
+        fs::read_to_string(self.path("server.log")).unwrap()
+    }
+
+    pub fn dump(&self, name: &str, more: &[&str]) -> Value {
+        let to = self.text(&format!("snapshots/{name}"));
+        self.run(&[&["pg-dump", "--to", &to], more].concat())
+    }
+
+    /// The whole way that data goes: into a throw-away server.
+    pub fn verify(&self, name: &str, more: &[&str]) -> Command {
+        let (snapshot, scratch) = (self.text(&format!("snapshots/{name}")), self.text("scratch"));
+        let run = self.text("");
+        let arguments =
+            ["pg-verify", "--snapshot", &snapshot, "--scratch", &scratch, "--run-dir", run.trim_end_matches('/')];
+        self.agent(&[&arguments, more].concat())
+    }
+
+    pub fn verified(&self, name: &str, more: &[&str]) -> Value {
+        let output = self.verify(name, more).output().unwrap();
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(!self.path("scratch/verify").exists());
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
+    pub fn not_verified(&self, name: &str, more: &[&str]) -> (String, String) {
+        let output = self.verify(name, more).output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        assert!(!self.path("scratch/verify").exists());
+        self.reason()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// A running server, killed when dropped.
+pub struct Server<'a> {
+    place: &'a Place,
+    child: Option<Child>,
+}
+
+impl Server<'_> {
+    pub fn psql(&self, user: &str, password: &str, database: &str, sql: &str) -> Output {
+        let mut command = command(&bin().join("psql"));
+        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.place.host, "-U", user, "-d", database, "-c", sql]);
+        command.env("PGPASSWORD", password).output().unwrap()
+    }
+
+    /// What the superuser gets.
+    pub fn sql(&self, database: &str, sql: &str) -> String {
+        let output = self.psql("boss", PASSWORD, database, sql);
+        assert!(output.status.success(), "{sql}: {}", stderr(&output));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    pub fn pid(&self) -> String {
+        let text = fs::read_to_string(self.place.path("volume/data/postmaster.pid")).unwrap();
+        text.lines().next().unwrap().to_owned()
+    }
+
+    /// As the kernel does when memory is short, or a node goes: all of it at once.
+    pub fn kill(&mut self) {
+        let group = format!("/proc/{}/task/{}/children", self.pid(), self.pid());
+        let children = fs::read_to_string(group).unwrap();
+        let pid = self.pid();
+        for pid in std::iter::once(pid.as_str()).chain(children.split_whitespace()) {
+            signal("-KILL", pid);
+        }
+        let _ = self.child.take().unwrap().wait();
+    }
+
+    pub fn stop(mut self) {
+        signal("-INT", &self.pid());
+        assert!(self.child.take().unwrap().wait().unwrap().success(), "{}", self.place.log());
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        if self.child.is_some() {
+            self.kill();
+        }
+    }
+}
+
+pub fn signal(signal: &str, pid: &str) {
+    let _ = Command::new("kill").args([signal, pid]).stderr(Stdio::null()).status().unwrap();
+}
+
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A database with all that lesser dumps lose: rows that row security hides, a large object, a role with a password, an
+/// extension, partitions, odd names.
+pub const CONTENTS: &str = "
+CREATE ROLE reader LOGIN PASSWORD 'reader''s';
+CREATE ROLE \"o\"\"dd\" NOLOGIN; GRANT reader TO \"o\"\"dd\";
+CREATE DATABASE app OWNER reader TEMPLATE template0";
+
+pub const TABLES: &str = "
+SET ROLE reader; CREATE SCHEMA mine; CREATE TABLE mine.hidden (id int PRIMARY KEY, who text);
+ALTER TABLE mine.hidden ENABLE ROW LEVEL SECURITY; ALTER TABLE mine.hidden FORCE ROW LEVEL SECURITY;
+CREATE POLICY none ON mine.hidden USING (who = 'nobody');
+RESET ROLE;
+INSERT INTO mine.hidden SELECT n, 'somebody' FROM generate_series(1, 1000) n;
+CREATE TABLE \"Od'd\nname\" (\"sel ect\" int); INSERT INTO \"Od'd\nname\" VALUES (1), (2);
+CREATE TABLE parts (id int) PARTITION BY RANGE (id);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (10); INSERT INTO parts VALUES (1), (2), (3);
+CREATE EXTENSION citext; CREATE TABLE words (word citext); INSERT INTO words VALUES ('Word');
+SELECT lo_from_bytea(4711, 'large as life')";
+
+pub const ROWS: u64 = 1000 + 2 + 3 + 1;
+
+impl Server<'_> {
+    pub fn fill(&self) {
+        for statement in CONTENTS.split(';') {
+            self.sql("postgres", statement);
+        }
+        self.sql("app", TABLES);
+    }
+
+    pub fn check_contents(&self) {
+        assert_eq!(self.sql("app", "SELECT count(*) FROM mine.hidden"), "1000");
+        assert_eq!(self.sql("app", "SELECT convert_from(lo_get(4711), 'UTF8')"), "large as life");
+        assert_eq!(self.sql("app", "SELECT count(*) FROM words WHERE word = 'wORD'"), "1");
+        let seen = self.psql("reader", "reader's", "app", "SELECT count(*) FROM mine.hidden");
+        assert_eq!(String::from_utf8(seen.stdout).unwrap().trim(), "0", "{}", String::from_utf8_lossy(&seen.stderr));
+        assert_eq!(self.sql("app", "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'"), "reader");
+    }
+}
