@@ -13,7 +13,7 @@
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
-//! | `refill.rs`, `checks.rs`, `init_sql.rs` | a snapshot into a server; a user's checks; a user's SQL |
+//! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs` | one verb each |
 
 use std::time::Instant;
@@ -36,6 +36,7 @@ pub(crate) mod init;
 mod init_sql;
 mod inventory;
 mod lock;
+mod making;
 mod manifest;
 pub(crate) mod prepare;
 pub(crate) mod prune;

@@ -4,6 +4,7 @@ pub(super) const PREPARE: &str = "\
 Looks at PostgreSQL's data folder, or makes it, and writes who may connect: the init step of a database's pod.
 
 Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECTORY [--initialise]
+                        [--from DIRECTORY/NAME] [--sha256 HEX] [--run-dir DIRECTORY]
                         [--system-identifier ID] [--owner WORD] [--access keep|open|closed] [--closed]
                         [--passwd FILE] [--install DIRECTORY] [--lock-timeout SECONDS]
 
@@ -11,19 +12,24 @@ Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECT
   --major NUMBER             the major version that the data must be of
   --configuration DIRECTORY  where the operator's *.conf are mounted; they win over postgresql.conf
   --initialise               makes the data if there is none, which without this flag is DataMissing. Never over anything
+  --from DIRECTORY/NAME      makes it of this physical snapshot, instead of by initdb
+  --sha256 HEX               what the manifest.json of that must be
+  --run-dir DIRECTORY        where there is room for a socket (/tmp), for --from
   --system-identifier ID     the data's own number; other data is ForeignData
   --owner WORD               noted in data that is made; without --system-identifier, data with another note or none is
                              ForeignData
   --access                   who may connect: open (every role, by its password), closed (the superuser alone), or keep
-                             (the default: as pg_hba.conf has it by now, or else open); --closed is short for closed
+                             (the default: as pg_hba.conf has it by now; new data is open, and a file that does not
+                             say is closed); --closed is short for closed. pg_hba.open.conf and pg_hba.closed.conf in
+                             the data folder are what to replace pg_hba.conf by while the server runs
   --passwd FILE              writes a passwd file in which the user that runs this is called postgres
   --install DIRECTORY        does first what agent install does
   --lock-timeout SECONDS     how long to wait until no other server is at the data (30), then DataInUse
 
 Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made.
-Result: {\"systemIdentifier\", \"version\", \"initialised\"}
+Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\"}
 Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise
-BadPassword PermissionDenied ToolMissing";
+BadPassword PermissionDenied ToolMissing; with --from those of agent pg-verify --mode checksum too";
 
 pub(super) const RUN: &str = "\
 Becomes postgres: what a database's container runs.
@@ -144,5 +150,5 @@ Usage: agent pg-prune --dir DIRECTORY [--name NAME]... [--partial-older-than SEC
   --partial-older-than SECONDS   removes unfinished snapshots too, in which nothing was written for so long and that
                                  nobody works on
 
-Result: {\"removed\", \"absent\", \"leftovers\"}
+Result: {\"removed\", \"absent\", \"leftovers\"}, which are numbers
 Reasons: BadInput DataInUse PermissionDenied ToolFailed";

@@ -122,7 +122,9 @@ impl Source<'_> {
             let described = inventory::describe(&mut session, name);
             let dumped =
                 dump.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, "pg_dump was not awaited")));
-            dumped.and(described).map(|database| Database { folder: into.into(), ..database })
+            described
+                .and_then(|database| dumped.map(|_| database))
+                .map(|database| Database { folder: into.into(), ..database })
         })
     }
 }

@@ -15,11 +15,16 @@ pub(crate) enum Access {
 }
 
 impl Access {
-    fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Open => "open",
             Self::Closed => "closed",
         }
+    }
+
+    /// In the data folder, beside `pg_hba.conf`.
+    pub(crate) fn file(self) -> String {
+        format!("pg_hba.{}.conf", self.word())
     }
 
     /// As the file that is there has it; a file that is not ours says nothing.

@@ -85,7 +85,7 @@ fn ensure_role(session: &mut Session<'_>, name: &str, password: &str) -> Result<
         let sentence = format!("role {} is a superuser; an application's role is none", identifier(name));
         return Err(Failure::new(Reason::BadInput, sentence));
     }
-    let kept = scram::verifier(password, &salt()?).unwrap_or_else(|| password.to_owned());
+    let kept = kept(password)?;
     let verb = if there.is_some() { "ALTER" } else { "CREATE" };
     session.run(&format!(
         "SET password_encryption = 'scram-sha-256'; {verb} ROLE {} WITH LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE \
@@ -94,6 +94,11 @@ fn ensure_role(session: &mut Session<'_>, name: &str, password: &str) -> Result<
         literal(&kept)
     ))?;
     Ok(there.is_none())
+}
+
+/// A password as it goes into a statement: as a verifier if this program can make one.
+pub(crate) fn kept(password: &str) -> Result<String, Failure> {
+    Ok(scram::verifier(password, &salt()?).unwrap_or_else(|| password.to_owned()))
 }
 
 fn salt() -> Result<[u8; 16], Failure> {

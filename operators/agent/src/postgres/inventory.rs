@@ -12,9 +12,11 @@ pub(crate) const SCHEMA: &str = "multi_operator";
 pub(crate) const MAINTENANCE: &str = "postgres";
 
 /// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of.
-const TABLES: &str = "SELECT pg_catalog.format(
+///
+/// As JSON, as a name may be of several lines.
+const TABLES: &str = "SELECT pg_catalog.to_json(pg_catalog.format(
   'SELECT pg_catalog.json_build_array(%L::text, %L::text, pg_catalog.count(*)) FROM ONLY %I.%I',
-  n.nspname, c.relname, n.nspname, c.relname)
+  n.nspname, c.relname, n.nspname, c.relname))
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
@@ -28,7 +30,7 @@ WHERE n.nspname = 'multi_operator' AND c.relname = 'ledger' AND c.relkind = 'r' 
 
 pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
     let mut database = outline(session, name)?;
-    let statements = session.ask(TABLES)?;
+    let statements: Vec<String> = session.ask_json(TABLES)?;
     for statement in statements {
         for (schema, table, rows) in session.ask_json::<(String, String, u64)>(&statement)? {
             // In the database that has the notes on all others these are not dumped.

@@ -1,21 +1,18 @@
 //! `agent pg-prepare`: the init step of a database's pod.
 
-use std::ffi::OsString;
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
+use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::controldata::ControlData;
 use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
-use super::tools::{self, PASSWORD, Tools};
-use super::{configuration, files, folder_reader, hba};
+use super::tools::{self, Tools};
+use super::{configuration, files, folder_reader, hba, making};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -26,8 +23,12 @@ pub(crate) struct Prepare {
     pub(crate) initialise: bool,
     pub(crate) system_identifier: Option<String>,
     pub(crate) owner: Option<String>,
+    /// A physical snapshot that data is made of, instead of by initdb, and what its manifest must be.
+    pub(crate) from: Option<PathBuf>,
+    pub(crate) sha256: Option<String>,
+    pub(crate) run: PathBuf,
     pub(crate) configuration: PathBuf,
-    /// `None`: as it was before, or else open.
+    /// `None`: as pg_hba.conf has it by now.
     pub(crate) access: Option<Access>,
     pub(crate) passwd: Option<PathBuf>,
     pub(crate) install: Option<PathBuf>,
@@ -45,7 +46,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     let _lock = lock::take(&lock::beside(&options.data), options.lock_timeout, Without::GoOn)?;
     let data = &options.data;
     let failed = |error: io::Error| files::failed("prepared", data, &error, Reason::DataUnreadable);
-    remove_leftovers(data).map_err(failed)?;
+    making::remove_leftovers(data).map_err(failed)?;
     let wanted = Wanted {
         major: options.major,
         initialise: options.initialise,
@@ -54,14 +55,17 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     };
     let (made, control) = match folder::judge(folder_reader::read(&tools, data)?, &wanted)? {
         Verdict::Use(control) => (false, control),
-        Verdict::Initialise => (true, initialise(&tools, options, &wanted)?),
+        Verdict::Initialise => (true, making::initialise(&tools, options, &wanted)?),
     };
-    configure(data, options).map_err(failed)?;
+    // A file that says nothing was being replaced when power was lost: whom it was to let in is not known, and rows that
+    // are written to a version that is being left are lost.
+    let access = configure(data, options, Access::Closed).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
     Ok(json!({
         "systemIdentifier": control.system_identifier,
         "version": tools.version()?,
         "initialised": made,
+        "access": access.word(),
     }))
 }
 
@@ -79,87 +83,19 @@ pub(crate) fn passwd(path: &Path) -> Result<(), Failure> {
     write().map_err(|error| files::failed("written", path, &error, Reason::CannotInstall))
 }
 
-/// A folder that initdb works in is named after the data's.
-fn unfinished(data: &Path) -> PathBuf {
-    let mut name = OsString::from(data.file_name().unwrap_or_default());
-    name.push(".initdb");
-    data.with_file_name(name)
-}
-
-fn remove_leftovers(data: &Path) -> io::Result<()> {
-    if let Some(above) = data.parent() {
-        fs::create_dir_all(above)?;
-    }
-    files::remove(&unfinished(data))
-}
-
-/// Makes the data beside its place and moves it there in one step: killed at any point, it leaves nothing or all.
-fn initialise(tools: &Tools, options: &Prepare, wanted: &Wanted<'_>) -> Result<ControlData, Failure> {
-    let data = &options.data;
-    let new = unfinished(data);
-    let outcome = make(tools, options, &new).and_then(|()| {
-        let folder = folder_reader::read(tools, &new)?;
-        match folder::judge(folder, wanted)? {
-            Verdict::Use(control) => Ok(control),
-            Verdict::Initialise => Err(Failure::new(Reason::CannotInitialise, "initdb made nothing")),
-        }
-    });
-    let failed = |error: io::Error| files::failed("moved into its place", &new, &error, Reason::CannotInitialise);
-    match outcome {
-        Ok(control) => {
-            fs::rename(&new, data).map_err(failed)?;
-            files::sync_folder(data.parent().unwrap_or(Path::new("/"))).map_err(failed)?;
-            Ok(control)
-        }
-        Err(failure) => {
-            // The room that it took may be all there is.
-            let _ = files::remove(&new);
-            Err(failure)
-        }
-    }
-}
-
-fn make(tools: &Tools, options: &Prepare, new: &Path) -> Result<(), Failure> {
-    let password = superusers_password()?;
-    let mut command = tools.command("initdb");
-    command.arg("-D").arg(new).arg(format!("--username={}", tools::superuser()));
-    command.args(["--data-checksums", "--encoding=UTF8", "--locale=C.UTF-8"]);
-    command.args(["--auth-local=scram-sha-256", "--auth-host=scram-sha-256", "--pwfile=/dev/stdin"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut process = command.spawn().map_err(|error| tools.not_started("initdb", &error))?;
-    if let Some(mut input) = process.stdin.take() {
-        // An initdb that has ended says below why.
-        let _ = writeln!(input, "{password}");
-    }
-    let output = process.wait_with_output().map_err(|error| tools.not_started("initdb", &error))?;
-    if !output.status.success() {
-        return Err(tools.failure("initdb", &String::from_utf8_lossy(&output.stderr), Reason::CannotInitialise));
-    }
-    let written = configure(new, options).and_then(|()| match &options.owner {
-        Some(owner) => files::write(&new.join(folder_reader::OWNER), &format!("{owner}\n")),
-        None => Ok(()),
-    });
-    // initdb has made its own files last.
-    let lasting = written.and_then(|()| File::open(new)?.sync_all());
-    lasting.map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))
-}
-
-/// initdb reads one line, and would take an empty one for no password.
-fn superusers_password() -> Result<String, Failure> {
-    let password = std::env::var(PASSWORD).unwrap_or_default();
-    if password.is_empty() || password.contains(['\n', '\r']) {
-        let sentence = format!("{PASSWORD} must be the superuser's password: not empty, and one line");
-        return Err(Failure::new(Reason::BadPassword, sentence));
-    }
-    Ok(password)
-}
-
-fn configure(data: &Path, options: &Prepare) -> io::Result<()> {
+/// Writes the files that are the operator's, and tells who is let in.
+pub(crate) fn configure(data: &Path, options: &Prepare, before: Access) -> io::Result<Access> {
     let conf = data.join("postgresql.conf");
     let text = configuration::including(&fs::read_to_string(&conf)?, &options.configuration.to_string_lossy());
     files::write(&conf, &text)?;
+    let superuser = tools::superuser();
+    for access in [Access::Open, Access::Closed] {
+        // The operator copies one of these over pg_hba.conf while the server runs.
+        files::write(&data.join(access.file()), &hba::render(access, &superuser))?;
+    }
     let rules = data.join("pg_hba.conf");
-    let before = || fs::read_to_string(&rules).ok().and_then(|text| Access::of(&text));
-    let access = options.access.or_else(before).unwrap_or(Access::Open);
-    files::write(&rules, &hba::render(access, &tools::superuser()))
+    let there = || fs::read_to_string(&rules).ok().and_then(|text| Access::of(&text));
+    let access = options.access.or_else(there).unwrap_or(before);
+    files::write(&rules, &hba::render(access, &superuser))?;
+    Ok(access)
 }

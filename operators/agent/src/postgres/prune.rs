@@ -26,7 +26,7 @@ pub(crate) fn prune(options: &Prune) -> Result<Value, Failure> {
     }
     let directory = &options.directory;
     let failed = |error: io::Error| files::failed("pruned", directory, &error, Reason::ToolFailed);
-    let (mut removed, mut absent) = (Vec::new(), Vec::new());
+    let (mut removed, mut absent) = (0, 0);
     for name in &options.names {
         let target = directory.join(name);
         // Whoever is writing it is stopped by the operator before.
@@ -34,9 +34,9 @@ pub(crate) fn prune(options: &Prune) -> Result<Value, Failure> {
         if there {
             let _lock = lock::take(&lock_of(&target), Duration::from_secs(20), Without::GoOn)?;
             remove(&target).map_err(failed)?;
-            removed.push(name);
+            removed += 1;
         } else {
-            absent.push(name);
+            absent += 1;
         }
         files::remove(&lock_of(&target)).map_err(failed)?;
     }

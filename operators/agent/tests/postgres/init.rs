@@ -44,7 +44,8 @@ fn sql_is_run_once() {
     assert!(server.psql("app", OWNER, "app", "INSERT INTO t VALUES (3)").status.success());
     assert!(!server.psql("app", OWNER, "app", "DELETE FROM multi_operator.ledger").status.success());
     assert_eq!(server.sql("app", "SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = 'app'"), "f");
-    let third = done(&place, &["--ledger-key", "more", "--sql", &second]);
+    let third = place.write("3.sql", "INSERT INTO t VALUES (3)");
+    let third = done(&place, &["--ledger-key", "more", "--sql", &third]);
     assert_eq!(third["ran"], true);
 }
 

@@ -119,9 +119,9 @@ fn closed_is_for_the_superuser() {
     server.sql("postgres", "CREATE ROLE other LOGIN PASSWORD 'x'");
     assert!(server.psql("other", "x", "postgres", "SELECT 1").status.success());
     // The operator replaces the file over a connection, and a restart keeps that.
-    let closed = "# multi-operator: closed\nhost all boss all scram-sha-256";
     let rules = place.text("volume/data/pg_hba.conf");
-    server.sql("postgres", &format!("COPY (SELECT unnest(string_to_array('{closed}', chr(10)))) TO '{rules}'"));
+    let lines = "SELECT regexp_split_to_table(trim(pg_read_file('pg_hba.closed.conf')), chr(10))";
+    server.sql("postgres", &format!("COPY ({lines}) TO '{rules}'"));
     server.sql("postgres", "SELECT pg_reload_conf()");
     server.stop();
     place.prepared(&[]);
@@ -133,6 +133,11 @@ fn closed_is_for_the_superuser() {
     let server = place.start();
     assert!(server.psql("other", "x", "postgres", "SELECT 1").status.success());
     server.stop();
+    // Power was lost while it was replaced.
+    std::fs::write(place.path("volume/data/pg_hba.conf"), "").unwrap();
+    assert_eq!(place.prepared(&[])["access"], "closed");
+    assert_eq!(place.prepared(&["--access", "open"])["access"], "open");
+    assert_eq!(place.prepared(&[])["access"], "open");
     place.prepared(&["--closed"]);
     let server = place.start();
     assert!(!server.psql("other", "x", "postgres", "SELECT 1").status.success());

@@ -141,6 +141,10 @@ impl Place {
     }
 
     pub fn start(&self) -> Server<'_> {
+        self.start_as(PASSWORD)
+    }
+
+    pub fn start_as(&self, password: &str) -> Server<'_> {
         let conf =
             format!("listen_addresses = '{}'\nunix_socket_directories = '{}'\n", self.host, self.directory.display());
         self.write("conf/test.conf", &format!("{conf}fsync = off\nlog_min_messages = warning\n"));
@@ -150,7 +154,7 @@ impl Place {
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();
-        while !server.psql("boss", PASSWORD, "postgres", "SELECT 1").status.success() {
+        while !server.psql("boss", password, "postgres", "SELECT 1").status.success() {
             assert!(since.elapsed() < Duration::from_secs(30), "{}", self.log());
             thread::sleep(Duration::from_millis(50));
         }
