@@ -1,6 +1,7 @@
 //! What is measured of each cluster: by its namespace and name, and never by member, whose names come and go.
 
 use ::metrics::{counter, gauge};
+use jiff::Timestamp;
 
 use crate::plan::Observed;
 use crate::plan::roster::Roster;
@@ -9,7 +10,7 @@ use crate::plan::roster::Roster;
 pub(crate) fn tell(observed: &Observed) {
     let key = &observed.cluster.meta.key;
     let labels = [("namespace", key.namespace.to_string()), ("name", key.name.to_string())];
-    let roster = Roster::of(observed);
+    let roster = Roster::of(observed, Timestamp::now());
     let number = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
     gauge!("etcd_cluster_has_quorum", &labels).set(number(usize::from(roster.listed)));
     let changes = counter!("etcd_cluster_leader_changes_total", &labels);

@@ -196,7 +196,7 @@ impl World {
         let acted = match acted {
             Err(None) => return Err(None),
             Err(Some(error)) => Err(error),
-            Ok(()) => Ok(()),
+            Ok(()) => self.aside(object, plan.aside)?,
         };
         if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
             self.live()?;
@@ -205,6 +205,18 @@ impl World {
             self.events.ours = false;
         }
         acted.map_err(Some)
+    }
+
+    /// Applies each of these; what failed first is inside.
+    fn aside<R: Resource>(&mut self, object: &R, applies: Vec<Apply>) -> Result<Result<(), Error>, Option<Error>> {
+        let mut first = Ok(());
+        for apply in applies {
+            self.live()?;
+            self.events.ours = true;
+            first = first.and(self.apply(&R::KIND, object.meta(), apply));
+            self.events.ours = false;
+        }
+        Ok(first)
     }
 
     fn live(&mut self) -> Result<(), Option<Error>> {

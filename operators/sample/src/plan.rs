@@ -50,10 +50,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };
     Plan {
-        events: Vec::new(),
         effects: effects.into_iter().map(Effect::Apply).collect(),
         status: Some(SampleStatus { contract }),
-        next: Next::Change,
+        ..Plan::nothing()
     }
 }
 

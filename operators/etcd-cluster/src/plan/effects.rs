@@ -9,7 +9,7 @@ use super::membership::Step;
 use super::objects::Start;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Change, EtcdAct, Observed, any_claim, names, objects};
+use super::{Change, EtcdAct, Observed, names, objects};
 
 /// The effects of `step`, in order.
 pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
@@ -62,7 +62,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
         }
         Step::DropClaim { name } => {
-            any_claim(observed, name).map(|claim| drop_claim(observed, claim)).into_iter().collect()
+            node(name).and_then(|node| node.claim).map(|claim| drop_claim(observed, claim)).into_iter().collect()
         }
     }
 }

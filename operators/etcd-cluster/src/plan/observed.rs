@@ -31,12 +31,25 @@ pub struct Observed {
     pub cluster_version: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
-    /// Whether a claim that names no class would get one. Only asked before storage has been decided.
-    pub default_class: Option<bool>,
+    /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been
+    /// decided.
+    pub default_class: Option<Result<bool, String>>,
+    /// Pods that bear the cluster's labels and are not its own. Only looked at before the first member is made; none if
+    /// that cannot be told.
+    pub strangers: Option<Vec<Stranger>>,
     /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
     pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
+}
+
+/// A pod that bears the labels of a cluster that it is not of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether it goes by itself: it is being deleted, or belonged to an earlier cluster of that name.
+    pub leaving: bool,
 }
 
 /// What etcd says.

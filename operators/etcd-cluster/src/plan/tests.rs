@@ -29,7 +29,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         published: Vec::new(),
         cluster_version: None,
         fresh_name: "c-aaaaaaaaaa".into(),
-        default_class: Some(true),
+        default_class: Some(Ok(true)),
+        strangers: Some(Vec::new()),
         dictated_users: false,
         agent_image: "agent:1".into(),
     }
@@ -71,12 +72,12 @@ fn where_data_goes_is_written_down_before_the_first_member() {
 #[test]
 fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
     let mut seen = observed(&json!({ "size": 1 }), &EtcdClusterStatus::default());
-    seen.default_class = Some(false);
+    seen.default_class = Some(Ok(false));
     let plan = plan(&seen, Timestamp::UNIX_EPOCH);
     assert!(plan.events.iter().any(|event| event.warning && event.reason == "NotDurable"));
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Durable"), (ConditionStatus::False, "NoDefaultStorageClass".to_owned()));
-    seen.default_class = None;
+    seen.default_class = Some(Err("no".into()));
     assert_eq!(super::plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap().storage, None, "unknown is not absent");
 }
 
