@@ -199,6 +199,7 @@ impl<O: Operator> Controller<O> {
         let object = match entry {
             None => {
                 self.shell.writer.forget(key);
+                crate::metrics::objects::forget(O::NAME, key);
                 return Ok(Next::Change);
             }
             Some(Entry::Broken(broken)) => {

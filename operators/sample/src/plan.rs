@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1 as core;
 use runtime::cache::View;
 use runtime::plan::conditions::Summary;
 use runtime::plan::meta::child_meta;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::plan::{Apply, Effect, Plan, Seen};
 use runtime::views::ConfigMap;
 
 use crate::Sample;

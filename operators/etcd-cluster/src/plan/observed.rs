@@ -62,11 +62,18 @@ pub struct Etcd {
     pub members: Result<Vec<Member>, String>,
     /// Alarms that are on, by member id.
     pub alarms: Vec<(u64, Alarm)>,
+    /// Whether there is no list because members want to know who asks: etcd's authentication is on.
+    pub denied: bool,
 }
 
 impl Default for Etcd {
     fn default() -> Self {
-        Self { endpoints: BTreeMap::new(), members: Err("no member has been asked".to_owned()), alarms: Vec::new() }
+        Self {
+            endpoints: BTreeMap::new(),
+            members: Err("no member has been asked".to_owned()),
+            alarms: Vec::new(),
+            denied: false,
+        }
     }
 }
 

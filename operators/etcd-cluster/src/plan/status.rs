@@ -141,8 +141,18 @@ fn announcement(warning: bool, reason: impl Into<Cow<'static, str>>, message: St
 }
 
 /// One of the old operator's conditions, with its two times.
-fn old(type_: &'static str, holds: bool, reason: &'static str, message: String, now: Timestamp) -> Condition {
-    let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
+fn old(
+    type_: &'static str,
+    holds: impl Into<Option<bool>>,
+    reason: &'static str,
+    message: String,
+    now: Timestamp,
+) -> Condition {
+    let status = match holds.into() {
+        Some(true) => ConditionStatus::True,
+        Some(false) => ConditionStatus::False,
+        None => ConditionStatus::Unknown,
+    };
     let made = condition(type_, status, reason, message, now);
     Condition { last_update_time: Some(made.last_transition_time), ..made }
 }

@@ -46,7 +46,8 @@ impl Etcds {
         let cluster = asked.and_then(|endpoint| self.clusters.get(&endpoint.cluster_id));
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| alarm);
-        Etcd { endpoints, members, alarms: first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect() }
+        let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
+        Etcd { endpoints, members, alarms, denied: false }
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<Endpoint, String> {

@@ -18,6 +18,9 @@ const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 const CRASHES: i32 = 3;
 /// The exit codes of etcd's own making: a fatal error, and a panic. Others are what somebody did to it.
 const OF_ITS_OWN: [i32; 2] = [1, 2];
+const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
+    members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
+    off (etcdctl auth disable)";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
 
@@ -195,6 +198,9 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }
+    }
+    if observed.etcd.denied {
+        return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
     }
     let voters = known.iter().filter(|status| status.id.is_some()).count();
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();

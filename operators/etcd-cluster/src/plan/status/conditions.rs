@@ -18,6 +18,9 @@ const DURABLE: &str = "Durable";
 /// What works, but not as well as a person might think; absent otherwise.
 pub(super) const WARNING: &str = "Warning";
 
+/// The reason where etcd wants to know who asks.
+const DENIED: &str = "AuthenticationRequired";
+
 pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
     with them: give spec.storage.storageClassName in a new cluster";
 
@@ -36,6 +39,8 @@ pub(super) struct Standing {
     scaling: bool,
     upgrading: bool,
     alarm: Option<Alarm>,
+    /// Whether etcd answers, and does not tell strangers how it fares.
+    denied: bool,
 }
 
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
@@ -57,6 +62,7 @@ impl Standing {
         let sick = roster.members().find(|node| !node.is_learner() && !node.is_healthy());
         let healing = match step {
             _ if !made => None,
+            _ if observed.etcd.denied => None,
             _ if !roster.listed => Some("waiting for quorum".to_owned()),
             Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
             _ => sick.map(super::super::membership::waiting_for),
@@ -76,6 +82,7 @@ impl Standing {
             scaling: made && roster.listed && (members != wish.size || roster.voters().count() != wish.size),
             upgrading,
             alarm: alarm(observed).map(|(_, alarm)| alarm),
+            denied: observed.etcd.denied,
         }
     }
 }
@@ -211,6 +218,7 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         }
         Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
         Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
+        Err(why) if standing.denied => old("Available", None, DENIED, format!("Cluster cannot be asked: {why}"), now),
         Err(why) => old("Available", false, "QuorumLost", format!("Cluster not available: {why}"), now),
     });
     all.push(match &standing.healing {
@@ -238,6 +246,7 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match &standing.quorum {
         Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
         Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
+        Err(why) if standing.denied => (ConditionStatus::Unknown, DENIED, why.clone()),
         Err(why) => (ConditionStatus::False, "QuorumLost", why.clone()),
     };
     condition(QUORUM_HEALTHY, status, reason, message, now)
