@@ -91,7 +91,7 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
 fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
     match (&standing.summary, latched) {
         (Summary::Stalled, false) => Phase::Failed,
-        (Summary::Stalled, true) if !standing.has_quorum() => Phase::Failed,
+        (Summary::Stalled, true) if standing.has_no_quorum() => Phase::Failed,
         (_, true) => Phase::Running,
         (_, false) => Phase::Creating,
     }

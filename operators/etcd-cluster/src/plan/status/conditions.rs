@@ -49,9 +49,9 @@ pub(super) fn serves(node: &Node<'_>) -> bool {
 }
 
 impl Standing {
-    /// Whether a linearizable read has just been answered.
-    pub(super) fn has_quorum(&self) -> bool {
-        self.quorum.is_ok()
+    /// Whether a linearizable read was not answered, though etcd had no reason to refuse it.
+    pub(super) fn has_no_quorum(&self) -> bool {
+        self.quorum.is_err() && !self.denied
     }
 
     pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Self {
@@ -223,6 +223,7 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     });
     all.push(match &standing.healing {
         Some(why) => old("Recovering", true, "DisasterRecovery", format!("Disaster recovery: {why}"), now),
+        None if standing.denied => old("Recovering", None, DENIED, "Members cannot be asked".to_owned(), now),
         None => old("Recovering", false, "NothingToRecover", "All members are well".to_owned(), now),
     });
     let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
