@@ -116,16 +116,32 @@ pub async fn dictates_users(client: &Client, namespace: &str) -> bool {
 /// Transient, if one is or that cannot be told.
 pub async fn must_be_absent(client: &Client, absent: &[(Kind, Key)]) -> Result<(), Error> {
     for (kind, key) in absent {
-        let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
-        let request = http::Request::get(path)
-            .body(Vec::new())
-            .map_err(|error| Error::transient("Unsendable", error.to_string()))?;
-        let found: ObjectList<DynamicObject> = client.request(request).await?;
-        let stays =
-            |object: &DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
-        if found.items.iter().any(stays) {
+        let stays = |object: DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
+        if found(client, *kind, key).await?.is_some_and(stays) {
             return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
         }
     }
     Ok(())
+}
+
+/// That all of these pods are there to stay.
+///
+/// # Errors
+/// Transient, if one is not or that cannot be told.
+pub async fn must_stay(client: &Client, pods: &[Key]) -> Result<(), Error> {
+    for key in pods {
+        if found(client, Pod::KIND, key).await?.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some()) {
+            return Err(Error::transient("Conflict", format!("the pod {key} is going")));
+        }
+    }
+    Ok(())
+}
+
+/// The object under that key, if it is there.
+async fn found(client: &Client, kind: Kind, key: &Key) -> Result<Option<DynamicObject>, Error> {
+    let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
+    let request =
+        http::Request::get(path).body(Vec::new()).map_err(|error| Error::transient("Unsendable", error.to_string()))?;
+    let found: ObjectList<DynamicObject> = client.request(request).await?;
+    Ok(found.items.into_iter().next())
 }

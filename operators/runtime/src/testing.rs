@@ -201,8 +201,9 @@ impl World {
         if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
             self.live()?;
             self.events.ours = true;
-            self.write_status(R::KIND, object.meta(), &status);
+            let written = self.write_status(R::KIND, object.meta(), &status);
             self.events.ours = false;
+            written.map_err(Some)?;
         }
         acted.map_err(Some)
     }
@@ -229,14 +230,15 @@ impl World {
         Ok(())
     }
 
-    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) {
-        let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return };
-        if object.value["metadata"]["uid"] != *meta.uid {
-            return;
+    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
+        let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
+        if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
+            return Err(Error::transient("Conflict", "the object has been changed since"));
         }
         let before = object.value.clone();
         object.value["status"] = serde_json::to_value(status).expect("a status is JSON");
         self.changed(kind, &meta.key, &before);
+        Ok(())
     }
 
     fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {

@@ -150,6 +150,8 @@ pub enum Change {
         id: u64,
         /// What, by a live look, must not be there to stay: what is taken for gone must be gone.
         absent: Vec<(Kind, Key)>,
+        /// Pods of other voters that, by a live look, must be there to stay: what is counted upon must be there.
+        staying: Vec<Key>,
     },
     /// Write a key, and delete it. `via` must be the one member concerned.
     ///

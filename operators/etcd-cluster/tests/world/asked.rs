@@ -104,7 +104,7 @@ impl Etcds {
         let (asked, members) = (asked.clone(), self.volumes.get(&process.volume).map(|data| data.members.clone()));
         let listed = members.unwrap_or_default().into_iter().find(|member| member.name == name);
         if let Some(member) = listed {
-            let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new() });
+            let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new(), staying: Vec::new() });
         }
     }
 

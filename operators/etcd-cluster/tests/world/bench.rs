@@ -147,13 +147,13 @@ impl Bench {
         let plan = plan::plan(&observed, self.now);
         self.note(&plan);
         self.guard.before(&self.world, &self.etcds, &observed, &plan);
-        self.guard.rolls(&self.etcds, &self.kubelet, &plan);
+        self.guard.rolls(&self.etcds, &self.kubelet, &observed, &plan, self.now);
         self.world.lifetime = pass.lives;
         let (events, count) = (plan.events.clone(), plan.effects.len());
         let (etcds, guard, cut, acts) = (&mut self.etcds, &mut self.guard, &self.cut, &mut self.acts);
         let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
             *acts += 1;
-            must_be_absent(world, &act)?;
+            must_hold(world, &act)?;
             guard.act(etcds, &observed, &act, cut, pass.answer)
         });
         self.world.lifetime = None;
@@ -237,14 +237,15 @@ impl Bench {
 }
 
 /// What the operator makes sure of by a live look.
-fn must_be_absent(world: &World, act: &EtcdAct) -> Result<(), Error> {
-    let plan::Change::Remove { absent, .. } = &act.change else { return Ok(()) };
+fn must_hold(world: &World, act: &EtcdAct) -> Result<(), Error> {
+    let plan::Change::Remove { absent, staying, .. } = &act.change else { return Ok(()) };
     let stays = |(kind, key): &(Kind, Key)| {
         let leaves = |object: &&Value| *kind == Claim::KIND && !object["metadata"]["deletionTimestamp"].is_null();
         world.get(*kind, key).filter(|object| !leaves(object)).is_some()
     };
-    if absent.iter().any(stays) {
-        return Err(Error::transient("Conflict", "it is still there"));
+    let goes = |key: &Key| world.get(Pod::KIND, key).is_none_or(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
+    if absent.iter().any(stays) || staying.iter().any(goes) {
+        return Err(Error::transient("Conflict", "it is still there, or not"));
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
+use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::Effect;
@@ -74,8 +75,13 @@ impl Guard {
     }
 
     /// Judges whether the time has come for another image.
-    pub fn rolls(&self, etcds: &Etcds, kubelet: &Kubelet, plan: &EtcdPlan) {
-        let unsettled = kubelet.unsettled();
+    pub fn rolls(&self, etcds: &Etcds, kubelet: &Kubelet, observed: &Observed, plan: &EtcdPlan, now: Timestamp) {
+        let mut unsettled = kubelet.unsettled(now);
+        // Of a start that its stores have not heard of, the operator cannot know.
+        let containers =
+            observed.staying().flat_map(|(pod, running)| running.containers.iter().map(move |of| (pod, of)));
+        let heard: BTreeSet<_> = containers.map(|(pod, of)| (&*pod.meta.key.name, of.restarts)).collect();
+        unsettled.retain(|name, restarts| heard.contains(&(*name, *restarts)));
         for effect in &plan.effects {
             let Effect::Apply(apply) = effect else { continue };
             let member = &*apply.key.name;

@@ -116,9 +116,10 @@ impl Kubelet {
         }
     }
 
-    /// Pods whose readiness will be taken back, or has been.
-    pub fn unsettled(&self) -> BTreeSet<&str> {
-        self.lives.values().filter(|life| life.is_unsettled(self.now)).map(|life| life.name.as_str()).collect()
+    /// Pods whose readiness will be taken back, or has been; and how often their etcd has been started again.
+    pub fn unsettled(&self, now: Timestamp) -> BTreeMap<&str, i32> {
+        let unsettled = self.lives.values().filter(|life| life.is_unsettled(now));
+        unsettled.map(|life| (life.name.as_str(), life.etcd.restarts)).collect()
     }
 
     fn is_ready(&self, etcds: &Etcds, life: &Life) -> bool {

@@ -14,9 +14,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Ste
     if seed.is_leaving() {
         return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
     }
-    // A first member that cannot start, and whose spec has been mended since.
+    // A first member that cannot start, and whose spec has been mended since. If it answers, it is the cluster from now on.
     let hopeless = rolling::is_outdated(seed, wish) && trouble(seed).is_some();
-    if seed.is_doomed() && seed.endpoint.is_none() || hopeless {
+    if seed.endpoint.is_none() && (seed.is_doomed() || hopeless) {
         return Step::DropPod { name: seed.name.clone() };
     }
     second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))

@@ -160,11 +160,13 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
     if roster.members().count() > 1 && roster.can_lose(node) {
         return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
     }
+    let others =
+        if roster.members().count() > 1 { "the others have no quorum without it" } else { "it is the only one" };
     Step::Stuck(
         "MemberLost",
         format!(
-            "member {} cannot come back ({why}), and the others have no quorum without it, so it is not replaced: bring \
-             its volume back, or restore the cluster from a backup",
+            "member {} cannot come back ({why}), and {others}, so it is not replaced: bring its volume back, or restore \
+             the cluster from a backup",
             node.name
         ),
     )
