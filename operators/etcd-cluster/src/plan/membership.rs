@@ -124,7 +124,7 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
             }
             (None, Some(_)) if node.is_leaving() => {}
             // Only who has yet to join is no member and has a pod.
-            (None, Some(_)) if retiring || has_run(node) || !node.joins() => {
+            (None, Some(_)) if retiring || node.has_run() || !node.joins() => {
                 return Some(Step::DropPod { name: node.name.clone() });
             }
             (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
@@ -134,11 +134,6 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
         }
     }
     None
-}
-
-/// Whether etcd has ever been started in a pod, before which it waits to be listed.
-fn has_run(node: &Node<'_>) -> bool {
-    node.runs_etcd() || node.container(super::objects::ETCD).is_some_and(|etcd| etcd.ended.is_some())
 }
 
 /// What keeps a member's pod from working, in words.

@@ -217,6 +217,12 @@ impl<'a> Node<'a> {
         self.container(ETCD).is_some_and(|etcd| etcd.running)
     }
 
+    /// Whether etcd has ever been started in its pod, before which it waits to be listed.
+    #[must_use]
+    pub fn has_run(&self) -> bool {
+        self.runs_etcd() || self.container(ETCD).is_some_and(|etcd| etcd.ended.is_some())
+    }
+
     /// Whether its pod is that of a member which joins, or joined.
     #[must_use]
     pub fn joins(&self) -> bool {

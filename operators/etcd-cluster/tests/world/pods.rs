@@ -90,7 +90,8 @@ impl Told {
     /// It has ended, and will be started again. Kubelet's patience is bounded, and so is this count.
     pub fn end(&mut self, ended: Ended) {
         let restarts = (self.restarts + 1).min(7);
-        *self = Self { restarts, waiting: Some("CrashLoopBackOff"), ended: Some(ended), ..Self::default() };
+        let waiting = if restarts > 1 { "CrashLoopBackOff" } else { "ContainerCreating" };
+        *self = Self { restarts, waiting: Some(waiting), ended: Some(ended), ..Self::default() };
     }
 
     /// It runs.

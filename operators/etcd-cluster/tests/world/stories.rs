@@ -171,3 +171,12 @@ fn no_member_is_removed_while_another_one_loses_its_data_unseen() {
     let object = Step::See { kind: 4, count: 2 };
     then(bench, &[Step::Edit(Edit::Quota(true)), Step::Evict(2), object, Step::Pass(Pass::default())]);
 }
+
+#[test]
+fn a_first_member_that_was_killed_and_cannot_be_reached_is_kept_whatever_is_asked_for() {
+    let cut = |cut| Step::Cut { pod: 0, cut };
+    let steps = [cut(true), Step::Calm(3), Step::Kill(0), Step::Edit(Edit::Version(0)), Step::Calm(2), cut(false)];
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    (0..2).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+    then(bench, &steps);
+}

@@ -1,9 +1,11 @@
 //! The first member, and the pod of the second. As long as no cluster id has been latched, nothing has been acknowledged to
 //! anybody: the Service of clients is made after it.
 
+use runtime::views::Container;
+
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
-use crate::plan::objects::{Start, selector};
+use crate::plan::objects::{ETCD, Start, selector};
 use crate::plan::roster::Node;
 
 /// The next step towards a cluster.
@@ -14,9 +16,8 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Ste
     if seed.is_leaving() {
         return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
     }
-    // A first member that cannot start, and whose spec has been mended since. If it answers, it is the cluster from now on.
-    let hopeless = rolling::is_outdated(seed, wish) && trouble(seed).is_some();
-    if seed.endpoint.is_none() && (seed.is_doomed() || hopeless) {
+    // If it answers, it is the cluster from now on.
+    if seed.endpoint.is_none() && (seed.is_doomed() || is_hopeless(seed, wish)) {
         return Step::DropPod { name: seed.name.clone() };
     }
     second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))
@@ -72,6 +73,15 @@ fn first(observed: &Observed, roster: &Roster<'_>) -> Step {
                 .to_owned(),
         ),
     }
+}
+
+/// A first member that cannot start, and whose spec has been mended since. One that ran and was killed comes back.
+fn is_hopeless(seed: &Node<'_>, wish: &Wish) -> bool {
+    const KILLED: [i32; 3] = [0, 137, 143];
+    let once_killed =
+        |etcd: &Container| !etcd.backs_off && etcd.ended.as_ref().is_some_and(|ended| KILLED.contains(&ended.code));
+    let comes_back = seed.runs_etcd() || seed.container(ETCD).is_some_and(once_killed);
+    rolling::is_outdated(seed, wish) && trouble(seed).is_some() && !comes_back
 }
 
 /// The pod of the second member, which starts while the first does; it waits until it is listed.
