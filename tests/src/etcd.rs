@@ -23,6 +23,20 @@ pub use acts::Acts;
 pub use vandal::act_on_volume;
 pub use writer::{Verdict, Writer};
 
+/// The archived operator's example of a cluster, as it stands there.
+pub const OLD_EXAMPLE: &str = r#"apiVersion: "etcd.database.coreos.com/v1beta2"
+kind: "EtcdCluster"
+metadata:
+  name: "example-etcd-cluster"
+  ## Adding this annotation make this cluster managed by clusterwide operators
+  ## namespaced operators ignore it
+  # annotations:
+  #   etcd.database.coreos.com/scope: clusterwide
+spec:
+  size: 3
+  version: "3.2.13"
+"#;
+
 impl Ours for EtcdCluster {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)

@@ -59,8 +59,15 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "!has(self.storage) || !has(self.pod) || !has(self.pod.persistentVolumeClaimSpec)"
-).message("spec.storage and spec.pod.persistentVolumeClaimSpec both say what volumes to make: give one of them"))]
+    "!has(self.storage) || !has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
+     !(has(self.storage.size) || has(self.storage.storageClassName) || self.storage.?ephemeral.orValue(false))"
+).message(
+    "spec.storage and spec.pod.persistentVolumeClaimSpec both say what volumes to make: give one of them (storage.onDelete \
+     may stand beside either)"
+))]
+#[x_kube(validation = Rule::new(FIRST_SIZE).field_path(".storage.size").message(
+    "storage.size cannot be below the 1Gi that members have had without it: volumes only grow"
+))]
 #[x_kube(validation = Rule::new(
     "self.?storage.?ephemeral.orValue(false) == oldSelf.?storage.?ephemeral.orValue(false)"
 ).message("spec.storage.ephemeral cannot be changed: members would lose their data; make a new cluster"))]
@@ -177,6 +184,11 @@ fn class_of(spec: &str) -> String {
 fn domain_of(spec: &str) -> String {
     format!("(has({spec}.pod) && has({spec}.pod.ClusterDomain) ? {spec}.pod.ClusterDomain : '')")
 }
+
+/// A size that is given for the first time to members that were made without.
+const FIRST_SIZE: &str = "has(oldSelf.storage) || (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec)) || \
+    !has(self.storage) || !has(self.storage.size) || !isQuantity(self.storage.size) || \
+    quantity(self.storage.size).compareTo(quantity('1Gi')) >= 0";
 
 const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolumeClaimSpec) || \
     (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || \

@@ -136,8 +136,9 @@ impl Operator for EtcdClusterOperator {
     }
 
     async fn act(&self, _: &Arc<EtcdCluster>, act: EtcdAct) -> Result<(), Error> {
-        if let plan::Change::Remove { absent, .. } = &act.change {
+        if let plan::Change::Remove { absent, staying, .. } = &act.change {
             look::must_be_absent(&self.client, absent).await?;
+            look::must_stay(&self.client, staying).await?;
         }
         let change = act.change.clone();
         match self.etcd.act(act).await {

@@ -1,13 +1,19 @@
 //! Live looks at the API server, for what no cache holds: each only while a step depends on it.
 
-use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::core::v1::{Namespace, Pod as CorePod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::api::ListParams;
 use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
+use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use runtime::plan::{Apply, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
+
+use crate::EtcdCluster;
+use crate::plan::{Stranger, objects};
 
 /// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
 const DICTATED_USERS: &str = "openshift.io/sa.scc.uid-range";
@@ -45,7 +51,10 @@ pub async fn published(client: &Client, service: &Key) -> Vec<Box<str>> {
 }
 
 /// Whether a claim that names no class would get one: the API server is asked to complete one, and to forget it.
-pub async fn default_class(client: &Client, probe: &Apply) -> Option<bool> {
+///
+/// # Errors
+/// Why that cannot be told.
+pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, String> {
     #[derive(Clone, Debug, Deserialize)]
     struct Completed {
         spec: Spec,
@@ -56,15 +65,37 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Option<bool> {
         storage_class_name: Option<String>,
     }
     let path = format!("{}?dryRun=All", probe.kind.path(&probe.key.namespace));
-    let body = serde_json::to_vec(&probe.body).ok()?;
-    let request = http::Request::post(path).header("Content-Type", "application/json").body(body).ok()?;
-    match client.request::<Completed>(request).await {
-        Ok(completed) => Some(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty())),
+    let body = serde_json::to_vec(&probe.body).map_err(|error| error.to_string())?;
+    let request = http::Request::post(path).header("Content-Type", "application/json").body(body);
+    let request = request.map_err(|error| error.to_string())?;
+    let completed: Completed = client.request(request).await.map_err(|error| Error::from(error).to_string())?;
+    Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
+}
+
+/// Pods that bear the labels of a cluster and are not its own; none if they cannot be read now.
+pub async fn strangers(client: &Client, cluster: &EtcdCluster) -> Option<Vec<Stranger>> {
+    let labels = objects::selector(cluster).into_iter().map(|(key, value)| format!("{key}={value}"));
+    let params = ListParams::default().labels(&labels.collect::<Vec<_>>().join(","));
+    let api: Api<PartialObjectMeta<CorePod>> = Api::namespaced(client.clone(), &cluster.meta.key.namespace);
+    let pods = match api.list_metadata(&params).await {
+        Ok(pods) => pods,
         Err(error) => {
-            tracing::debug!(%error, "a claim cannot be tried");
-            None
+            tracing::debug!(%error, "pods cannot be read");
+            return None;
         }
-    }
+    };
+    Some(pods.items.into_iter().filter_map(|pod| stranger(&pod.metadata, cluster)).collect())
+}
+
+fn stranger(pod: &ObjectMeta, cluster: &EtcdCluster) -> Option<Stranger> {
+    let controller = pod.owner_references.iter().flatten().find(|owner| owner.controller == Some(true));
+    let controlled = controller.is_some_and(|owner| owner.uid == *cluster.meta.uid);
+    // Pods of the old operator have the same owner, and not our label.
+    let ours = pod.labels.as_ref().and_then(|labels| labels.get(MANAGED_BY)).is_some_and(|by| by == MANAGER);
+    let kind = EtcdCluster::KIND;
+    let earlier = controller.is_some_and(|owner| owner.kind == kind.kind && owner.uid != *cluster.meta.uid);
+    let leaving = pod.deletion_timestamp.is_some() || earlier;
+    (!controlled || !ours).then(|| Stranger { name: pod.name.as_deref().unwrap_or_default().into(), leaving })
 }
 
 /// Whether the namespace dictates which users pods run as.
@@ -85,16 +116,32 @@ pub async fn dictates_users(client: &Client, namespace: &str) -> bool {
 /// Transient, if one is or that cannot be told.
 pub async fn must_be_absent(client: &Client, absent: &[(Kind, Key)]) -> Result<(), Error> {
     for (kind, key) in absent {
-        let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
-        let request = http::Request::get(path)
-            .body(Vec::new())
-            .map_err(|error| Error::transient("Unsendable", error.to_string()))?;
-        let found: ObjectList<DynamicObject> = client.request(request).await?;
-        let stays =
-            |object: &DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
-        if found.items.iter().any(stays) {
+        let stays = |object: DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
+        if found(client, *kind, key).await?.is_some_and(stays) {
             return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
         }
     }
     Ok(())
+}
+
+/// That all of these pods are there to stay.
+///
+/// # Errors
+/// Transient, if one is not or that cannot be told.
+pub async fn must_stay(client: &Client, pods: &[Key]) -> Result<(), Error> {
+    for key in pods {
+        if found(client, Pod::KIND, key).await?.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some()) {
+            return Err(Error::transient("Conflict", format!("the pod {key} is going")));
+        }
+    }
+    Ok(())
+}
+
+/// The object under that key, if it is there.
+async fn found(client: &Client, kind: Kind, key: &Key) -> Result<Option<DynamicObject>, Error> {
+    let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
+    let request =
+        http::Request::get(path).body(Vec::new()).map_err(|error| Error::transient("Unsendable", error.to_string()))?;
+    let found: ObjectList<DynamicObject> = client.request(request).await?;
+    Ok(found.items.into_iter().next())
 }

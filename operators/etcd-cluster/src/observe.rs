@@ -22,28 +22,20 @@ impl EtcdClusterOperator {
     pub async fn look(&self, cluster: &Arc<EtcdCluster>) -> Observed {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let objects = |entry| match entry {
-            Entry::Object(object) => Some(object),
-            Entry::Broken(_) => None,
-        };
-        let pods = self.pods.owned(&key.namespace, &owner);
-        let mine = |pod: &Arc<Pod>| pod.meta.controlled_by(&cluster.meta.uid);
-        let pods: Vec<Arc<Pod>> = pods.into_iter().filter_map(objects).filter(mine).collect();
-        let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(|entry| match entry {
-            Entry::Object(claim) => Some(claim),
-            Entry::Broken(_) => None,
-        });
+        let mut pods: Vec<Arc<Pod>> = decoded(self.pods.owned(&key.namespace, &owner));
+        pods.retain(|pod| pod.meta.controlled_by(&cluster.meta.uid));
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
-            clients: self.services.child(&key.sibling(&format!("{}-client", key.name)), &cluster.meta),
+            clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
             etcd: self.ask(cluster, &places(&pods)).await,
-            claims: claims.collect(),
+            claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods,
             published: Vec::new(),
             cluster_version: None,
             fresh_name: fresh_name(cluster),
             default_class: None,
+            strangers: None,
             dictated_users: false,
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
@@ -75,7 +67,10 @@ impl EtcdClusterOperator {
             return;
         }
         if cluster.status.storage.is_none() {
-            observed.default_class = look::default_class(&self.client, &objects::probe_claim(&cluster)).await;
+            observed.default_class = Some(look::default_class(&self.client, &objects::probe_claim(&cluster)).await);
+        }
+        if cluster.status.cluster_id.is_none() && observed.pods.is_empty() {
+            observed.strangers = look::strangers(&self.client, &cluster).await;
         }
         let wanted = usize::try_from(cluster.spec.size).unwrap_or(0);
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
@@ -103,6 +98,15 @@ impl EtcdClusterOperator {
         let pod = observed.pods.iter().find(differs)?;
         self.etcd.cluster_version(pod.running.as_ref()?.ip.as_deref()?).await
     }
+}
+
+/// Those that decode.
+fn decoded<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
+    let object = |entry| match entry {
+        Entry::Object(object) => Some(object),
+        Entry::Broken(_) => None,
+    };
+    entries.into_iter().filter_map(object).collect()
 }
 
 /// Whom to ask: members whose pods have an address.

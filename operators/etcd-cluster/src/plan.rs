@@ -1,15 +1,15 @@
 //! What to do about an EtcdCluster. Pure.
 //!
-//! First what stands beside the members (services, budget, claims), then one step of [`membership`]. Whatever the step,
-//! the status says how the cluster fares now.
+//! One step of [`membership`] a pass, and aside from it what stands beside the members (the Service of clients, the budget,
+//! the sizes of claims). Whatever the step, the status says how the cluster fares now.
 
 use std::time::Duration;
 
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::{Effect, Next, Plan, Seen};
-use runtime::views::{Child, Claim};
+use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::views::Child;
 
 mod effects;
 pub mod membership;
@@ -22,7 +22,7 @@ mod status;
 pub mod version;
 pub mod wish;
 
-pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed};
+pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Stranger};
 
 pub use status::QUORUM_HEALTHY;
 
@@ -36,6 +36,8 @@ const STEP: Duration = Duration::from_millis(50);
 const SOON: Duration = Duration::from_millis(120);
 /// While something is waited for that a watch tells; and for a person.
 const LATER: Duration = Duration::from_secs(5);
+/// While the kubelet's word that a member is ready cannot be relied upon yet, which time alone tells.
+const SETTLES: Duration = Duration::from_millis(500);
 /// How often members are asked how they fare while all is well.
 const HEALTH: Duration = Duration::from_secs(10);
 
@@ -49,100 +51,84 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     if cluster.meta.deleting {
         return Plan::nothing();
     }
-    let roster = Roster::of(observed);
+    let roster = Roster::of(observed, now);
     let Some(durable) = wish::durable(observed) else {
         let status = status::undecided(observed, now);
         return Plan { status: Some(status), next: Next::After(LATER), ..Plan::nothing() };
     };
     let wish = Wish::of(observed, &roster, durable);
-    let (step, effects) = decide(observed, &roster, &wish, now);
-    let next = Next::After(look_again(observed, &step, &effects));
+    let (step, effects, aside) = decide(observed, &roster, &wish, now);
+    let next = Next::After(look_again(observed, &roster, &step, &effects));
     let status = status::of(observed, &roster, &wish, &step, now);
     let events = status::events(cluster, &status, &step);
-    Plan { effects, events, status: Some(status), next }
+    Plan { effects, aside, events, status: Some(status), next }
 }
 
-/// The step, and everything to do in this pass.
-fn decide(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> (Step, Vec<Effect<EtcdAct>>) {
+/// The step, its effects, and what to do beside it.
+fn decide(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    now: Timestamp,
+) -> (Step, Vec<Effect<EtcdAct>>, Vec<Apply>) {
     let cluster = &*observed.cluster;
     let latched = cluster.status.storage.is_some();
     if cluster.spec.paused || !latched {
         // What was decided about storage is written down before the first member relies on it.
-        return (Step::Rest, Vec::new());
+        return (Step::Rest, Vec::new(), Vec::new());
     }
     if let (Some((reason, message)), None) = (wish::unsupported(cluster), &cluster.status.cluster_id) {
-        return (Step::Stuck(reason, message), Vec::new());
+        return (Step::Stuck(reason, message), Vec::new(), Vec::new());
     }
-    if let Some((reason, message)) = obstacle(observed) {
-        return (Step::Wait(Wait { reason, message, soon: false }), Vec::new());
+    if let Some((reason, message)) = observed.peers.obstacle("headless Service") {
+        return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let mut effects: Vec<_> = kept(&observed.peers, objects::peers(cluster)).into_iter().collect();
-    effects.extend(effects::of(observed, roster, wish, &step));
-    effects.extend(beside(observed, roster, wish));
-    (step, effects)
+    let peers = kept(&observed.peers, objects::peers(cluster)).map(Effect::Apply);
+    let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
+    (step, effects, beside(observed, roster, wish))
 }
 
-/// What stands beside the members. It comes last, so that trouble with it keeps no member from being healed.
-fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Effect<EtcdAct>> {
+/// What stands beside the members. Trouble with it keeps no member from being healed.
+fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let mut effects = Vec::new();
+    let mut beside = Vec::new();
     // Nobody can have written anything before the cluster's id is latched.
     if cluster.status.cluster_id.is_some() {
-        effects.extend(kept(&observed.clients, objects::clients(cluster)));
+        beside.extend(kept(&observed.clients, objects::clients(cluster)));
     }
     let voters = roster.voters().count().max(wish.size);
-    effects.extend(kept(&observed.budget, objects::budget(cluster, voters)));
+    beside.extend(kept(&observed.budget, objects::budget(cluster, voters)));
     let claims = roster.nodes.iter().filter(|node| wish.durable && node.running().is_some());
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
-        effects.extend(objects::claim(cluster, &node.name).unless(live).filter(|_| !leaving).map(Effect::Apply));
+        beside.extend(objects::claim(cluster, &node.name).unless(live).filter(|_| !leaving));
     }
-    effects
+    beside
 }
 
 /// A child that is always wanted: applied unless it already is so.
-fn kept<K>(seen: &Seen<Child<K>>, wanted: runtime::plan::Apply) -> Option<Effect<EtcdAct>>
+fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
 where
     Child<K>: View,
 {
-    wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint))).map(Effect::Apply)
+    wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
 }
 
-/// Why not everything that belongs to the cluster can be judged now.
-fn obstacle(observed: &Observed) -> Option<(&'static str, String)> {
-    fn of<V>(what: &str, seen: &Seen<V>) -> Option<(&'static str, String)> {
-        match seen {
-            Seen::Leaving => {
-                Some(("WaitingForDeletion", format!("waiting until the {what} that is being deleted is gone")))
-            }
-            Seen::Unreadable(why) => Some(("Unreadable", format!("the {what} is not of the shape expected: {why}"))),
-            Seen::Absent | Seen::Ours(_) => None,
-        }
-    }
-    of("headless Service", &observed.peers)
-        .or_else(|| of("client Service", &observed.clients))
-        .or_else(|| of("PodDisruptionBudget", &observed.budget))
-}
-
-fn look_again(observed: &Observed, step: &Step, effects: &[Effect<EtcdAct>]) -> Duration {
+fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[Effect<EtcdAct>]) -> Duration {
     let cluster = &*observed.cluster;
     if cluster.status.storage.is_none() {
         return STEP;
     }
     match step {
         _ if cluster.spec.paused => HEALTH,
+        Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
         Step::Rest if effects.is_empty() => HEALTH,
         Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => SOON,
         _ => STEP,
     }
-}
-
-/// The claim under that name, be it retired.
-fn any_claim<'a>(observed: &'a Observed, name: &str) -> Option<&'a Claim> {
-    observed.claims.iter().find(|claim| &*claim.meta.key.name == name).map(|claim| &**claim)
 }
 
 #[cfg(test)]

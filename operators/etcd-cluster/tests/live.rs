@@ -173,10 +173,16 @@ async fn a_learner_is_listed_refused_and_removed() {
     let another = Change::Add { peer_url: "http://127.0.0.1:1".to_owned(), learner: true };
     assert_eq!(act(&live, &[&a], another).await, Err("WaitingForEtcd".into()), "one learner at a time");
     for _ in 0..2 {
-        assert_eq!(act(&live, &[&a], Change::Remove { id: learner.id, absent: Vec::new() }).await, Ok(()));
+        assert_eq!(
+            act(&live, &[&a], Change::Remove { id: learner.id, absent: Vec::new(), staying: Vec::new() }).await,
+            Ok(())
+        );
     }
     assert_eq!(member(&live.look(&[a.place()]).await, &b.peer_url()), None);
-    assert_eq!(act(&live, &[&b], Change::Remove { id: 1, absent: Vec::new() }).await, Err("EtcdUnreachable".into()));
+    assert_eq!(
+        act(&live, &[&b], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        Err("EtcdUnreachable".into())
+    );
 }
 
 #[tokio::test]
@@ -213,7 +219,10 @@ async fn those_that_do_not_answer_are_told_apart() {
     assert_eq!(endpoint(&etcd, "dead"), Err("refuses connections"));
     assert_eq!(endpoint(&etcd, "mute"), Err("does not answer within 2 s"));
     assert_eq!(etcd.members.map(|members| members.len()), Ok(1));
-    assert_eq!(act(&live, &[&mute, &dead, &a], Change::Remove { id: 1, absent: Vec::new() }).await, Ok(()));
+    assert_eq!(
+        act(&live, &[&mute, &dead, &a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        Ok(())
+    );
 }
 
 #[tokio::test]
@@ -290,5 +299,8 @@ async fn authentication_is_not_taken_for_silence() {
             assert_eq!(etcd.members, Err(format!("a {why_not}")));
         }
     }
-    assert_eq!(act(&live, &[&a], Change::Remove { id: 1, absent: Vec::new() }).await, Err("EtcdError".into()));
+    assert_eq!(
+        act(&live, &[&a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
+        Err("EtcdError".into())
+    );
 }

@@ -23,7 +23,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let steps = steps(observed);
     let (status, next) = status::of(observed, &steps, now);
     let effects = if app.spec.paused { Vec::new() } else { steps };
-    Plan { effects, events: Vec::new(), status: Some(status), next }
+    Plan { effects, status: Some(status), next, ..Plan::nothing() }
 }
 
 /// What it takes to make everything as asked; empty if it is.

@@ -16,8 +16,10 @@ use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::{Apply, Create, Delete, Effect};
 use crate::queue::{At, Queue, Version};
 
+mod aside;
 mod request;
 
+pub use aside::Aside;
 pub(crate) use request::{apply_request, create_request};
 
 /// Writes for one controller.
@@ -28,6 +30,7 @@ pub struct Writer {
     manager: String,
     fence: Fence,
     stores: HashMap<Kind, Box<dyn Stored>>,
+    failed: aside::Failed,
 }
 
 /// What writing needs of a store, whatever its kind.
@@ -56,7 +59,14 @@ impl Writer {
     /// Writes as that controller, while the fence is open, and tells its queue.
     #[must_use]
     pub fn new(client: Client, queue: Arc<Queue>, controller: &str, fence: Fence) -> Self {
-        Self { client, queue, manager: field_manager(controller), fence, stores: HashMap::new() }
+        Self {
+            client,
+            queue,
+            manager: field_manager(controller),
+            fence,
+            stores: HashMap::new(),
+            failed: aside::Failed::default(),
+        }
     }
 
     /// Lets it know the store of a kind: a write that changed nothing is not waited for, and what the server makes of

@@ -174,7 +174,7 @@ impl<O: Operator> Controller<O> {
     async fn pass(&self, entry: Option<Entry<O::Object>>, work: &Work) -> Outcome {
         let begun = Instant::now();
         self.metrics.begun();
-        let attempt = AssertUnwindSafe(self.attempt(entry, work.failures)).catch_unwind();
+        let attempt = AssertUnwindSafe(self.attempt(&work.key, entry, work.failures)).catch_unwind();
         let result = match tokio::time::timeout(self.settings.deadline, attempt).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => {
@@ -195,9 +195,13 @@ impl<O: Operator> Controller<O> {
         outcome
     }
 
-    async fn attempt(&self, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
+    async fn attempt(&self, key: &Key, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
         let object = match entry {
-            None => return Ok(Next::Change),
+            None => {
+                self.shell.writer.forget(key);
+                crate::metrics::objects::forget(O::NAME, key);
+                return Ok(Next::Change);
+            }
             Some(Entry::Broken(broken)) => {
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);

@@ -6,6 +6,8 @@ use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
 
+pub mod objects;
+
 /// Buckets of `controller_runtime_reconcile_time_seconds`, in seconds, as controller-runtime has them.
 pub const RECONCILE_BUCKETS: [f64; 16] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 45.0, 60.0];

@@ -24,6 +24,9 @@ pub use seen::Seen;
 pub struct Plan<S, X = Infallible> {
     /// What to do, in this order, up to the first failure.
     pub effects: Vec<Effect<X>>,
+    /// What to make true beside that, each whatever becomes of the others. A failure is told in the status, and only
+    /// what failed waits for its next try: the effects go on at their own pace.
+    pub aside: Vec<Apply>,
     /// What to tell on the object, beside the transitions of its conditions, once all of that has been done.
     pub events: Vec<Announcement>,
     /// What holds if every effect succeeds; `None` leaves the status as it is.
@@ -36,7 +39,7 @@ impl<S, X> Plan<S, X> {
     /// Nothing to do, nothing to say.
     #[must_use]
     pub fn nothing() -> Self {
-        Self { effects: Vec::new(), events: Vec::new(), status: None, next: Next::Change }
+        Self { effects: Vec::new(), aside: Vec::new(), events: Vec::new(), status: None, next: Next::Change }
     }
 }
 
@@ -47,4 +50,15 @@ pub enum Next {
     Change,
     /// After that time (up to a tenth longer), or when something changes.
     After(Duration),
+}
+
+impl Next {
+    /// The same, but after `delay` at the latest.
+    #[must_use]
+    pub fn no_later_than(self, delay: Duration) -> Self {
+        match self {
+            Self::Change => Self::After(delay),
+            Self::After(sooner) => Self::After(sooner.min(delay)),
+        }
+    }
 }

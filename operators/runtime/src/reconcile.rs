@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::Status as _;
 use jiff::Timestamp;
 
+use crate::act::Aside;
 use crate::plan::{Effect, Next};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
@@ -32,12 +33,22 @@ pub async fn reconcile<O: Operator>(
     let plan = O::plan(&observed, now);
     let had_children = object.status().contract().observed_generation >= 0;
     let acted = act(operator, shell, object, had_children, plan.effects).await;
-    shell.write(&**object, plan.status, &acted, failures, now).await?;
-    acted?;
-    for announcement in plan.events {
-        shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+    let beside = match &acted {
+        Ok(()) => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
+        Err(_) => Ok(()),
+    };
+    let (told, failures, next) = match (&acted, beside) {
+        (Ok(()), Err(Aside { error, failures, again })) => (Err(error), failures, plan.next.no_later_than(again)),
+        _ => (acted.clone(), failures, plan.next),
+    };
+    shell.write(&**object, plan.status, &told, failures, now).await?;
+    // What an ordinary failure keeps out of the status is seen, and told, by the next pass.
+    if !told.as_ref().is_err_and(|error| error.is_ordinary(failures)) {
+        for announcement in plan.events {
+            shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+        }
     }
-    Ok(plan.next)
+    acted.map(|()| next)
 }
 
 /// Performs effects in order, and stops at the first failure.

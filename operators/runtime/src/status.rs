@@ -40,9 +40,9 @@ impl StatusWriter {
     ) -> Result<(), Error> {
         let (meta, before) = (object.meta(), object.status());
         let told = report(planned, acted, before, meta, &self.managed_by, failures, now);
-        self.release_conflict::<R>(meta, before.contract()).await?;
+        let version = self.release_conflict::<R>(meta, before.contract()).await?;
         let Some(status) = told else { return Ok(()) };
-        self.apply(&R::KIND, meta, self.writer.manager(), &status).await?;
+        self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await?;
         for announcement in conditions::announcements(before.contract(), status.contract()) {
             self.events.publish(&R::KIND, meta, announcement);
         }
@@ -61,7 +61,7 @@ impl StatusWriter {
         if contract == broken.contract {
             return Ok(());
         }
-        self.apply(kind, &broken.meta, self.writer.manager(), &contract).await
+        self.apply(kind, &broken.meta, Some(broken.meta.version), self.writer.manager(), &contract).await.map(drop)
     }
 
     /// Says that another live manager holds the object. Only that condition is written, by a field manager of its own,
@@ -75,17 +75,19 @@ impl StatusWriter {
         }
         let held = condition(condition_type::CONFLICT, ConditionStatus::True, "ManagedElsewhere", message, now);
         let status = json!({ "conditions": [held] });
-        self.apply(&R::KIND, object.meta(), &self.conflict_manager(), &status).await
+        self.apply(&R::KIND, object.meta(), None, &self.conflict_manager(), &status).await.map(drop)
     }
 
-    /// Takes back a Conflict of ours, once the object is ours.
-    async fn release_conflict<R: Resource>(&self, meta: &Meta, before: &Contract) -> Result<(), Error> {
+    /// Takes back a Conflict of ours, once the object is ours. Returns the version that the object is at.
+    async fn release_conflict<R: Resource>(&self, meta: &Meta, before: &Contract) -> Result<u64, Error> {
         // Another manager's word is its own to take back; to take back nothing would be a write that changes nothing,
         // whose answer names a version that somebody else wrote.
         if before.condition(condition_type::CONFLICT).is_none_or(|c| !c.message.contains(&self.stands_back())) {
-            return Ok(());
+            return Ok(meta.version);
         }
-        self.apply(&R::KIND, meta, &self.conflict_manager(), &json!({})).await
+        let manager = self.conflict_manager();
+        let now = self.apply(&R::KIND, meta, Some(meta.version), &manager, &json!({})).await?;
+        Ok(now.unwrap_or(meta.version))
     }
 
     /// The words by which this manager's Conflict is known.
@@ -98,26 +100,34 @@ impl StatusWriter {
         format!("{}/{}", self.managed_by, self.writer.manager())
     }
 
+    /// Applies a status, if need be only to the version of the object that it was judged by: what is latched in a status is
+    /// not taken back by a pass that has not seen it.
     async fn apply(
         &self,
         kind: &Kind,
         meta: &Meta,
+        version: Option<u64>,
         manager: &str,
         status: &impl serde::Serialize,
-    ) -> Result<(), Error> {
+    ) -> Result<Option<u64>, Error> {
         let key = &meta.key;
-        let body: Value = json!({
+        let mut body: Value = json!({
             "apiVersion": kind.api_version(),
             "kind": kind.kind,
             "metadata": { "name": &*key.name, "namespace": &*key.namespace, "uid": meta.uid },
             "status": status,
         });
+        if let Some(version) = version {
+            body["metadata"]["resourceVersion"] = json!(version.to_string());
+        }
         let path = format!("{}/{}/status", kind.path(&key.namespace), key.name);
         match self.writer.send(&path, manager, true, &body).await {
-            Ok(answer) => self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version)),
-            Err(Error::Transient { reason, .. }) if reason == "NotFound" => {}
-            Err(error) => return Err(error),
+            Ok(answer) => {
+                self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version));
+                Ok(Some(answer.metadata.version))
+            }
+            Err(Error::Transient { reason, .. }) if reason == "NotFound" => Ok(None),
+            Err(error) => Err(error),
         }
-        Ok(())
     }
 }

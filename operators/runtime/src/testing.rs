@@ -196,15 +196,28 @@ impl World {
         let acted = match acted {
             Err(None) => return Err(None),
             Err(Some(error)) => Err(error),
-            Ok(()) => Ok(()),
+            Ok(()) => self.aside(object, plan.aside)?,
         };
         if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
             self.live()?;
             self.events.ours = true;
-            self.write_status(R::KIND, object.meta(), &status);
+            let written = self.write_status(R::KIND, object.meta(), &status);
             self.events.ours = false;
+            written.map_err(Some)?;
         }
         acted.map_err(Some)
+    }
+
+    /// Applies each of these; what failed first is inside.
+    fn aside<R: Resource>(&mut self, object: &R, applies: Vec<Apply>) -> Result<Result<(), Error>, Option<Error>> {
+        let mut first = Ok(());
+        for apply in applies {
+            self.live()?;
+            self.events.ours = true;
+            first = first.and(self.apply(&R::KIND, object.meta(), apply));
+            self.events.ours = false;
+        }
+        Ok(first)
     }
 
     fn live(&mut self) -> Result<(), Option<Error>> {
@@ -217,14 +230,15 @@ impl World {
         Ok(())
     }
 
-    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) {
-        let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return };
-        if object.value["metadata"]["uid"] != *meta.uid {
-            return;
+    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
+        let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
+        if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
+            return Err(Error::transient("Conflict", "the object has been changed since"));
         }
         let before = object.value.clone();
         object.value["status"] = serde_json::to_value(status).expect("a status is JSON");
         self.changed(kind, &meta.key, &before);
+        Ok(())
     }
 
     fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1 as core;
 use runtime::cache::View;
 use runtime::plan::conditions::Summary;
 use runtime::plan::meta::child_meta;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::plan::{Apply, Effect, Plan, Seen};
 use runtime::views::ConfigMap;
 
 use crate::Sample;
@@ -50,10 +50,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };
     Plan {
-        events: Vec::new(),
         effects: effects.into_iter().map(Effect::Apply).collect(),
         status: Some(SampleStatus { contract }),
-        next: Next::Change,
+        ..Plan::nothing()
     }
 }
 

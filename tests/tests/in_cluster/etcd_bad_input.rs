@@ -11,19 +11,6 @@ mod edits;
 mod refused;
 mod taken;
 
-/// The archived operator's example, as it stands there.
-const OLD_EXAMPLE: &str = r#"apiVersion: "etcd.database.coreos.com/v1beta2"
-kind: "EtcdCluster"
-metadata:
-  name: "example-etcd-cluster"
-  ## Adding this annotation make this cluster managed by clusterwide operators
-  ## namespaced operators ignore it
-  # annotations:
-  #   etcd.database.coreos.com/scope: clusterwide
-spec:
-  size: 3
-  version: "3.2.13"
-"#;
 /// Ours.
 const SAMPLE: &str = include_str!("../../../config/samples/etcd_cluster.yaml");
 

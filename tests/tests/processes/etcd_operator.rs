@@ -5,6 +5,7 @@ use std::time::Duration;
 use api::Contract;
 use api::etcd_cluster::EtcdCluster;
 use api::my_app::MyApp;
+use e2e::etcd::OLD_EXAMPLE;
 use e2e::objects::serves;
 use e2e::process::install::apply;
 use e2e::process::{Install, Launch};
@@ -53,20 +54,7 @@ spec:
               fieldPath: metadata.name
 ";
 
-/// example/example-etcd-cluster.yaml of the same.
-const EXAMPLE: &str = r#"
-apiVersion: "etcd.database.coreos.com/v1beta2"
-kind: "EtcdCluster"
-metadata:
-  name: "example-etcd-cluster"
-  ## Adding this annotation make this cluster managed by clusterwide operators
-  ## namespaced operators ignore it
-  # annotations:
-  #   etcd.database.coreos.com/scope: clusterwide
-spec:
-  size: 3
-  version: "3.2.13"
-"#;
+/// What the old example is called, and asks for.
 const NAME: &str = "example-etcd-cluster";
 const IMAGE: &str = "quay.io/coreos/etcd:v3.2.13";
 
@@ -118,7 +106,7 @@ async fn old_manifests(stage: &Stage) -> Result<(), Failure> {
 
     paused(stage, "annotated", true).await?;
     stage.app("web").await?;
-    apply(&stage.client, Some(&stage.name), serde_yaml_ng::from_str(EXAMPLE)?).await?;
+    apply(&stage.client, Some(&stage.name), serde_yaml_ng::from_str(OLD_EXAMPLE)?).await?;
     until_managed(stage, NAME, &format!("{}/etcd-operator", stage.name)).await?;
     asks_for_the_image(stage).await?;
     says_what_became_of_the_image(stage).await?;

@@ -129,7 +129,8 @@ pub struct PodPolicy {
     #[schemars(length(max = 512))]
     pub busybox_image: Option<String>,
 
-    /// How many seconds a member waits for its name in cluster DNS before it fails and is started again; 0: for ever.
+    /// How many seconds a member's init step waits for its name in cluster DNS before it says so by failing, and is
+    /// started again, for as long as it takes; 0: 120.
     #[serde(default, rename = "DNSTimeoutInSecond", skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
     pub dns_timeout_in_second: i64,

@@ -52,7 +52,7 @@ pub struct EtcdClusterStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_size: Option<String>,
     /// Each member, as it speaks of itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, deserialize_with = "with_a_role", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]
     pub member_statuses: Vec<MemberStatus>,
     /// Where members keep their data; decided at creation.
@@ -62,7 +62,7 @@ pub struct EtcdClusterStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
     /// The part that every kind shares, and beside Ready, Reconciling and Stalled: Available, Recovering, Scaling,
-    /// Upgrading, QuorumHealthy and Durable.
+    /// Upgrading, QuorumHealthy and Durable, and Warning while there is something to warn of.
     #[serde(flatten)]
     pub contract: Contract,
 }
@@ -106,6 +106,8 @@ pub struct MemberStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// What part it plays.
+    // Not required: what another field manager keeps of a member that is gone must not make all further writes invalid.
+    #[schemars(with = "Option<MemberRole>")]
     pub role: MemberRole,
     /// Since when it plays that part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -117,6 +119,12 @@ pub struct MemberStatus {
     /// The size of its database, moved in steps of 10 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_size: Option<String>,
+}
+
+/// Those entries that say what part their member plays; others are none of ours.
+fn with_a_role<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<MemberStatus>, D::Error> {
+    let entries: Vec<serde_json::Value> = Deserialize::deserialize(from)?;
+    Ok(entries.into_iter().filter_map(|entry| serde_json::from_value(entry).ok()).collect())
 }
 
 /// What part a member plays.

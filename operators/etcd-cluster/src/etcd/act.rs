@@ -73,7 +73,8 @@ mod tests {
 
     #[test]
     fn what_is_done_already_is_done() {
-        let (add, remove, promote) = (add(), Change::Remove { id: 1, absent: Vec::new() }, Change::Promote { id: 1 });
+        let (add, remove, promote) =
+            (add(), Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }, Change::Promote { id: 1 });
         assert_eq!(outcome_of(&add, "Peer URLs already exists"), Ok(()));
         assert_eq!(outcome_of(&add, "member ID already exist"), Ok(()));
         assert_eq!(outcome_of(&remove, "member not found"), Ok(()));

@@ -54,10 +54,11 @@ impl EtcdClient for Live {
             Ok(able) => self.listed(&able, deadline).await,
             Err(nobody) => (Err(nobody), Vec::new()),
         };
+        let denied = members.is_err() && look::is_denied(&answers);
         let endpoint = |answer: Answer| {
             (answer.pod, answer.status.map(|status| status.endpoint).map_err(|fault| fault.to_string()))
         };
-        Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms }
+        Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms, denied }
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {

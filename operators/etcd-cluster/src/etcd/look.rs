@@ -72,6 +72,12 @@ fn statuses(answers: &[Answer]) -> impl Iterator<Item = (&Answer, &Status)> {
     answers.iter().filter_map(|answer| Some((answer, answer.status.as_ref().ok()?)))
 }
 
+/// Whether most members answer, and only want to know who asks.
+pub(super) fn is_denied(answers: &[Answer]) -> bool {
+    let denied = answers.iter().filter(|answer| matches!(answer.status, Err(Fault::Denied(_)))).count();
+    denied > answers.len() / 2
+}
+
 fn why_nobody(answers: &[Answer]) -> String {
     let leaderless = statuses(answers).any(|(_, status)| status.endpoint.leader == 0);
     let denied = answers.iter().find_map(|answer| match &answer.status {
@@ -190,6 +196,14 @@ mod tests {
         assert_eq!(why(&[answer("a", Err(SILENT)), answer("b", learner(2, 1))]), "only learners answer");
         assert_eq!(why(&[answer("a", Err(SILENT)), answer("b", member(2, 0))]), "no leader");
         assert_eq!(why(&[answer("a", Err(denied))]), "a demands authentication: user name is empty");
+    }
+
+    #[test]
+    fn most_must_deny_for_authentication_to_be_the_cause() {
+        let denied = || Err(Fault::Denied("user name is empty".to_owned()));
+        assert!(is_denied(&[answer("a", denied()), answer("b", denied()), answer("c", Err(SILENT))]));
+        assert!(!is_denied(&[answer("a", denied()), answer("b", Err(SILENT)), answer("c", Err(SILENT))]));
+        assert!(!is_denied(&[]));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::membership::Step;
 use super::objects::Start;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Change, EtcdAct, Observed, any_claim, names, objects};
+use super::{Change, EtcdAct, Observed, names, objects};
 
 /// The effects of `step`, in order.
 pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
@@ -40,7 +40,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let no_pod = pod.is_none().then(|| (Pod::KIND, key()));
             let no_claim = wish.durable && pod.is_none() && node(name).is_none_or(|node| node.claim.is_none());
             let absent = no_pod.into_iter().chain(no_claim.then(|| (Claim::KIND, key()))).collect();
-            let change = Change::Remove { id: *id, absent };
+            let learner = node(name).is_some_and(Node::is_learner);
+            let others = roster.voters().filter(|other| !learner && other.name != *name && other.is_healthy());
+            let staying = others.map(|other| cluster.meta.key.sibling(&other.name)).collect();
+            let change = Change::Remove { id: *id, absent, staying };
             let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });
             mark.into_iter().chain([act]).collect()
         }
@@ -62,7 +65,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
         }
         Step::DropClaim { name } => {
-            any_claim(observed, name).map(|claim| drop_claim(observed, claim)).into_iter().collect()
+            node(name).and_then(|node| node.claim).map(|claim| drop_claim(observed, claim)).into_iter().collect()
         }
     }
 }

@@ -5,11 +5,12 @@
 
 use std::sync::Arc;
 
-use super::objects::{RETIRING, START, Start};
+use super::Observed;
+use super::objects::{RETIRING, Start};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Observed, names};
 
+mod beginning;
 mod healing;
 mod resizing;
 mod rolling;
@@ -100,7 +101,7 @@ impl Step {
 #[must_use]
 pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Timestamp) -> Step {
     if observed.cluster.status.cluster_id.is_none() {
-        return begin(observed, roster, wish);
+        return beginning::step(observed, roster, wish);
     }
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish);
@@ -113,32 +114,6 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .unwrap_or(Step::Rest)
 }
 
-/// The first member. As long as no cluster id has been latched, nothing has been acknowledged to anybody: the Service of
-/// clients is made after it.
-fn begin(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
-    let mut pods = roster.nodes.iter().filter(|node| node.pod.is_some());
-    let claims: Vec<&Node<'_>> = roster.nodes.iter().filter(|node| node.claim.is_some()).collect();
-    match (pods.next(), claims.as_slice()) {
-        (None, []) => Step::Start { name: names::first(&observed.cluster).into(), start: Start::New },
-        (None, [seed]) => Step::Start { name: seed.name.as_str().into(), start: Start::New },
-        (None, _) => Step::Stuck(
-            "VolumesAmbiguous",
-            "there are volumes of several members and no member runs, but the status that tells of the cluster is \
-             gone: restore the object's status, or delete the object and make a new cluster"
-                .to_owned(),
-        ),
-        (Some(seed), _) if seed.is_leaving() => {
-            Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name))
-        }
-        (Some(seed), _) if seed.is_doomed() && seed.endpoint.is_none() => Step::DropPod { name: seed.name.clone() },
-        // A first member that cannot start, and whose spec has been mended since.
-        (Some(seed), _) if rolling::is_outdated(seed, wish) && trouble(seed).is_some() => {
-            Step::DropPod { name: seed.name.clone() }
-        }
-        (Some(seed), _) => Step::ask_again("Creating", waiting_for(seed)),
-    }
-}
-
 /// What a removal has left to do.
 fn carry_through(roster: &Roster<'_>) -> Option<Step> {
     for node in &roster.nodes {
@@ -149,7 +124,7 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
             }
             (None, Some(_)) if node.is_leaving() => {}
             // Only who has yet to join is no member and has a pod.
-            (None, Some(_)) if retiring || has_run(node) || node.annotation(START) != Some(Start::Join.word()) => {
+            (None, Some(_)) if retiring || node.has_run() || !node.joins() => {
                 return Some(Step::DropPod { name: node.name.clone() });
             }
             (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
@@ -159,11 +134,6 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
         }
     }
     None
-}
-
-/// Whether etcd has ever been started in a pod, before which it waits to be listed.
-fn has_run(node: &Node<'_>) -> bool {
-    node.container(super::objects::ETCD).is_some_and(|etcd| etcd.running || etcd.ended.is_some())
 }
 
 /// What keeps a member's pod from working, in words.

@@ -19,7 +19,8 @@ pub use claim::probe_claim;
 pub(super) use claim::{claim, policy, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
-pub(super) use pod::{RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
+pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
+pub use services::client_service;
 pub(super) use services::{clients, peers};
 
 /// Port of clients.

@@ -31,12 +31,25 @@ pub struct Observed {
     pub cluster_version: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
-    /// Whether a claim that names no class would get one. Only asked before storage has been decided.
-    pub default_class: Option<bool>,
+    /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been
+    /// decided.
+    pub default_class: Option<Result<bool, String>>,
+    /// Pods that bear the cluster's labels and are not its own. Only looked at before the first member is made; none if
+    /// that cannot be told.
+    pub strangers: Option<Vec<Stranger>>,
     /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
     pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
+}
+
+/// A pod that bears the labels of a cluster that it is not of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stranger {
+    /// Its name.
+    pub name: Box<str>,
+    /// Whether it goes by itself: it is being deleted, or belonged to an earlier cluster of that name.
+    pub leaving: bool,
 }
 
 /// What etcd says.
@@ -49,11 +62,18 @@ pub struct Etcd {
     pub members: Result<Vec<Member>, String>,
     /// Alarms that are on, by member id.
     pub alarms: Vec<(u64, Alarm)>,
+    /// Whether there is no list because members want to know who asks: etcd's authentication is on.
+    pub denied: bool,
 }
 
 impl Default for Etcd {
     fn default() -> Self {
-        Self { endpoints: BTreeMap::new(), members: Err("no member has been asked".to_owned()), alarms: Vec::new() }
+        Self {
+            endpoints: BTreeMap::new(),
+            members: Err("no member has been asked".to_owned()),
+            alarms: Vec::new(),
+            denied: false,
+        }
     }
 }
 
@@ -130,6 +150,8 @@ pub enum Change {
         id: u64,
         /// What, by a live look, must not be there to stay: what is taken for gone must be gone.
         absent: Vec<(Kind, Key)>,
+        /// Pods of other voters that, by a live look, must be there to stay: what is counted upon must be there.
+        staying: Vec<Key>,
     },
     /// Write a key, and delete it. `via` must be the one member concerned.
     ///

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use runtime::views::{Claim, Container, Pod, Running};
 
-use super::objects::{ETCD, OWNER_UID, RETIRED, VERSION};
+use super::objects::{ETCD, OWNER_UID, RESTARTS, RETIRED, START, Start, VERSION};
 use super::version::Version;
 use super::{Endpoint, Member, Observed, names};
 
 /// How far behind a member may be, in entries of the log, and still count as caught up.
 const CAUGHT_UP: u64 = 1000;
+/// For how long after a container has been started again the kubelet may say that its pod is ready, and take that back:
+/// until it begins with the start-up probe anew, the one before counts as passed (seen with 1.36).
+const UNSETTLED: SignedDuration = SignedDuration::from_secs(3);
 
 /// Everybody who is, was or shall be a member.
 #[derive(Debug)]
@@ -37,12 +41,14 @@ pub struct Node<'a> {
     pub endpoint: Option<&'a Endpoint>,
     /// Why its etcd does not answer so.
     pub silence: Option<String>,
+    /// Whether the kubelet says that its pod is ready, and will not take that back.
+    pub ready: bool,
 }
 
 impl<'a> Roster<'a> {
     /// Joins what was seen.
     #[must_use]
-    pub fn of(observed: &'a Observed) -> Self {
+    pub fn of(observed: &'a Observed, now: Timestamp) -> Self {
         let mut nodes: BTreeMap<String, Node<'a>> = BTreeMap::new();
         let mut node = |name: &str, change: &mut dyn FnMut(&mut Node<'a>)| {
             change(nodes.entry(name.to_owned()).or_insert_with(|| Node { name: name.to_owned(), ..Node::default() }));
@@ -64,6 +70,7 @@ impl<'a> Roster<'a> {
         let mut nodes: Vec<Node<'a>> = nodes.into_values().collect();
         for node in &mut nodes {
             node.listen(observed);
+            node.ready = node.running().is_some_and(|running| running.ready && is_settled(running, now));
         }
         let newest = nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.raft_index).max();
         Self { nodes, listed: observed.etcd.members.is_ok(), newest: newest.unwrap_or(0) }
@@ -98,6 +105,12 @@ impl<'a> Roster<'a> {
             let applied = if endpoint.applied_index == 0 { endpoint.raft_index } else { endpoint.applied_index };
             applied + CAUGHT_UP >= self.newest
         })
+    }
+
+    /// Whether the kubelet says of a pod that it is ready, and may take that back.
+    #[must_use]
+    pub fn settles(&self) -> bool {
+        self.nodes.iter().any(|node| !node.ready && node.running().is_some_and(|running| running.ready))
     }
 
     /// The member that leads, by the word of those that answer.
@@ -186,10 +199,34 @@ impl<'a> Node<'a> {
         self.member.is_some_and(|member| !member.name.is_empty())
     }
 
+    /// How often its etcd had been started again when its image was changed last, that change included.
+    #[must_use]
+    pub fn restarts_before(&self) -> i32 {
+        self.annotation(RESTARTS).and_then(|count| count.parse().ok()).unwrap_or(0)
+    }
+
     /// One of its pod's annotations.
     #[must_use]
     pub fn annotation(&self, name: &str) -> Option<&'a str> {
         self.pod?.running.as_deref()?.annotations.get(name).map(String::as_str)
+    }
+
+    /// Whether etcd runs in its pod.
+    #[must_use]
+    pub fn runs_etcd(&self) -> bool {
+        self.container(ETCD).is_some_and(|etcd| etcd.running)
+    }
+
+    /// Whether etcd has ever been started in its pod, before which it waits to be listed.
+    #[must_use]
+    pub fn has_run(&self) -> bool {
+        self.runs_etcd() || self.container(ETCD).is_some_and(|etcd| etcd.ended.is_some())
+    }
+
+    /// Whether its pod is that of a member which joins, or joined.
+    #[must_use]
+    pub fn joins(&self) -> bool {
+        self.annotation(START) == Some(Start::Join.word())
     }
 
     /// One of its pod's containers.
@@ -203,6 +240,15 @@ impl<'a> Node<'a> {
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.endpoint?.version)
     }
+}
+
+/// Whether what the kubelet says of a pod's readiness is of the container that runs now. Times are compared that the same
+/// kubelet has told, in whole seconds; the manager's own clock only ends the wait.
+fn is_settled(running: &Running, now: Timestamp) -> bool {
+    let etcd = running.containers.iter().find(|container| &*container.name == ETCD);
+    let Some((etcd, ready)) = etcd.filter(|etcd| etcd.restarts > 0).zip(running.ready_since) else { return true };
+    let Some(since) = etcd.since else { return false };
+    ready.duration_since(since) >= UNSETTLED || now.duration_since(ready.max(since)) >= UNSETTLED
 }
 
 /// The name of a member: one that has never started has none but that of its host.

@@ -39,10 +39,11 @@ pub(super) fn of(
     let settled = standing.summary == Summary::Ready;
     let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
-    let client = latched.then(|| format!("{}-client", cluster.meta.key.name));
+    let phase = phase(&standing, latched);
+    let client = latched.then(|| objects::client_service(cluster));
     EtcdClusterStatus {
-        phase: Some(phase(&standing, latched)),
-        reason: (phase(&standing, latched) == Phase::Failed).then(|| standing.message.clone()),
+        phase: Some(phase),
+        reason: (phase == Phase::Failed).then(|| standing.message.clone()),
         control_paused: cluster.spec.paused,
         size: size(before, roster),
         client_port: client.as_ref().map(|_| objects::CLIENT_PORT),
@@ -70,7 +71,13 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
         let why = "paused: nothing is made until spec.paused is false";
         vec![condition(condition_type::READY, ConditionStatus::False, "Paused", why, now)]
     } else {
-        let why = "waiting to learn whether there is a default StorageClass";
+        let why = match &observed.default_class {
+            Some(Err(why)) => format!(
+                "no claim can be made, so it is not known whether there is a default StorageClass: {why}; mend that, or \
+                 set spec.storage (storageClassName or ephemeral)"
+            ),
+            _ => "waiting to learn whether there is a default StorageClass".to_owned(),
+        };
         Summary::Reconciling.conditions("StorageUndecided", why, now)
     };
     EtcdClusterStatus {
@@ -84,7 +91,7 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
 fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
     match (&standing.summary, latched) {
         (Summary::Stalled, false) => Phase::Failed,
-        (Summary::Stalled, true) if !standing.has_quorum() => Phase::Failed,
+        (Summary::Stalled, true) if standing.has_no_quorum() => Phase::Failed,
         (_, true) => Phase::Running,
         (_, false) => Phase::Creating,
     }
@@ -134,8 +141,18 @@ fn announcement(warning: bool, reason: impl Into<Cow<'static, str>>, message: St
 }
 
 /// One of the old operator's conditions, with its two times.
-fn old(type_: &'static str, holds: bool, reason: &'static str, message: String, now: Timestamp) -> Condition {
-    let status = if holds { ConditionStatus::True } else { ConditionStatus::False };
+fn old(
+    type_: &'static str,
+    holds: impl Into<Option<bool>>,
+    reason: &'static str,
+    message: String,
+    now: Timestamp,
+) -> Condition {
+    let status = match holds.into() {
+        Some(true) => ConditionStatus::True,
+        Some(false) => ConditionStatus::False,
+        None => ConditionStatus::Unknown,
+    };
     let made = condition(type_, status, reason, message, now);
     Condition { last_update_time: Some(made.last_transition_time), ..made }
 }

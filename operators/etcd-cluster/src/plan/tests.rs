@@ -29,7 +29,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         published: Vec::new(),
         cluster_version: None,
         fresh_name: "c-aaaaaaaaaa".into(),
-        default_class: Some(true),
+        default_class: Some(Ok(true)),
+        strangers: Some(Vec::new()),
         dictated_users: false,
         agent_image: "agent:1".into(),
     }
@@ -51,7 +52,8 @@ fn planned(spec: &Value, status: &EtcdClusterStatus) -> (Vec<&'static str>, Etcd
         Effect::Delete(delete) => delete.kind.kind,
         Effect::Act(_) => "act",
     };
-    (plan.effects.iter().map(kind).collect(), plan.status.unwrap())
+    let aside = plan.aside.iter().map(|apply| apply.kind.kind);
+    (plan.effects.iter().map(kind).chain(aside).collect(), plan.status.unwrap())
 }
 
 fn reason(status: &EtcdClusterStatus, type_: &str) -> (ConditionStatus, String) {
@@ -71,12 +73,12 @@ fn where_data_goes_is_written_down_before_the_first_member() {
 #[test]
 fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
     let mut seen = observed(&json!({ "size": 1 }), &EtcdClusterStatus::default());
-    seen.default_class = Some(false);
+    seen.default_class = Some(Ok(false));
     let plan = plan(&seen, Timestamp::UNIX_EPOCH);
     assert!(plan.events.iter().any(|event| event.warning && event.reason == "NotDurable"));
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Durable"), (ConditionStatus::False, "NoDefaultStorageClass".to_owned()));
-    seen.default_class = None;
+    seen.default_class = Some(Err("no".into()));
     assert_eq!(super::plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap().storage, None, "unknown is not absent");
 }
 
@@ -121,3 +123,36 @@ fn an_even_size_is_warned_of() {
     let (_, status) = planned(&json!({ "size": 4 }), &decided());
     assert_eq!(reason(&status, "Warning"), (ConditionStatus::True, "EvenSize".to_owned()));
 }
+
+#[test]
+fn there_is_no_second_cluster_over_strangers_pods() {
+    let mut seen = observed(&json!({ "size": 3 }), &decided());
+    let stranger = |leaving| Some(vec![Stranger { name: "c-0001".into(), leaving }]);
+    seen.strangers = stranger(false);
+    let plan = super::plan(&seen, Timestamp::UNIX_EPOCH);
+    assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_))), "{:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ForeignPods".to_owned()));
+    assert!(status.contract.condition("Ready").unwrap().message.contains("c-0001"));
+    for (strangers, why) in [(stranger(true), "WaitingForDeletion"), (None, "PodsUnknown")] {
+        seen.strangers = strangers;
+        let plan = super::plan(&seen, Timestamp::UNIX_EPOCH);
+        assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_))));
+        assert_eq!(reason(&plan.status.unwrap(), "Ready").1, why);
+    }
+}
+
+#[test]
+fn why_storage_is_undecided_is_told() {
+    let mut seen = observed(&json!({ "size": 3 }), &EtcdClusterStatus::default());
+    seen.default_class = Some(Err("exceeded quota".to_owned()));
+    let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
+    assert!(status.contract.condition("Ready").unwrap().message.contains("exceeded quota"));
+    let spec = json!({ "size": 3, "storage": { "onDelete": "Delete" } });
+    let mut seen = observed(&spec, &EtcdClusterStatus::default());
+    seen.default_class = Some(Ok(false));
+    let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
+    assert_eq!(status.storage, Some(StorageStatus { durable: false }), "what becomes of volumes asks for none");
+}
+
+mod members;

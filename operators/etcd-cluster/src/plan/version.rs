@@ -69,14 +69,13 @@ pub fn may_follow(running: &[Version], target: &Version) -> Result<(), String> {
     let Some(lowest) = running.iter().min_by_key(|version| version.numbers()) else { return Ok(()) };
     if minor(target) < minor(lowest) {
         return Err(format!(
-            "etcd cannot go back from {lowest} to {target}: set spec.version to {}.{} or later; a lower minor version \
-             needs a new cluster",
-            lowest.major, lowest.minor
+            "etcd cannot go back from {lowest} to {target}: set spec.version to {lowest} or later; a lower minor version \
+             needs a new cluster"
         ));
     }
     if target.major != lowest.major || target.minor > lowest.minor + 1 {
         return Err(format!(
-            "etcd goes up one minor version at a time: from {lowest} go to {}.{} first, not to {target}",
+            "etcd goes up one minor version at a time: from {lowest} go to a release of {}.{} first, not to {target}",
             lowest.major,
             lowest.minor + 1
         ));
@@ -84,7 +83,7 @@ pub fn may_follow(running: &[Version], target: &Version) -> Result<(), String> {
     if (target.major, target.minor) == (3, 6) && minor(lowest) == (3, 5) && lowest.patch < LOWEST_3_5_FOR_3_6 {
         return Err(format!(
             "etcd allows 3.6 only after 3.5.{LOWEST_3_5_FOR_3_6} or later, and a member runs {lowest}: set \
-             spec.version to 3.5.{LOWEST_3_5_FOR_3_6} or a later 3.5 first"
+             spec.version to 3.5.{LOWEST_3_5_FOR_3_6}, or a later release of 3.5, first"
         ));
     }
     Ok(())
@@ -118,7 +117,7 @@ mod tests {
     fn one_minor_version_up_at_a_time() {
         assert_eq!(refused(&["3.4.23"; 3], "3.5.35"), None);
         assert_eq!(refused(&["3.6.16"; 3], "3.7.3"), None);
-        assert!(refused(&["3.4.23"; 3], "3.6.16").unwrap().contains("go to 3.5 first"));
+        assert!(refused(&["3.4.23"; 3], "3.6.16").unwrap().contains("go to a release of 3.5 first"));
         assert!(refused(&["3.6.16"; 3], "4.0.0").is_some());
         assert!(refused(&["3.4.23", "3.5.35"], "3.6.16").is_some(), "the slowest decides");
     }

@@ -3,7 +3,7 @@
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 use serde_json::json;
 
-use super::roster::Roster;
+use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
 use super::{Observed, names, objects};
 use crate::EtcdCluster;
@@ -87,17 +87,24 @@ fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'st
     }
 }
 
-/// What members run: by their own word, or what they ran when they last gave it.
+/// What members run: by their own word, or what they ran when they last gave it; before the first has given it, what it
+/// has been started with.
 fn running(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Version> {
     let told = |name: &str| {
         let status = cluster.status.member_statuses.iter().find(|status| status.name == name)?;
         status.version.as_deref().and_then(Version::parse)
     };
-    roster.nodes.iter().filter_map(|node| node.version().or_else(|| told(&node.name))).collect()
+    let started = |node: &Node<'_>| {
+        let first = cluster.status.cluster_id.is_none() && !node.joins() && node.has_run();
+        node.annotation(objects::VERSION).filter(|_| first).and_then(Version::parse)
+    };
+    let of = |node| Node::version(node).or_else(|| told(&node.name)).or_else(|| started(node));
+    roster.nodes.iter().filter_map(of).collect()
 }
 
+/// Never without the numbers: a test reads the constant.
 fn default_version() -> Version {
-    Version { major: 3, minor: 6, patch: 16, pre: String::new() }
+    Version::parse(DEFAULT_VERSION).unwrap_or(Version { major: 3, minor: 6, patch: 0, pre: String::new() })
 }
 
 /// A fingerprint of what the spec says of pods.
@@ -129,10 +136,11 @@ pub fn durable(observed: &Observed) -> Option<bool> {
         return Some(false);
     }
     let claims = cluster.spec.pod.as_ref().is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
-    if claims || cluster.spec.storage.is_some() || !observed.claims.is_empty() && has_own_claims(observed) {
+    let asked = cluster.spec.storage.as_ref().is_some_and(|of| of.size.is_some() || of.storage_class_name.is_some());
+    if claims || asked || has_own_claims(observed) {
         return Some(true);
     }
-    observed.default_class
+    observed.default_class.as_ref().and_then(|told| told.as_ref().ok().copied())
 }
 
 fn has_own_claims(observed: &Observed) -> bool {

@@ -46,7 +46,8 @@ impl Etcds {
         let cluster = asked.and_then(|endpoint| self.clusters.get(&endpoint.cluster_id));
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| alarm);
-        Etcd { endpoints, members, alarms: first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect() }
+        let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
+        Etcd { endpoints, members, alarms, denied: false }
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<Endpoint, String> {
@@ -103,7 +104,7 @@ impl Etcds {
         let (asked, members) = (asked.clone(), self.volumes.get(&process.volume).map(|data| data.members.clone()));
         let listed = members.unwrap_or_default().into_iter().find(|member| member.name == name);
         if let Some(member) = listed {
-            let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new() });
+            let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new(), staying: Vec::new() });
         }
     }
 

@@ -131,7 +131,7 @@ impl Bench {
         self.now += TICK;
         let service = self.key.sibling("c-client");
         self.etcds.pace.writing = self.world.get(Service::KIND, &service).is_some();
-        self.kubelet.tick(&mut self.world, &mut self.etcds);
+        self.kubelet.tick(&mut self.world, &mut self.etcds, self.now);
         self.etcds.tick();
         self.kubelet.report(&mut self.world, &self.etcds);
         self.guard.standing(&self.world, &mut self.etcds);
@@ -147,12 +147,13 @@ impl Bench {
         let plan = plan::plan(&observed, self.now);
         self.note(&plan);
         self.guard.before(&self.world, &self.etcds, &observed, &plan);
+        self.guard.rolls(&self.etcds, &self.kubelet, &observed, &plan, self.now);
         self.world.lifetime = pass.lives;
         let (events, count) = (plan.events.clone(), plan.effects.len());
         let (etcds, guard, cut, acts) = (&mut self.etcds, &mut self.guard, &self.cut, &mut self.acts);
         let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
             *acts += 1;
-            must_be_absent(world, &act)?;
+            must_hold(world, &act)?;
             guard.act(etcds, &observed, &act, cut, pass.answer)
         });
         self.world.lifetime = None;
@@ -184,15 +185,16 @@ impl Bench {
         self.names += 1;
         Observed {
             peers: self.stores.services.child(key, &cluster.meta),
-            clients: self.stores.services.child(&key.sibling(&format!("{}-client", key.name)), &cluster.meta),
+            clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
             budget: self.stores.budgets.child(key, &cluster.meta),
             claims: objects(self.stores.claims.owned(&key.namespace, &owner)),
             pods,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },
-            fresh_name: fresh_name(self.names).into(),
-            default_class: cluster.status.storage.is_none().then_some(self.default_class),
+            fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
+            default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
+            strangers: Some(Vec::new()),
             dictated_users: false,
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
@@ -235,14 +237,15 @@ impl Bench {
 }
 
 /// What the operator makes sure of by a live look.
-fn must_be_absent(world: &World, act: &EtcdAct) -> Result<(), Error> {
-    let plan::Change::Remove { absent, .. } = &act.change else { return Ok(()) };
+fn must_hold(world: &World, act: &EtcdAct) -> Result<(), Error> {
+    let plan::Change::Remove { absent, staying, .. } = &act.change else { return Ok(()) };
     let stays = |(kind, key): &(Kind, Key)| {
         let leaves = |object: &&Value| *kind == Claim::KIND && !object["metadata"]["deletionTimestamp"].is_null();
         world.get(*kind, key).filter(|object| !leaves(object)).is_some()
     };
-    if absent.iter().any(stays) {
-        return Err(Error::transient("Conflict", "it is still there"));
+    let goes = |key: &Key| world.get(Pod::KIND, key).is_none_or(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
+    if absent.iter().any(stays) || staying.iter().any(goes) {
+        return Err(Error::transient("Conflict", "it is still there, or not"));
     }
     Ok(())
 }
@@ -253,11 +256,4 @@ fn objects<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
         Entry::Broken(_) => None,
     };
     entries.into_iter().filter_map(object).collect()
-}
-
-/// A name that nobody has had, in no order.
-fn fresh_name(count: u64) -> String {
-    let random = hash(&[&count.to_string()]);
-    let sign = |place: u32| char::from(b"abcdefghijklmnopqrstuvwxyz234567"[(random >> (5 * place)) as usize & 31]);
-    format!("c-{}", (0..10).map(sign).collect::<String>())
 }

@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
+use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::Effect;
 use runtime::testing::World;
-use runtime::views::Claim;
+use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
 use crate::asked::Answer;
 use crate::faults::name_of;
-use crate::kubelet::seen;
+use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
 
 /// Watches over a world.
@@ -71,6 +72,23 @@ impl Guard {
             assert!(!plan.effects.iter().any(destructive), "without quorum: {:?}", plan.effects);
         }
         assert!(plan.effects.is_empty() || !observed.cluster.spec.paused, "paused");
+    }
+
+    /// Judges whether the time has come for another image.
+    pub fn rolls(&self, etcds: &Etcds, kubelet: &Kubelet, observed: &Observed, plan: &EtcdPlan, now: Timestamp) {
+        let mut unsettled = kubelet.unsettled(now);
+        // Of a start that its stores have not heard of, the operator cannot know.
+        let containers =
+            observed.staying().flat_map(|(pod, running)| running.containers.iter().map(move |of| (pod, of)));
+        let heard: BTreeSet<_> = containers.map(|(pod, of)| (&*pod.meta.key.name, of.restarts)).collect();
+        unsettled.retain(|name, restarts| heard.contains(&(*name, *restarts)));
+        for effect in &plan.effects {
+            let Effect::Apply(apply) = effect else { continue };
+            let member = &*apply.key.name;
+            if apply.kind == Pod::KIND && apply.body["spec"].is_object() && etcds.processes.contains_key(member) {
+                assert!(unsettled.is_empty(), "{member} is given an image, and {unsettled:?} are not ready for good");
+            }
+        }
     }
 
     /// Performs an act, and judges what it did.

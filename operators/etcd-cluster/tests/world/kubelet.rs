@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::version::Version;
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::Key;
 use runtime::testing::World;
@@ -26,7 +27,12 @@ pub struct Kubelet {
     /// Tags of images that cannot be pulled.
     pub missing: BTreeSet<String>,
     addresses: u32,
+    now: Timestamp,
 }
+
+/// For so long after a container has been started again its pod is said to be ready, and then, for as long again, is not:
+/// so much later the start-up probe begins anew.
+const STALE: SignedDuration = SignedDuration::from_secs(2);
 
 #[derive(Debug)]
 struct Life {
@@ -40,6 +46,21 @@ struct Life {
     /// The image that etcd's container was made of.
     image: String,
     had_data: bool,
+    /// Whether the pod was said to be ready, and since when.
+    ready: (bool, Timestamp),
+}
+
+impl Life {
+    /// Whether the start-up probe has yet to begin anew, or to pass again.
+    fn is_unsettled(&self, now: Timestamp) -> bool {
+        let since = self.etcd.since.filter(|_| self.etcd.restarts > 0 && self.etcd.running);
+        since.is_some_and(|since| now.duration_since(since) <= STALE)
+    }
+
+    /// Whether that probe is what keeps the pod from being ready.
+    fn is_probed_anew(&self, now: Timestamp) -> bool {
+        self.is_unsettled(now) && self.etcd.since.is_some_and(|since| now.duration_since(since) >= STALE)
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +72,8 @@ enum Stage {
 
 impl Kubelet {
     /// Lets each pod get one stage further.
-    pub fn tick(&mut self, world: &mut World, etcds: &mut Etcds) {
+    pub fn tick(&mut self, world: &mut World, etcds: &mut Etcds, now: Timestamp) {
+        self.now = now;
         let pods = seen(world);
         self.lives.retain(|uid, life| {
             let stays = pods.iter().any(|pod| pod.uid == *uid);
@@ -75,10 +97,17 @@ impl Kubelet {
     }
 
     /// Tells of all pods how they fare now.
-    pub fn report(&self, world: &mut World, etcds: &Etcds) {
+    pub fn report(&mut self, world: &mut World, etcds: &Etcds) {
         for pod in seen(world) {
-            let status = match self.lives.get(&pod.uid) {
-                Some(life) => self.status(etcds, life),
+            let ready = self.lives.get(&pod.uid).is_some_and(|life| self.is_ready(etcds, life));
+            let now = self.now;
+            let life = self.lives.get_mut(&pod.uid).map(|life| {
+                let since = if life.ready.0 == ready { life.ready.1 } else { now };
+                life.ready = (ready, since);
+                &*life
+            });
+            let status = match life {
+                Some(life) => status(life),
                 None => Report { unscheduled: Some("no node for it, or no volume"), ..Report::default() }.status(),
             };
             if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != status) {
@@ -87,23 +116,20 @@ impl Kubelet {
         }
     }
 
-    fn status(&self, etcds: &Etcds, life: &Life) -> Value {
+    /// Pods whose readiness will be taken back, or has been; and how often their etcd has been started again.
+    pub fn unsettled(&self, now: Timestamp) -> BTreeMap<&str, i32> {
+        let unsettled = self.lives.values().filter(|life| life.is_unsettled(now));
+        unsettled.map(|life| (life.name.as_str(), life.etcd.restarts)).collect()
+    }
+
+    fn is_ready(&self, etcds: &Etcds, life: &Life) -> bool {
         let up = !self.down.contains(&life.node);
         let serves = || {
             let data = etcds.data(&life.name)?;
             let cluster = etcds.clusters.get(&data.cluster)?;
             Some(cluster.leader != 0 && cluster.voters().any(|member| member.id == data.member))
         };
-        Report {
-            ip: &life.ip,
-            unscheduled: None,
-            ready: up && life.etcd.running && serves().unwrap_or(false),
-            trial: life.trial.as_ref(),
-            wait: Some(&life.wait),
-            etcd: Some(&life.etcd),
-            image: &life.image,
-        }
-        .status()
+        up && life.etcd.running && serves().unwrap_or(false) && !life.is_probed_anew(self.now)
     }
 
     /// Addresses that cluster DNS tells of.
@@ -171,6 +197,7 @@ impl Kubelet {
             etcd: Told::default(),
             image: pod.image.clone(),
             had_data: false,
+            ready: (false, self.now),
         })
     }
 
@@ -186,7 +213,7 @@ impl Kubelet {
                 life.trial.iter_mut().for_each(Told::finish);
                 life.stage = Stage::Wait;
             }
-            Stage::Wait if !life.wait.running => life.wait.start(),
+            Stage::Wait if !life.wait.running => life.wait.start(self.now),
             Stage::Wait => match agent::wait(etcds, pod) {
                 Ok(false) => {}
                 Ok(true) => {
@@ -204,11 +231,25 @@ impl Kubelet {
             }
             Stage::Etcd if !pullable(&pod.image) => life.etcd.waiting = Some("ImagePullBackOff"),
             Stage::Etcd => match start(etcds, pod, life) {
-                Ok(()) => life.etcd.start(),
+                Ok(()) => life.etcd.start(self.now),
                 Err(ended) => life.etcd.end(ended),
             },
         }
     }
+}
+
+fn status(life: &Life) -> Value {
+    Report {
+        ip: &life.ip,
+        unscheduled: None,
+        ready: life.ready.0,
+        ready_since: Some(life.ready.1),
+        trial: life.trial.as_ref(),
+        wait: Some(&life.wait),
+        etcd: Some(&life.etcd),
+        image: &life.image,
+    }
+    .status()
 }
 
 /// Why a process that runs ends, if it does.

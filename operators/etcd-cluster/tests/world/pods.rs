@@ -1,5 +1,6 @@
 //! Pods as the kubelet of the world reads and reports them.
 
+use jiff::Timestamp;
 use runtime::plan::Key;
 use serde_json::{Value, json};
 
@@ -75,6 +76,8 @@ impl PodSeen {
 pub struct Told {
     /// Whether it runs.
     pub running: bool,
+    /// Since when.
+    pub since: Option<Timestamp>,
     /// How often it was started again.
     pub restarts: i32,
     /// Why it waits.
@@ -87,12 +90,13 @@ impl Told {
     /// It has ended, and will be started again. Kubelet's patience is bounded, and so is this count.
     pub fn end(&mut self, ended: Ended) {
         let restarts = (self.restarts + 1).min(7);
-        *self = Self { running: false, restarts, waiting: Some("CrashLoopBackOff"), ended: Some(ended) };
+        let waiting = if restarts > 1 { "CrashLoopBackOff" } else { "ContainerCreating" };
+        *self = Self { restarts, waiting: Some(waiting), ended: Some(ended), ..Self::default() };
     }
 
     /// It runs.
-    pub fn start(&mut self) {
-        (self.running, self.waiting) = (true, None);
+    pub fn start(&mut self, now: Timestamp) {
+        (self.running, self.since, self.waiting) = (true, Some(now), None);
     }
 
     /// It ended well and is done.
@@ -107,7 +111,7 @@ impl Told {
         });
         let done = self.waiting.is_none() && !self.running && ended.is_some();
         let (state, last) = match (self.running, self.waiting) {
-            (true, _) => (json!({ "running": {} }), ended),
+            (true, _) => (json!({ "running": { "startedAt": self.since } }), ended),
             _ if done => (ended.unwrap_or_default(), None),
             (_, waiting) => (json!({ "waiting": { "reason": waiting.unwrap_or("PodInitializing") } }), ended),
         };
@@ -128,6 +132,8 @@ pub struct Report<'a> {
     pub unscheduled: Option<&'a str>,
     /// Whether it is ready.
     pub ready: bool,
+    /// Since when it is, or is not.
+    pub ready_since: Option<Timestamp>,
     /// The init step that tries the image, if there is one.
     pub trial: Option<&'a Told>,
     /// The init step.
@@ -152,7 +158,7 @@ impl Report<'_> {
             inits.iter().filter_map(|(name, told)| Some(told.as_ref()?.status(name, "image", false))).collect();
         let etcd: Vec<Value> = self.etcd.iter().map(|told| told.status("etcd", self.image, self.ready)).collect();
         json!({
-            "phase": "Running", "podIP": self.ip, "conditions": [{ "type": "Ready", "status": ready }],
+            "phase": "Running", "podIP": self.ip, "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": self.ready_since }],
             "initContainerStatuses": inits, "containerStatuses": etcd,
         })
     }

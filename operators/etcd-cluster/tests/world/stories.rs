@@ -138,3 +138,45 @@ fn the_first_pass_is_made_again_before_its_own_writes_are_seen() {
     let late = Step::Pass(Pass { late: true, ..Pass::default() });
     then(Bench::new(&json!({ "size": 3 })), &[Step::Pass(Pass::default()), Step::Pass(Pass::default()), late]);
 }
+
+#[test]
+fn a_pass_from_before_the_cluster_was_latched_does_not_undo_that() {
+    let pass = || Step::Pass(Pass::default());
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    for step in [pass(), pass(), Step::Tick, Step::Tick, Step::Tick] {
+        bench.take(&step);
+    }
+    bench.world.deliver_all();
+    bench.take(&pass());
+    let latched = bench.status()["clusterID"].clone();
+    assert!(latched.is_string(), "{}", bench.story());
+    bench.take(&Step::Evict(0));
+    bench.take(&Step::Tick);
+    bench.take(&Step::Pass(Pass { late: true, ..Pass::default() }));
+    assert_eq!(bench.status()["clusterID"], latched, "{}", bench.story());
+    then(bench, &[]);
+}
+
+#[test]
+fn a_first_member_that_was_killed_and_answers_is_kept_whatever_is_asked_for() {
+    let steps = [Step::Tick, Step::Tick, Step::Edit(Edit::Restart(0)), Step::Tick, Step::Kill(0), Step::Tick];
+    let mut bench = Bench::new(&json!({ "size": 3, "storage": { "ephemeral": true } }));
+    (0..3).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+    then(bench, &steps);
+}
+
+#[test]
+fn no_member_is_removed_while_another_one_loses_its_data_unseen() {
+    let bench = settled(&json!({ "size": 3, "storage": { "ephemeral": true } }));
+    let object = Step::See { kind: 4, count: 2 };
+    then(bench, &[Step::Edit(Edit::Quota(true)), Step::Evict(2), object, Step::Pass(Pass::default())]);
+}
+
+#[test]
+fn a_first_member_that_was_killed_and_cannot_be_reached_is_kept_whatever_is_asked_for() {
+    let cut = |cut| Step::Cut { pod: 0, cut };
+    let steps = [cut(true), Step::Calm(3), Step::Kill(0), Step::Edit(Edit::Version(0)), Step::Calm(2), cut(false)];
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    (0..2).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+    then(bench, &steps);
+}

@@ -106,6 +106,7 @@ async fn scrape<B>(request: Request<B>, guard: Option<Arc<Guard>>, handle: Prome
     }
     let mut text = handle.render();
     process::append(&mut text);
+    runtime::metrics::objects::append(&mut text);
     let mut response = respond(StatusCode::OK, text);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(EXPOSITION));
     response

@@ -27,19 +27,8 @@ impl Observed {
     /// Why not everything that belongs to the MyApp can be judged now, in words.
     #[must_use]
     pub fn obstacle(&self) -> Option<(&'static str, String)> {
-        fn of<V>(kind: &str, seen: &Seen<V>) -> Option<(&'static str, String)> {
-            match seen {
-                Seen::Leaving => {
-                    Some(("WaitingForDeletion", format!("waiting until the {kind} that is being deleted is gone")))
-                }
-                Seen::Unreadable(why) => {
-                    Some(("Unreadable", format!("the {kind} is not of the shape expected: {why}")))
-                }
-                Seen::Absent | Seen::Ours(_) => None,
-            }
-        }
-        of("Deployment", &self.deployment)
-            .or_else(|| of("Service", &self.service))
-            .or_else(|| of("PodDisruptionBudget", &self.budget))
+        let deployment = self.deployment.obstacle("Deployment");
+        let service = || self.service.obstacle("Service");
+        deployment.or_else(service).or_else(|| self.budget.obstacle("PodDisruptionBudget"))
     }
 }

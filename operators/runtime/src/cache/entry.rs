@@ -84,6 +84,16 @@ impl<V: View> Entry<V> {
         }
     }
 
+    /// Takes over from the version `before` what is still so and not told any more.
+    pub(super) fn succeed(&mut self, before: Option<&Self>) {
+        if let (Self::Object(now), Some(Self::Object(before))) = (self, before)
+            && now.meta().uid == before.meta().uid
+            && let Some(now) = Arc::get_mut(now)
+        {
+            now.succeed(before);
+        }
+    }
+
     pub(super) fn kept(&self) -> bool {
         matches!(self, Self::Broken(_)) || matches!(self, Self::Object(view) if view.kept())
     }

@@ -130,8 +130,9 @@ impl<V: View> Store<V> {
     }
 
     /// Takes in an object that was added or changed.
-    pub fn apply(&self, entry: Entry<V>) {
+    pub fn apply(&self, mut entry: Entry<V>) {
         let meta = entry.meta().clone();
+        entry.succeed(self.get(&meta.key).as_ref());
         let kept = entry.kept();
         let now = kept.then(|| entry.clone());
         let before = self.write(|inner| {

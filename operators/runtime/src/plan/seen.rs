@@ -46,6 +46,18 @@ impl<V> Seen<V> {
         }
     }
 
+    /// Why the child, called `what`, cannot be judged now: a condition's reason, and a sentence.
+    #[must_use]
+    pub fn obstacle(&self, what: &str) -> Option<(&'static str, String)> {
+        match self {
+            Self::Leaving => {
+                Some(("WaitingForDeletion", format!("waiting until the {what} that is being deleted is gone")))
+            }
+            Self::Unreadable(why) => Some(("Unreadable", format!("the {what} is not of the shape expected: {why}"))),
+            Self::Absent | Self::Ours(_) => None,
+        }
+    }
+
     /// Judges a child by its metadata.
     #[must_use]
     pub fn judge(live: Live<V>, meta: &Meta, owner: &Meta) -> Self {

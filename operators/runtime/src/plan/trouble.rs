@@ -16,6 +16,19 @@ pub struct Trouble {
     pub lasting: bool,
 }
 
+impl Trouble {
+    /// Takes over from `before` what kubelet does not tell at every moment: why an image cannot be pulled.
+    pub fn remember(&mut self, before: &Self) {
+        let same = self.reason == before.reason && self.reason == PULL;
+        if same && before.message.strip_prefix(&*self.message).is_some_and(|cause| cause.starts_with(": ")) {
+            self.message.clone_from(&before.message);
+        }
+    }
+}
+
+/// The reason of an image that cannot be pulled.
+const PULL: &str = "ImagePullBackOff";
+
 /// The fields of a pod that tell.
 #[derive(Debug, Default, Deserialize)]
 pub struct WirePod {
@@ -90,6 +103,17 @@ struct WireReason {
     exit_code: i32,
 }
 
+impl WireContainer {
+    /// How it ended last, if it has.
+    fn ended(&self) -> Option<&WireReason> {
+        self.state.terminated.as_ref().or(self.last_state.terminated.as_ref())
+    }
+
+    fn ended_well(&self) -> bool {
+        self.ended().is_some_and(|ended| ended.exit_code == 0)
+    }
+}
+
 impl WirePod {
     /// The image that a container should run; its status may still name the one before.
     fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
@@ -118,14 +142,13 @@ pub fn of(pod: &WirePod, deleting: bool) -> Option<Trouble> {
 fn container(container: &WireContainer, image: &str) -> Option<Trouble> {
     let waiting = container.state.waiting.as_ref();
     match waiting.map(|w| w.reason.as_str()) {
-        Some("ErrImagePull" | "ImagePullBackOff") => Some(Trouble {
-            reason: "ImagePullBackOff".to_owned(),
-            message: format!(
-                "image {image} cannot be pulled{}",
-                pull_failure(waiting.map_or("", |w| w.message.as_str()))
-            ),
-            lasting: true,
-        }),
+        Some("ErrImagePull" | "ImagePullBackOff") => {
+            Some(unpullable(image, &pull_failure(waiting.map_or("", |w| w.message.as_str()))))
+        }
+        // Between two attempts to pull the next image kubelet backs off as if the container before had crashed.
+        Some("CrashLoopBackOff") if container.ended_well() && is_other(&container.image, image) => {
+            Some(unpullable(image, ""))
+        }
         Some(
             reason @ ("ErrImageNeverPull"
             | "InvalidImageName"
@@ -141,6 +164,21 @@ fn container(container: &WireContainer, image: &str) -> Option<Trouble> {
     }
 }
 
+fn unpullable(image: &str, cause: &str) -> Trouble {
+    Trouble { reason: PULL.to_owned(), message: format!("image {image} cannot be pulled{cause}"), lasting: true }
+}
+
+/// Whether `told`, the image of a container as its runtime names it, is another than the one `wanted`. Of an image that is
+/// named by its digest alone that cannot be said.
+fn is_other(told: &str, wanted: &str) -> bool {
+    let plain = |image: &str| {
+        let image = image.trim_start_matches("docker.io/").trim_start_matches("library/");
+        let tagged = image.rsplit('/').next().is_some_and(|last| last.contains([':', '@']));
+        if tagged { image.to_owned() } else { format!("{image}:latest") }
+    };
+    !told.is_empty() && !told.contains("sha256:") && !wanted.contains('@') && plain(told) != plain(wanted)
+}
+
 /// The cause in a message of kubelet's, without the words it repeats around it.
 fn pull_failure(message: &str) -> String {
     let cause = message.split_once("ErrImagePull: ").map_or(message, |(_, cause)| cause);
@@ -150,7 +188,7 @@ fn pull_failure(message: &str) -> String {
 
 /// A container that has ended at least once, is not ready again, and did not end well.
 fn crashed(container: &WireContainer) -> Option<Trouble> {
-    let ended = container.state.terminated.as_ref().or(container.last_state.terminated.as_ref())?;
+    let ended = container.ended()?;
     if ended.reason == "StartError" {
         // The same words as while kubelet says RunContainerError, with which this alternates.
         return Some(Trouble {
@@ -181,93 +219,4 @@ fn unschedulable(pod: &WirePod) -> Option<Trouble> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn trouble(status: Value) -> Option<Trouble> {
-        of(&serde_json::from_value(json!({ "status": status })).unwrap(), false)
-    }
-
-    fn waiting(reason: &str, message: &str) -> Option<Trouble> {
-        trouble(json!({ "containerStatuses": [{
-            "name": "app", "image": "none:1", "state": { "waiting": { "reason": reason, "message": message } }
-        }] }))
-    }
-
-    #[test]
-    fn both_faces_of_a_failed_pull_read_the_same() {
-        let first = waiting("ErrImagePull", "failed to resolve reference: not found").unwrap();
-        let then = waiting(
-            "ImagePullBackOff",
-            "Back-off pulling image \"none:1\": ErrImagePull: failed to resolve reference: not found",
-        );
-        assert_eq!(Some(&first), then.as_ref());
-        assert_eq!(first.message, "image none:1 cannot be pulled: failed to resolve reference: not found");
-        assert!(first.lasting);
-    }
-
-    #[test]
-    fn the_image_that_is_wanted_is_named_not_the_one_before() {
-        let pod = json!({
-            "spec": { "containers": [{ "name": "app", "image": "new:2" }] },
-            "status": { "containerStatuses": [{ "name": "app", "image": "old:1", "state": { "waiting": { "reason": "ErrImagePull" } } }] },
-        });
-        let told = of(&serde_json::from_value(pod).unwrap(), false).unwrap();
-        assert_eq!(told.message, "image new:2 cannot be pulled");
-    }
-
-    #[test]
-    fn who_ended_well_and_is_made_anew_is_in_no_trouble() {
-        let ended = json!({ "terminated": { "reason": "Completed", "exitCode": 0 } });
-        let creating = json!({ "waiting": { "reason": "ContainerCreating" } });
-        let container = json!({ "name": "app", "restartCount": 1, "state": creating, "lastState": ended });
-        assert_eq!(trouble(json!({ "containerStatuses": [container] })), None);
-    }
-
-    #[test]
-    fn both_faces_of_a_crash_loop_read_the_same() {
-        let ended = json!({ "terminated": { "reason": "Error", "exitCode": 1 } });
-        let container = |state: Value, last: Value| {
-            trouble(
-                json!({ "containerStatuses": [{ "name": "app", "restartCount": 3, "state": state, "lastState": last }] }),
-            )
-        };
-        let back_off = json!({ "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 40s" } });
-        let waits = container(back_off, ended.clone()).unwrap();
-        assert_eq!(Some(&waits), container(json!({ "running": {} }), ended.clone()).as_ref());
-        assert_eq!(Some(&waits), container(ended, json!({})).as_ref());
-        assert_eq!(waits.message, "container app keeps ending: Error (exit code 1)");
-    }
-
-    #[test]
-    fn both_faces_of_a_program_that_cannot_be_started_read_the_same() {
-        let why = "exec: \"nginx\": executable file not found in $PATH";
-        let tried = waiting("RunContainerError", why).unwrap();
-        let waits = trouble(json!({ "containerStatuses": [{
-            "name": "app", "restartCount": 2,
-            "state": { "waiting": { "reason": "CrashLoopBackOff", "message": "back-off 20s" } },
-            "lastState": { "terminated": { "reason": "StartError", "exitCode": 128, "message": why } }
-        }] }));
-        assert_eq!(Some(tried), waits);
-    }
-
-    #[test]
-    fn a_pod_that_starts_or_serves_or_goes_is_in_no_trouble() {
-        assert_eq!(waiting("ContainerCreating", ""), None);
-        assert_eq!(
-            trouble(json!({ "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 1 }] })),
-            None
-        );
-        let pending = json!({ "status": { "conditions": [{ "type": "PodScheduled", "status": "False" }] } });
-        assert_eq!(of(&serde_json::from_value(pending).unwrap(), true), None);
-    }
-
-    #[test]
-    fn a_pod_without_a_node_may_get_one() {
-        let pod = trouble(json!({ "conditions": [{
-            "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"
-        }] }));
-        assert_eq!(pod.map(|t| (t.reason, t.lasting)), Some(("Unschedulable".to_owned(), false)));
-    }
-}
+mod tests;

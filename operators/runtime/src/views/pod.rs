@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::cache::View;
@@ -32,6 +33,8 @@ pub struct Running {
     pub node: Option<Box<str>>,
     /// Whether it is ready.
     pub ready: bool,
+    /// Since when it is ready, or is not.
+    pub ready_since: Option<Timestamp>,
     /// Its annotations.
     pub annotations: BTreeMap<String, String>,
     /// Its containers, those of the init steps first.
@@ -47,8 +50,12 @@ pub struct Container {
     pub image: Box<str>,
     /// Whether it runs now.
     pub running: bool,
+    /// Since when it runs.
+    pub since: Option<Timestamp>,
     /// How often it was started again.
     pub restarts: i32,
+    /// Whether the kubelet waits before it starts it again, because it has ended soon, and more than once.
+    pub backs_off: bool,
     /// How it ended last.
     pub ended: Option<Ended>,
 }
@@ -89,6 +96,12 @@ impl View for Pod {
 
     fn same(&self, before: &Self) -> bool {
         self.trouble == before.trouble && self.running == before.running
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        if let (Some(now), Some(before)) = (&mut self.trouble, &before.trouble) {
+            now.remember(before);
+        }
     }
 
     fn kept(&self) -> bool {
@@ -133,6 +146,8 @@ struct WireCondition {
     #[serde(rename = "type")]
     type_: String,
     status: String,
+    #[serde(rename = "lastTransitionTime")]
+    since: Option<Timestamp>,
 }
 
 #[derive(Default, Deserialize)]
@@ -148,8 +163,21 @@ struct WireContainer {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireState {
-    running: Option<serde::de::IgnoredAny>,
+    running: Option<WireRun>,
+    waiting: Option<WireWait>,
     terminated: Option<WireEnded>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireRun {
+    started_at: Option<Timestamp>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct WireWait {
+    reason: Box<str>,
 }
 
 #[derive(Default, Deserialize)]
@@ -162,10 +190,12 @@ struct WireEnded {
 impl From<WireRunning> for Running {
     fn from(WireRunning { metadata, spec, status }: WireRunning) -> Self {
         let containers = status.init_container_statuses.into_iter().chain(status.container_statuses);
+        let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
         Self {
             ip: status.pod_ip,
             node: spec.node_name,
-            ready: status.conditions.iter().any(|c| c.type_ == "Ready" && c.status == "True"),
+            ready: ready.is_some_and(|ready| ready.status == "True"),
+            ready_since: ready.and_then(|ready| ready.since),
             annotations: metadata.annotations,
             containers: containers.map(Container::from).collect(),
         }
@@ -174,12 +204,15 @@ impl From<WireRunning> for Running {
 
 impl From<WireContainer> for Container {
     fn from(wire: WireContainer) -> Self {
-        let ended = wire.state.terminated.or(wire.last_state.terminated);
+        let WireState { running, waiting, terminated } = wire.state;
+        let ended = terminated.or(wire.last_state.terminated);
         Self {
             name: wire.name,
             image: wire.image,
-            running: wire.state.running.is_some(),
+            running: running.is_some(),
+            since: running.and_then(|run| run.started_at),
             restarts: wire.restart_count,
+            backs_off: waiting.is_some_and(|waiting| &*waiting.reason == "CrashLoopBackOff"),
             ended: ended.map(|ended| Ended { code: ended.exit_code, message: ended.message }),
         }
     }
@@ -196,9 +229,10 @@ mod tests {
         let owners = json!([{ "apiVersion": controller[0], "kind": controller[1], "name": controller[2], "uid": "u", "controller": true }]);
         let status = json!({
             "podIP": "10.0.0.1",
-            "conditions": [{ "type": "Ready", "status": "True" }],
+            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": "2026-11-21T10:00:02Z" }],
             "initContainerStatuses": [{ "name": "wait", "state": { "terminated": { "exitCode": 0 } } }],
-            "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 2, "state": { "running": {} },
+            "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 2,
+                "state": { "running": { "startedAt": "2026-11-21T10:00:00Z" } },
                 "lastState": { "terminated": { "exitCode": 3, "message": "why" } } }],
         });
         let metadata = json!({ "namespace": "n", "name": "a-1", "labels": labels, "ownerReferences": owners });
@@ -212,7 +246,9 @@ mod tests {
         assert!(pod.kept() && running.ready);
         assert_eq!(running.ip.as_deref(), Some("10.0.0.1"));
         let app = running.containers.iter().find(|container| &*container.name == "app").unwrap();
-        assert_eq!((app.running, app.restarts), (true, 2));
+        assert_eq!((app.running, app.restarts, app.backs_off), (true, 2, false));
+        let waited = running.ready_since.zip(app.since).map(|(ready, since)| ready.duration_since(since).as_secs());
+        assert_eq!(waited, Some(2));
         assert_eq!(app.ended, Some(Ended { code: 3, message: "why".into() }));
     }
 

@@ -49,6 +49,11 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             (storage(json!({ "onDelete": "Delete" })), plain.clone(), None),
             (storage(json!({ "onDelete": "Delete" })), storage(json!({ "onDelete": "Retain" })), None),
             (plain.clone(), storage(json!({ "size": "2Gi", "onDelete": "Delete" })), None),
+            (
+                plain.clone(),
+                storage(json!({ "size": "512Mi" })),
+                Some("storage.size cannot be below the 1Gi that members"),
+            ),
             (plain.clone(), storage(json!({ "ephemeral": true })), ephemeral),
             (storage(json!({ "ephemeral": true })), plain.clone(), ephemeral),
             (storage(json!({ "ephemeral": true })), storage(json!({ "size": "1Gi" })), ephemeral),

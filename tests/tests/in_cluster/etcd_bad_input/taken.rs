@@ -1,9 +1,10 @@
 //! What is taken: the archived operator's manifests, and what is new.
 
+use e2e::etcd::OLD_EXAMPLE;
 use e2e::namespace::Namespace;
 use serde_json::{Value, json};
 
-use super::{OLD_EXAMPLE, SAMPLE, taken};
+use super::{SAMPLE, taken};
 
 #[tokio::test]
 async fn what_the_archived_operator_documents_is_taken() {
@@ -89,6 +90,8 @@ async fn what_is_new_is_taken() {
         ] } }),
         json!({ "pod": { "resources": { "requests": { "cpu": 1, "memory": 134_217_728 } } } }),
         json!({ "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": "1Gi" } } } } }),
+        json!({ "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": "1Gi" } } } },
+            "storage": { "onDelete": "Delete" } }),
         json!({ "pod": { "persistentVolumeClaimSpec": {
             "accessModes": ["ReadWriteOncePod"],
             "resources": { "requests": { "storage": 1_073_741_824 } },

@@ -13,10 +13,14 @@ use crate::plan::roster::Node;
 
 /// How long a listed member may take to catch up (or to start at all) before it is given up.
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
-/// How often a member may crash for no known reason, while all others are well, before it is taken for corrupt.
+/// How often a member may crash for no known reason, soon after each start and while all others are well, before it is
+/// taken for corrupt.
 const CRASHES: i32 = 3;
 /// The exit codes of etcd's own making: a fatal error, and a panic. Others are what somebody did to it.
 const OF_ITS_OWN: [i32; 2] = [1, 2];
+const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
+    members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
+    off (etcdctl auth disable)";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
 
@@ -88,8 +92,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if node.is_healthy() {
         return None;
     }
-    let runs = node.container(ETCD).is_some_and(|etcd| etcd.running);
-    if node.is_doomed() && !runs && node.endpoint.is_none() && node.running().is_some() {
+    if node.is_doomed() && !node.runs_etcd() && node.endpoint.is_none() && node.running().is_some() {
         return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
     }
     // Mending a pod that does not work takes nothing away.
@@ -109,8 +112,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
 /// A pod in which etcd does not run, and which is neither what is wished nor what any other is, is the one that a roll
 /// began with and that failed: it is brought to what is wished now. All others wait for their turn.
 fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
-    let runs = node.container(ETCD).is_some_and(|container| container.running);
-    if node.running().is_none() || runs || node.endpoint.is_some() || trouble(node).is_none() {
+    if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
         return None;
     }
     let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
@@ -143,8 +145,10 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         let others_well = roster.voters().filter(|other| other.name != node.name).all(Node::is_healthy);
         let alike = |other: &Node<'_>| other.is_healthy() && rolling::same_pod(other, node);
         let own = OF_ITS_OWN.contains(&ended.code);
-        if name == ETCD && own && container.restarts >= CRASHES && others_well && roster.voters().any(alike) {
-            return Some(format!("it has crashed {CRASHES} times, and others of its kind run well"));
+        let crashes = container.restarts - node.restarts_before();
+        let again_and_again = container.backs_off && crashes >= CRASHES;
+        if name == ETCD && own && again_and_again && others_well && roster.voters().any(alike) {
+            return Some(format!("it keeps crashing, {crashes} times so far, and others of its kind run well"));
         }
     }
     None
@@ -156,11 +160,13 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
     if roster.members().count() > 1 && roster.can_lose(node) {
         return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
     }
+    let others =
+        if roster.members().count() > 1 { "the others have no quorum without it" } else { "it is the only one" };
     Step::Stuck(
         "MemberLost",
         format!(
-            "member {} cannot come back ({why}), and the others have no quorum without it, so it is not replaced: bring \
-             its volume back, or restore the cluster from a backup",
+            "member {} cannot come back ({why}), and {others}, so it is not replaced: bring its volume back, or restore \
+             the cluster from a backup",
             node.name
         ),
     )
@@ -194,6 +200,9 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }
+    }
+    if observed.etcd.denied {
+        return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
     }
     let voters = known.iter().filter(|status| status.id.is_some()).count();
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();

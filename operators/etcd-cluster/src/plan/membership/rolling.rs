@@ -97,8 +97,7 @@ pub(super) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
 
 /// Whether a member has come to what its pod says: it runs that version, is ready, and has caught up.
 fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
-    let ready = node.running().is_some_and(|running| running.ready);
-    ready && node.is_reported() != Some(false) && node.runs_its_version() && roster.caught_up(node)
+    node.ready && node.is_reported() != Some(false) && node.runs_its_version() && roster.caught_up(node)
 }
 
 fn unsettled_sentence(roster: &Roster<'_>, node: &Node<'_>) -> String {

@@ -25,6 +25,9 @@ pub(in crate::plan) const VERSION: &str = "etcd.version";
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
 /// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between.
 pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring";
+/// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
+/// beyond it are crashes.
+pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
 /// Annotation with how the member of a pod begins.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
 /// Where images' users may write. The number is nobody's.
@@ -92,8 +95,10 @@ pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start
 
 /// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
 pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
+    let containers = live.running.iter().flat_map(|running| &running.containers);
+    let restarts = containers.filter(|of| &*of.name == container::ETCD).map(|etcd| etcd.restarts + 1).sum::<i32>();
     let change = json!({
-        "metadata": { "annotations": { VERSION: wish.version.to_string() } },
+        "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
     });
     seen(live, &change)

@@ -1,8 +1,8 @@
 //! How the kubelet tells whether a member has started, serves, and is alive. None needs a shell in the image, and to be
 //! alive needs no quorum: a member that is killed because others are gone helps nobody.
 //!
-//! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Earlier ones open the port of
-//! clients once they have found the others. Their `/health` is not asked: up to 3.4 each request of it goes through the
+//! etcd serves `/livez` and `/readyz` from 3.4.29, 3.5.11 and 3.6 on (its changelogs). Of earlier
+//! ones it is only asked whether the port of clients is open. Their `/health` is not asked: up to 3.4 each request of it goes through the
 //! log, as a request of API v2, and etcd 3.6 refuses to start on a log that holds one.
 
 use k8s_openapi::api::core::v1::{HTTPGetAction, Probe, TCPSocketAction};

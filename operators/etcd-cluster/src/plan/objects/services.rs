@@ -27,8 +27,9 @@ pub(in crate::plan) fn clients(cluster: &EtcdCluster) -> Apply {
     service(cluster, &client_service(cluster), spec(cluster, &[("client", CLIENT_PORT)]))
 }
 
-/// Its name.
-pub(in crate::plan) fn client_service(cluster: &EtcdCluster) -> String {
+/// The name of the Service that clients use.
+#[must_use]
+pub fn client_service(cluster: &EtcdCluster) -> String {
     format!("{}-client", cluster.meta.key.name)
 }
 

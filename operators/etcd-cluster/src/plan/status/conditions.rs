@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::super::membership::{Step, Wait};
-use super::super::roster::{Node, Roster};
+use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
 use super::super::{Alarm, Observed};
 use super::{asks_for_ephemeral, old, summary};
@@ -17,6 +17,9 @@ pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 const DURABLE: &str = "Durable";
 /// What works, but not as well as a person might think; absent otherwise.
 pub(super) const WARNING: &str = "Warning";
+
+/// The reason where etcd wants to know who asks.
+const DENIED: &str = "AuthenticationRequired";
 
 pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
     with them: give spec.storage.storageClassName in a new cluster";
@@ -35,18 +38,20 @@ pub(super) struct Standing {
     healing: Option<String>,
     scaling: bool,
     upgrading: bool,
-    no_space: bool,
+    alarm: Option<Alarm>,
+    /// Whether etcd answers, and does not tell strangers how it fares.
+    denied: bool,
 }
 
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
 pub(super) fn serves(node: &Node<'_>) -> bool {
-    node.is_healthy() && node.running().is_some_and(|running| running.ready)
+    node.is_healthy() && node.ready
 }
 
 impl Standing {
-    /// Whether a linearizable read has just been answered.
-    pub(super) fn has_quorum(&self) -> bool {
-        self.quorum.is_ok()
+    /// Whether a linearizable read was not answered, though etcd had no reason to refuse it.
+    pub(super) fn has_no_quorum(&self) -> bool {
+        self.quorum.is_err() && !self.denied
     }
 
     pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Self {
@@ -57,6 +62,7 @@ impl Standing {
         let sick = roster.members().find(|node| !node.is_learner() && !node.is_healthy());
         let healing = match step {
             _ if !made => None,
+            _ if observed.etcd.denied => None,
             _ if !roster.listed => Some("waiting for quorum".to_owned()),
             Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
             _ => sick.map(super::super::membership::waiting_for),
@@ -75,36 +81,40 @@ impl Standing {
             healing,
             scaling: made && roster.listed && (members != wish.size || roster.voters().count() != wish.size),
             upgrading,
-            no_space: observed.etcd.alarms.iter().any(|(_, alarm)| *alarm == Alarm::NoSpace),
+            alarm: alarm(observed).map(|(_, alarm)| alarm),
+            denied: observed.etcd.denied,
         }
     }
 }
 
 /// The summary: whether all is as asked, and if not, why.
 fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> (Summary, &'static str, String) {
+    let judged = judge_members(observed, roster, wish, step);
+    match (&wish.refusal, judged) {
+        (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, reason, why.clone()),
+        // What befalls the members meanwhile is told too.
+        (Some((reason, why)), (_, also, message)) if also != *reason => {
+            (Summary::Stalled, reason, format!("{why}; besides, {message}"))
+        }
+        (_, judged) => judged,
+    }
+}
+
+/// The same, but for what of the spec cannot be had.
+fn judge_members(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    step: &Step,
+) -> (Summary, &'static str, String) {
     let ready = roster.voters().filter(|node| serves(node)).count();
     let count = format!("{ready} of {} members are ready", wish.size);
     if let Step::Stuck(reason, message) = step {
         return (Summary::Stalled, reason, message.clone());
     }
-    if let Some((reason, message)) = &wish.refusal {
-        return (Summary::Stalled, reason, message.clone());
-    }
-    let alarmed = |of: Alarm| observed.etcd.alarms.iter().find(|(_, alarm)| *alarm == of).map(|(id, _)| *id);
-    let name =
-        |id: u64| roster.members().find(|n| n.member.is_some_and(|m| m.id == id)).map_or("", |n| n.name.as_str());
-    if let Some(id) = alarmed(Alarm::Corrupt) {
-        let message =
-            format!("member {} has other data than its peers (alarm CORRUPT): delete its pod and its claim", name(id));
-        return (Summary::Stalled, "DataCorrupt", message);
-    }
-    if let Some(id) = alarmed(Alarm::NoSpace) {
-        let message = format!(
-            "the database of member {} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
-             defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)",
-            name(id)
-        );
-        return (Summary::Stalled, "NoSpace", message);
+    if let Some((id, alarm)) = alarm(observed) {
+        let (reason, message) = alarmed(roster, id, alarm);
+        return (Summary::Stalled, reason, message);
     }
     match step {
         Step::Rest if observed.cluster.status.storage.is_none() => {
@@ -121,9 +131,46 @@ fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> 
             (summary, reason, format!("{count}; {message}"))
         }
         step => {
-            let (reason, doing) = doing(step, wish);
+            let (reason, doing) = doing(roster, step, wish);
             (Summary::Reconciling, reason, format!("{count}; {doing}"))
         }
+    }
+}
+
+/// The worst alarm that is on, and the member that it is of.
+fn alarm(observed: &Observed) -> Option<(u64, Alarm)> {
+    let of = |kind: Alarm| observed.etcd.alarms.iter().find(|(_, alarm)| *alarm == kind).copied();
+    of(Alarm::Corrupt).or_else(|| of(Alarm::NoSpace))
+}
+
+/// What an alarm means, and what to do.
+fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> (&'static str, String) {
+    let of = |node: &&Node<'_>| node.member.is_some_and(|member| member.id == id);
+    let node = roster.members().find(of);
+    let name = node.map_or_else(|| format!("{} (no member any more)", hex(id)), |node| node.name.clone());
+    match (alarm, node) {
+        (Alarm::Corrupt, Some(_)) => (
+            "DataCorrupt",
+            format!(
+                "the data of member {name} differs from its peers' (alarm CORRUPT), so requests are refused: find out \
+                 which are right (etcdctl endpoint hashkv), delete the pod and the claim of the one that is not, and \
+                 when it has been replaced disarm the alarm (etcdctl alarm disarm)"
+            ),
+        ),
+        (Alarm::Corrupt, None) => (
+            "DataCorrupt",
+            format!(
+                "the alarm CORRUPT of member {name} is still on, so requests are refused: make sure that the members \
+                 agree (etcdctl endpoint hashkv), then disarm it (etcdctl alarm disarm)"
+            ),
+        ),
+        (Alarm::NoSpace, _) => (
+            "NoSpace",
+            format!(
+                "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact \
+                 and defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)"
+            ),
+        ),
     }
 }
 
@@ -137,7 +184,8 @@ fn needs_person(roster: &Roster<'_>) -> bool {
 }
 
 /// A step, in words.
-fn doing(step: &Step, wish: &Wish) -> (&'static str, String) {
+fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
+    let is_member = |name: &str| roster.members().any(|node| node.name == name);
     match step {
         Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
         Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
@@ -146,7 +194,10 @@ fn doing(step: &Step, wish: &Wish) -> (&'static str, String) {
         }
         Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
         Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
-        Step::DropPod { name } => ("RestartingMember", format!("waiting until the pod {name} is gone")),
+        Step::DropPod { name } if is_member(name) => {
+            ("RestartingMember", format!("waiting until the pod {name} is gone"))
+        }
+        Step::DropPod { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
         Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
         Step::MoveLeader { to } => ("MovingLeader", format!("making member {to} lead")),
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
@@ -158,19 +209,21 @@ fn doing(step: &Step, wish: &Wish) -> (&'static str, String) {
 pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Vec<Condition> {
     let mut all = summary(standing, cluster.spec.paused, now);
     all.push(match &standing.quorum {
-        Ok(()) if standing.no_space => old(
-            "Available",
-            false,
-            "NoSpace",
-            "Cluster refuses writes: a database has reached its quota".to_owned(),
-            now,
-        ),
+        Ok(()) if let Some(alarm) = standing.alarm => {
+            let (reason, why) = match alarm {
+                Alarm::Corrupt => ("DataCorrupt", "Cluster refuses requests: the members' data differ"),
+                Alarm::NoSpace => ("NoSpace", "Cluster refuses writes: a database has reached its quota"),
+            };
+            old("Available", false, reason, why.to_owned(), now)
+        }
         Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
         Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
+        Err(why) if standing.denied => old("Available", None, DENIED, format!("Cluster cannot be asked: {why}"), now),
         Err(why) => old("Available", false, "QuorumLost", format!("Cluster not available: {why}"), now),
     });
     all.push(match &standing.healing {
         Some(why) => old("Recovering", true, "DisasterRecovery", format!("Disaster recovery: {why}"), now),
+        None if standing.denied => old("Recovering", None, DENIED, "Members cannot be asked".to_owned(), now),
         None => old("Recovering", false, "NothingToRecover", "All members are well".to_owned(), now),
     });
     let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
@@ -194,6 +247,7 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match &standing.quorum {
         Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
         Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
+        Err(why) if standing.denied => (ConditionStatus::Unknown, DENIED, why.clone()),
         Err(why) => (ConditionStatus::False, "QuorumLost", why.clone()),
     };
     condition(QUORUM_HEALTHY, status, reason, message, now)

@@ -1,0 +1,159 @@
+//! Three members that run, and what single things that befall them come to.
+
+use runtime::views::{Claim, Pod};
+
+use super::*;
+use crate::plan::roster::hex;
+
+const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
+
+/// Three healthy members of that spec.
+fn three(spec: &Value) -> Observed {
+    let mut seen = observed(spec, &made());
+    let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
+    for (id, name) in (1..).zip(NAMES) {
+        seen.pods.push(Arc::new(pod(name, &wish.template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9))));
+        let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
+        let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels },
+            "status": { "phase": "Bound" } });
+        seen.claims.push(Arc::new(Claim::decode(&claim.to_string()).unwrap()));
+        let endpoint =
+            Endpoint { cluster_id: 1, member_id: id, version: "3.6.16".into(), leader: 1, ..Endpoint::default() };
+        seen.etcd.endpoints.insert(name.into(), Ok(endpoint));
+    }
+    let member = |(id, name): (u64, &str)| Member {
+        id,
+        name: name.to_owned(),
+        peer_urls: vec![format!("http://{name}.c.n.svc:2380")],
+        learner: false,
+    };
+    seen.etcd.members = Ok((1..).zip(NAMES).map(member).collect());
+    seen
+}
+
+/// Second `second` of the epoch.
+fn at(second: u32) -> String {
+    format!("1970-01-01T00:00:{second:02}Z")
+}
+
+fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: String) -> Pod {
+    let ended =
+        if restarts > 0 { json!({ "terminated": { "exitCode": 2, "message": "panic: x" } }) } else { json!({}) };
+    let pod = json!({
+        "metadata": {
+            "namespace": "n", "name": name, "uid": name,
+            "labels": { "multi-operator.example.com/owner-kind": "EtcdCluster.etcd.database.coreos.com",
+                "app.kubernetes.io/instance": "c" },
+            "ownerReferences": [{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c",
+                "uid": "u", "controller": true }],
+            "annotations": { "etcd.version": "3.6.16", "multi-operator.example.com/template": template,
+                "multi-operator.example.com/start": "join", "multi-operator.example.com/restarts": "3" },
+        },
+        "status": {
+            "podIP": "10.0.0.1",
+            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": ready_since }],
+            "containerStatuses": [{ "name": "etcd", "image": "quay.io/coreos/etcd:v3.6.16", "restartCount": restarts,
+                "state": state, "lastState": ended }],
+        },
+    });
+    Pod::decode(&pod.to_string()).unwrap()
+}
+
+fn after(seen: &Observed, second: i64) -> EtcdPlan {
+    plan(seen, Timestamp::from_second(second).unwrap())
+}
+
+fn message(status: &EtcdClusterStatus) -> &str {
+    &status.contract.condition("Ready").unwrap().message
+}
+
+/// The last member's etcd does not run, and has been started again so often.
+fn crashing(restarts: i32, state: &Value) -> Observed {
+    let mut seen = three(&json!({ "size": 3 }));
+    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    seen.pods[2] = Arc::new(pod(NAMES[2], &template, state, restarts, at(9)));
+    seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
+    seen
+}
+
+fn removes(seen: &Observed) -> bool {
+    let remove =
+        |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Remove { .. }, .. }));
+    after(seen, 60).effects.iter().any(remove)
+}
+
+/// Whether a plan does no more than make the Service that these tests leave out.
+fn touches_nothing(plan: &EtcdPlan) -> bool {
+    plan.effects.iter().all(|effect| matches!(effect, Effect::Apply(apply) if apply.kind.kind == "Service"))
+}
+
+#[test]
+fn all_well_is_ready() {
+    let plan = after(&three(&json!({ "size": 3 })), 60);
+    assert!(touches_nothing(&plan));
+    assert_eq!(reason(&plan.status.unwrap(), "Ready"), (ConditionStatus::True, "Running".to_owned()));
+}
+
+#[test]
+fn a_member_is_given_up_for_crashes_of_its_own_only() {
+    let waiting = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+    assert!(!removes(&crashing(4, &waiting)), "three restarts were changes of the image");
+    assert!(!removes(&crashing(6, &json!({ "terminated": { "exitCode": 2, "message": "panic: x" } }))));
+    assert!(removes(&crashing(6, &waiting)), "three crashes, each soon after a start");
+}
+
+#[test]
+fn ready_is_ready_for_good() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    let mut ready_at = |started: u32, ready: u32, now: i64| {
+        let state = json!({ "running": { "startedAt": at(started) } });
+        seen.pods[2] = Arc::new(pod(NAMES[2], &template, &state, 1, at(ready)));
+        after(&seen, now).status.unwrap().ready.unwrap()
+    };
+    assert_eq!(ready_at(50, 51, 52), "2/3", "the start-up probe has not begun anew");
+    assert_eq!(ready_at(50, 51, 54), "3/3", "and it will not");
+    assert_eq!(ready_at(50, 53, 53), "3/3", "it has passed again");
+    assert_eq!(ready_at(50, 20, 51), "2/3", "that is of the container before");
+}
+
+#[test]
+fn an_alarm_tells_of_whom_and_what_to_do() {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.etcd.alarms = vec![(2, Alarm::Corrupt)];
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "DataCorrupt".to_owned()));
+    assert!(message(&status).contains(NAMES[1]) && message(&status).contains("etcdctl alarm disarm"));
+    seen.etcd.alarms = vec![(77, Alarm::Corrupt)];
+    let status = after(&seen, 60).status.unwrap();
+    assert!(message(&status).contains(&hex(77)) && message(&status).contains("etcdctl alarm disarm"));
+}
+
+#[test]
+fn a_refusal_does_not_hide_what_befalls_members() {
+    let mut seen = crashing(0, &json!({ "waiting": { "reason": "ContainerCreating" } }));
+    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 },
+        "spec": { "size": 3, "version": "3.5.35" }, "status": made() });
+    seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "UpgradeRefused".to_owned()));
+    assert!(message(&status).contains("spec.version to 3.6.16 or later") && message(&status).contains(NAMES[2]));
+}
+
+#[test]
+fn a_cluster_that_asks_who_we_are_has_not_lost_quorum() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let denied = "demands authentication: user name is empty";
+    seen.etcd = Etcd {
+        endpoints: NAMES.iter().map(|name| ((*name).into(), Err(denied.to_owned()))).collect(),
+        members: Err(format!("{} {denied}", NAMES[0])),
+        alarms: Vec::new(),
+        denied: true,
+    };
+    let plan = after(&seen, 60);
+    assert!(touches_nothing(&plan));
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "QuorumHealthy"), (ConditionStatus::Unknown, "AuthenticationRequired".to_owned()));
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::Unknown, "AuthenticationRequired".to_owned()));
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "AuthenticationRequired".to_owned()));
+}

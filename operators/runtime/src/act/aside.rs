@@ -1,0 +1,131 @@
+//! What is applied beside the effects of a plan: each try that failed is remembered, and repeated with growing delays, so
+//! that it slows down nothing else.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::Writer;
+use crate::Error;
+use crate::plan::Apply;
+use crate::plan::drift::Fingerprint;
+use crate::plan::meta::{Key, Kind, Meta};
+use crate::retry::Backoff;
+
+/// Applies that failed, by owner and child.
+#[derive(Default)]
+pub(super) struct Failed(Mutex<HashMap<(Key, Kind, Key), Try>>);
+
+/// The last try of one apply.
+struct Try {
+    rendered: Fingerprint,
+    error: Error,
+    backoff: Backoff,
+    failures: u32,
+    again: Instant,
+}
+
+/// That something beside the effects could not be applied.
+pub struct Aside {
+    /// The first failure.
+    pub error: Error,
+    /// How often in a row that has failed before.
+    pub failures: u32,
+    /// When to try again.
+    pub again: Duration,
+}
+
+impl Writer {
+    /// Applies each of these, unless it has failed and its time has not come yet.
+    ///
+    /// # Errors
+    /// The first failure, be it an earlier one.
+    pub async fn aside(&self, kind: &Kind, owner: &Meta, had_children: bool, applies: Vec<Apply>) -> Result<(), Aside> {
+        self.failed.retain(&owner.key, &applies);
+        let mut first = None;
+        for apply in applies {
+            let (child, rendered) = ((owner.key.clone(), apply.kind, apply.key.clone()), apply.fingerprint());
+            let tried = match self.failed.waits(&child, rendered) {
+                Some(waits) => Err(waits),
+                None => match self.apply(kind, owner, had_children, apply).await {
+                    Ok(()) => Ok(()),
+                    Err(error) => Err(self.failed.note(child, rendered, error)),
+                },
+            };
+            if let Err(aside) = tried {
+                first.get_or_insert(aside);
+            }
+        }
+        first.map_or(Ok(()), Err)
+    }
+
+    /// Forgets an owner that is gone.
+    pub fn forget(&self, owner: &Key) {
+        self.failed.retain(owner, &[]);
+    }
+}
+
+impl Failed {
+    /// Forgets what is not asked for any more: because it is so now, or is not wanted.
+    fn retain(&self, owner: &Key, applies: &[Apply]) {
+        let asked = |kind: &Kind, key: &Key| applies.iter().any(|apply| apply.kind == *kind && apply.key == *key);
+        self.lock().retain(|(of, kind, key), _| of != owner || asked(kind, key));
+    }
+
+    /// The failure, if the same apply is not to be tried yet.
+    fn waits(&self, child: &(Key, Kind, Key), rendered: Fingerprint) -> Option<Aside> {
+        let tries = self.lock();
+        let last = tries.get(child).filter(|last| last.rendered == rendered)?;
+        let again = last.again.checked_duration_since(Instant::now())?;
+        Some(Aside { error: last.error.clone(), failures: last.failures, again })
+    }
+
+    fn note(&self, child: (Key, Kind, Key), rendered: Fingerprint, error: Error) -> Aside {
+        let mut tries = self.lock();
+        let before = tries.remove(&child).filter(|last| last.rendered == rendered);
+        let (mut backoff, failures) =
+            before.map_or_else(|| (Backoff::object(), 0), |last| (last.backoff, last.failures + 1));
+        let again = backoff.delay();
+        if failures == 0 {
+            tracing::warn!(class = error.class(), reason = &*error.reason(), child = %child.2, kind = child.1.kind, "{error}");
+        }
+        let last = Try { rendered, error: error.clone(), backoff, failures, again: Instant::now() + again };
+        tries.insert(child, last);
+        Aside { error, failures, again }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, Kind, Key), Try>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Apply;
+    use serde_json::json;
+
+    const KIND: Kind = Kind { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" };
+
+    fn apply(of: u32) -> Apply {
+        Apply::new(KIND, Key::new("n", "c"), &json!({ "metadata": {}, "data": { "a": of } }))
+    }
+
+    #[test]
+    fn what_failed_waits_and_what_was_edited_does_not() {
+        let (failed, owner) = (Failed::default(), Key::new("n", "a"));
+        let child = (owner.clone(), KIND, Key::new("n", "c"));
+        let (one, other) = (apply(1).fingerprint(), apply(2).fingerprint());
+        assert!(failed.waits(&child, one).is_none());
+        let error = Error::transient("Forbidden", "no");
+        assert_eq!(failed.note(child.clone(), one, error.clone()).failures, 0);
+        assert_eq!(failed.note(child.clone(), one, error.clone()).failures, 1);
+        let waits = failed.waits(&child, one).unwrap();
+        assert_eq!((waits.error, waits.failures), (error, 1));
+        assert!(failed.waits(&child, other).is_none(), "another rendering is another try");
+        failed.retain(&Key::new("n", "b"), &[]);
+        assert!(failed.waits(&child, one).is_some(), "another owner's passes do not matter");
+        failed.retain(&owner, &[]);
+        assert!(failed.waits(&child, one).is_none(), "nobody asks for it any more");
+    }
+}
