@@ -98,7 +98,7 @@ Usage: agent pg-verify --snapshot DIRECTORY/NAME [--sha256 HEX] [--mode restore|
 
 Result: {\"mode\", \"kind\", \"bytes\", \"sha256\", \"engineVersion\", \"tables\", \"rows\", \"checks\", \"seconds\"}
 Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch RestoreFailed CountMismatch CheckFailed NoSpace
-WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMissing";
+NewerSnapshot WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMissing";
 
 pub(super) const RESTORE: &str = "\
 Puts a logical snapshot into a server of the same or of a higher major version, compares the rows, and analyzes.

@@ -50,6 +50,67 @@ fn each_verb_has_help() {
 }
 
 #[test]
+fn each_verb_about_postgres_has_help() {
+    for verb in ["prepare", "run", "dump", "basebackup", "verify", "restore", "init", "prune"] {
+        for flag in ["--help", "-h"] {
+            let said = parsed(&format!("pg-{verb} {flag}"));
+            assert!(
+                matches!(said, Ok(Command::Say(text)) if text.contains(&format!("Usage: agent pg-{verb} "))),
+                "{verb}"
+            );
+        }
+    }
+}
+
+fn verb(line: &str) -> Verb {
+    let Ok(Command::Postgres(verb)) = parsed(line) else { panic!("{line}") };
+    verb
+}
+
+#[test]
+fn reads_what_postgres_verbs_are_told() {
+    let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --initialise --owner u")
+    else {
+        panic!()
+    };
+    assert!(prepare.initialise && prepare.access.is_none() && prepare.from.is_none());
+    let Verb::Init(init) = verb("pg-init --database d --owner o --secret-sql a --sql b --secret-sql c") else {
+        panic!()
+    };
+    let files: Vec<_> = init.files.iter().map(|file| (file.path.to_str().unwrap(), file.secret)).collect();
+    assert_eq!((files.as_slice(), init.ledger_key.as_str()), (&[("a", true), ("b", false), ("c", true)][..], "init"));
+    let Verb::Dump(dump) = verb("pg-dump --to /s/n --database a --database b --offline /d --parameter jit=on") else {
+        panic!()
+    };
+    assert_eq!((dump.databases.len(), dump.jobs, dump.compression), (2, 1, None));
+    assert_eq!(dump.offline.unwrap().parameters, [("jit".into(), "on".into())]);
+    let Verb::Run(run) = verb("pg-run --pgdata /d -- -c --x=y --help") else { panic!() };
+    assert_eq!(run.arguments, ["-c", "--x=y", "--help"]);
+}
+
+#[test]
+fn says_what_is_wrong_with_what_postgres_verbs_are_told() {
+    for (line, why) in [
+        ("pg-prepare --pgdata /d --configuration /c", "--major is missing"),
+        ("pg-prepare --pgdata /d --pgdata /e", "--pgdata is given twice"),
+        ("pg-prepare --pgdata /d --configuration /c --major 15 --access open --closed", "--access open: it must be"),
+        ("pg-dump --to s/n", "--to s/n: it must be /folder/name"),
+        ("pg-dump --to /s/n.partial", "it must be /folder/name"),
+        ("pg-dump --to /s/..", "it must be /folder/name"),
+        ("pg-dump --to /s/n --jobs 0", "--jobs must be 1 or more"),
+        ("pg-dump --to /s/n --compression 10", "--compression must be 0 to 9"),
+        ("pg-dump --to /s/n --offline /d --parameter x", "--parameter: it must be name=value"),
+        ("pg-verify --snapshot /s/n", "needs --scratch"),
+        ("pg-init --database d", "--owner is missing"),
+        ("pg-run -- -c", "--pgdata is missing"),
+        ("pg-prune --dir /s --color", "there is no flag --color"),
+    ] {
+        let refused = refusal(line);
+        assert!(refused.contains(why), "{line}: {refused}");
+    }
+}
+
+#[test]
 fn says_what_is_wrong_with_a_command_line() {
     let wait = |more: &str| refusal(&format!("etcd-wait {MEMBER} {more}"));
     assert_eq!(refusal(""), "agent: there is no verb; agent --help lists them");

@@ -47,12 +47,25 @@ pub(crate) fn run(
     for (at, check) in checks.iter().enumerate() {
         let failed = |why: String| Failure::new(Reason::CheckFailed, format!("check {}: {why}", at + 1));
         let database = place(manifest, check).ok_or_else(|| failed("the snapshot has no such database".into()))?;
-        let allow = format!("ALTER ROLE {} LOGIN CONNECTION LIMIT -1", quote::identifier(&database.owner));
-        Session::open(tools, connection, MAINTENANCE)?.ask(&allow)?;
+        let mut superuser = Session::open(tools, connection, MAINTENANCE)?;
+        let same = format!(
+            "SELECT 1 FROM pg_catalog.pg_roles WHERE rolsuper AND rolname = {}",
+            quote::literal(&database.owner)
+        );
+        if superuser.ask_one(&same)?.is_some() {
+            return Err(failed(format!("database {} is a superuser's, and checks are not run by one", database.name)));
+        }
+        superuser.ask(&format!("ALTER ROLE {} LOGIN CONNECTION LIMIT -1", quote::identifier(&database.owner)))?;
         let owner = connection.with_user(&database.owner, None);
+        let not_possible = |failure: Failure| match failure.reason() {
+            Reason::NoSpace | Reason::ConnectionFailed => failure,
+            _ => failed(failure.message().into()),
+        };
         let mut session = Session::bare(tools, &owner, &database.name)?;
-        session.ask(&format!("SET default_transaction_read_only = on; SET statement_timeout = {LIMIT}"))?;
-        let found = session.ask(&check.sql).map_err(|failure| failed(failure.message().into()))?.join("\n");
+        session
+            .ask(&format!("SET default_transaction_read_only = on; SET statement_timeout = {LIMIT}"))
+            .map_err(not_possible)?;
+        let found = session.ask(&check.sql).map_err(not_possible)?.join("\n");
         match &check.expect {
             Some(expected) if expected.trim() != found.trim() => {
                 return Err(failed(format!("the result is {}, not {}", shown(&found), shown(expected))));

@@ -66,7 +66,7 @@ fn dump_offline(tools: &Tools, options: &Dump, offline: &Offline, slot: &Slot) -
     let settings = configuration::offline(&control, &offline.parameters);
     let server = Server::start(tools, &offline.data, &offline.run, &settings, Some(&lock))?;
     let connection = server.connection(&tools::superuser());
-    let result = Source { tools, connection, options }.dump(slot)?;
+    let result = Source { tools, connection, options }.dump(slot).map_err(|failure| server.explain(failure))?;
     // The snapshot is complete, whatever becomes of the server.
     if let Err(failure) = server.stop() {
         eprintln!("the server does not stop: {}", failure.message());

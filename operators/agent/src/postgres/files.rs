@@ -4,7 +4,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
+use std::thread;
+use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
 
@@ -53,8 +54,21 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// How often a folder is removed into which somebody still writes: a program whose parent was killed, and that ends.
+const REMOVALS: u32 = 40;
+
 /// Removes a file or a folder with all in it; it need not be there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    for _ in 1..REMOVALS {
+        match remove_once(path) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => thread::sleep(Duration::from_millis(50)),
+            other => return other,
+        }
+    }
+    remove_once(path)
+}
+
+fn remove_once(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),

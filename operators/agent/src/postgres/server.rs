@@ -67,6 +67,26 @@ impl<'a> Server<'a> {
         Connection::local(self.folder.path(), user)
     }
 
+    /// A server that cannot go on says why in its log, and its clients say only that it is gone.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        if failure.reason() != Reason::ConnectionFailed {
+            return failure;
+        }
+        let explained = self.tools.failure("postgres", &self.log(), Reason::ConnectionFailed);
+        match explained.reason() {
+            Reason::NoSpace | Reason::DataCorrupt => explained,
+            _ => failure,
+        }
+    }
+
+    /// The last lines of its log.
+    fn log(&self) -> String {
+        // The thread that reads it has it all a moment later.
+        thread::sleep(Duration::from_millis(100));
+        let log = self.log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.iter().map(|line| format!("{line}\n")).collect()
+    }
+
     /// Stops it with all data written.
     pub(crate) fn stop(mut self) -> Result<(), Failure> {
         self.tell("fast").map(|_| ())?;
@@ -79,14 +99,12 @@ impl<'a> Server<'a> {
     /// As pg_ctl does: the server says in the eighth line of its lock file when it takes connections.
     fn wait_until_ready(&mut self) -> Result<(), Failure> {
         let end = Instant::now() + STARTED_WITHIN;
-        let Some(process) = &mut self.process else { return Ok(()) };
+        let Some(process) = &self.process else { return Ok(()) };
         let number = process.id().to_string();
         loop {
-            if let Ok(Some(status)) = process.try_wait() {
-                // The thread that reads the log has it all a moment later.
-                thread::sleep(Duration::from_millis(100));
+            if let Some(Ok(Some(status))) = self.process.as_mut().map(Child::try_wait) {
                 self.process = None;
-                let log = Vec::from(self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()).join("\n");
+                let log = self.log();
                 let words = if log.is_empty() { status.to_string() } else { log };
                 return Err(self.tools.failure("postgres", &words, Reason::CannotStart));
             }

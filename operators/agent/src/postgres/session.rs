@@ -26,7 +26,8 @@ pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, fal
 pub(crate) struct Session<'a> {
     tools: &'a Tools,
     process: Child,
-    input: ChildStdin,
+    /// Closed by dropping, which psql takes for the end.
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     words: Option<JoinHandle<String>>,
     asked: usize,
@@ -80,7 +81,7 @@ impl<'a> Session<'a> {
             let _ = words.read_to_end(&mut all);
             String::from_utf8_lossy(&all).into_owned()
         });
-        Ok(Self { tools, process, input, output: BufReader::new(output), words: Some(words), asked: 0 })
+        Ok(Self { tools, process, input: Some(input), output: BufReader::new(output), words: Some(words), asked: 0 })
     }
 
     /// Runs SQL, and gives the lines that come of it.
@@ -113,7 +114,9 @@ impl<'a> Session<'a> {
         self.asked += 1;
         let mark = format!("-- answered {} --", self.asked);
         // A psql that has ended is noticed below, with its last words.
-        let _ = write!(self.input, "{script}\n\\echo '{mark}'\n").and_then(|()| self.input.flush());
+        if let Some(input) = &mut self.input {
+            let _ = write!(input, "{script}\n\\echo '{mark}'\n").and_then(|()| input.flush());
+        }
         let mut lines = Vec::new();
         loop {
             let mut line = String::new();
@@ -138,9 +141,14 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What was not committed is rolled back.
+/// What was not committed is rolled back. A psql that has nothing to do says goodbye, or the server would log a loss.
 impl Drop for Session<'_> {
     fn drop(&mut self) {
+        self.input = None;
+        let end = Instant::now() + Duration::from_secs(2);
+        while matches!(self.process.try_wait(), Ok(None)) && Instant::now() < end {
+            thread::sleep(Duration::from_millis(2));
+        }
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

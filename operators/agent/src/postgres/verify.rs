@@ -85,6 +85,11 @@ impl Proof<'_> {
     }
 
     fn refill(&self, data: &Path) -> Result<(usize, u64), Failure> {
+        let (then, now) = (&self.manifest.engine_version, self.tools.version()?);
+        if controldata::major(then) > controldata::major(&now) {
+            let sentence = format!("the snapshot is of PostgreSQL {then}, and this is {now}: a dump does not go back");
+            return Err(Failure::new(Reason::NewerSnapshot, sentence));
+        }
         let mut command = self.tools.command("initdb");
         command.arg("-D").arg(data).arg(format!("--username={}", self.manifest.superuser));
         command.args(["--encoding=UTF8", "--locale=C.UTF-8", "--auth=trust", "--no-sync"]).stdout(Stdio::null());
@@ -99,9 +104,11 @@ impl Proof<'_> {
             manifest: self.manifest,
             jobs: self.options.jobs,
         };
-        refill.globals()?;
-        self.manifest.databases.iter().try_for_each(|database| refill.database(database))?;
-        checks::run(self.tools, &connection, self.manifest, self.checks)?;
+        let refilled = refill
+            .globals()
+            .and_then(|()| self.manifest.databases.iter().try_for_each(|database| refill.database(database)))
+            .and_then(|()| checks::run(self.tools, &connection, self.manifest, self.checks));
+        refilled.map_err(|failure| server.explain(failure))?;
         Ok((self.manifest.tables(), self.manifest.rows()))
     }
 
@@ -121,9 +128,12 @@ impl Proof<'_> {
         let settings = configuration::offline(&control, &parameters);
         let server = Server::start(self.tools, data, &self.options.run, &settings, None)?;
         let connection = server.connection(&self.manifest.superuser);
-        let found = self.read_all(&connection)?;
-        checks::run(self.tools, &connection, self.manifest, self.checks)?;
-        Ok(found)
+        let read = self.read_all(&connection);
+        let checked = read.and_then(|found| {
+            checks::run(self.tools, &connection, self.manifest, self.checks)?;
+            Ok(found)
+        });
+        checked.map_err(|failure| server.explain(failure))
     }
 
     fn read_all(&self, connection: &Connection) -> Result<(usize, u64), Failure> {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::support::{Place, ROWS};
 
@@ -77,4 +78,41 @@ fn checks_are_run_by_the_owner_who_writes_nothing() {
     }
     assert_eq!(refused("{").0, "BadInput");
     assert_eq!(refused(r#"[{"sql":"select 1","database":"none"}]"#).0, "CheckFailed");
+    place.dump("one-more", &[]);
+    let file = place.write("checks.json", r#"[{"sql":"select 1","database":"postgres"}]"#);
+    assert!(place.not_verified("one-more", &["--checks", &file]).1.contains("is a superuser's"));
+}
+
+#[test]
+#[ignore = "needs PG_BIN, and to be root for a small file system"]
+fn a_full_scratch_is_told() {
+    let place = Place::new("scratch-full");
+    let server = place.serve();
+    server.sql("postgres", "CREATE TABLE t AS SELECT repeat('x', 1000) FROM generate_series(1, 100000)");
+    place.dump("one", &[]);
+    fs::create_dir(place.path("scratch")).unwrap();
+    for size in ["20m", "70m"] {
+        let options = format!("size={size},mode=777");
+        let mount =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(place.path("scratch")).status();
+        assert!(mount.unwrap().success());
+        let outcome = std::panic::catch_unwind(|| place.not_verified("one", &[]));
+        Command::new("umount").arg(place.path("scratch")).status().unwrap();
+        let (reason, message) = outcome.unwrap();
+        assert_eq!(reason, "NoSpace", "{message}");
+    }
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn a_newer_snapshot_is_not_tried() {
+    let place = Place::new("verify-newer");
+    let server = place.serve();
+    place.dump("one", &[]);
+    drop(server);
+    let manifest = place.path("snapshots/one/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    let line = text.lines().find(|line| line.contains("engineVersion")).unwrap();
+    fs::write(&manifest, text.replace(line, "  \"engineVersion\": \"99.1\",")).unwrap();
+    assert_eq!(place.not_verified("one", &[]).0, "NewerSnapshot");
 }
