@@ -20,15 +20,16 @@ pub(crate) struct Open {
 
 pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Open> {
     let mut scan = Scan { sql, at: 0 };
+    let mut lines = Lines { sql, at: 0, line: 1 };
     let mut found = Vec::new();
     let mut current = Current::default();
-    while let Some(part) = scan.next_part().map_err(|(at, what)| Open { line: line_of(sql, at), what })? {
+    while let Some(part) = scan.next_part().map_err(|(at, what)| Open { line: lines.of(at), what })? {
         match part {
             Part::Space => continue,
             Part::Semicolon if current.ends() => {
                 if let Some(start) = current.start {
                     let text = sql[start..scan.at - 1].trim_end();
-                    found.push(Statement { line: line_of(sql, start), text });
+                    found.push(Statement { line: lines.of(start), text });
                 }
                 current = Current::default();
                 continue;
@@ -39,13 +40,25 @@ pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Open> {
         current.start.get_or_insert(scan.at - part.length());
     }
     if let Some(start) = current.start {
-        found.push(Statement { line: line_of(sql, start), text: sql[start..].trim_end() });
+        found.push(Statement { line: lines.of(start), text: sql[start..].trim_end() });
     }
     Ok(found)
 }
 
-fn line_of(sql: &str, at: usize) -> usize {
-    1 + sql.as_bytes()[..at].iter().filter(|byte| **byte == b'\n').count()
+/// Counts lines from where it was asked last, as files may be long.
+struct Lines<'a> {
+    sql: &'a str,
+    at: usize,
+    line: usize,
+}
+
+impl Lines<'_> {
+    /// To be asked in order.
+    fn of(&mut self, at: usize) -> usize {
+        self.line += self.sql.as_bytes()[self.at..at].iter().filter(|byte| **byte == b'\n').count();
+        self.at = at;
+        self.line
+    }
 }
 
 /// The statement that is being read.

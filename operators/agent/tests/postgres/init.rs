@@ -1,6 +1,10 @@
 //! `agent pg-init`.
 
-use crate::support::{Place, stderr};
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{PASSWORD, Place, signal, stderr};
 
 const OWNER: &str = "app's \\ \"password\"";
 
@@ -75,6 +79,59 @@ fn sql_that_fails_leaves_nothing_and_runs_when_it_is_right() {
     }
     let file = place.write("1.sql", begin);
     assert_eq!(done(&place, &["--sql", &file])["ran"], true);
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn whatever_is_killed_it_runs_once() {
+    let place = Place::new("init-killed");
+    let server = place.serve();
+    let file = place.write("1.sql", "CREATE TABLE t (a int); INSERT INTO t VALUES (1); SELECT pg_sleep(0.7)");
+    let arguments = ["pg-init", "--database", "app", "--owner", "app", "--sql", &file];
+    let start = || place.agent(&arguments).env("OWNER_PASSWORD", OWNER).spawn().unwrap();
+    let mut first = start();
+    let sleeps = "SELECT count(*) FROM pg_stat_activity WHERE usename = 'app' AND wait_event = 'PgSleep'";
+    while server.sql("postgres", sleeps) == "0" {
+        thread::sleep(Duration::from_millis(10));
+    }
+    let arguments_of_all: Vec<u8> = fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| fs::read(entry.unwrap().path().join("cmdline")).ok())
+        .flatten()
+        .collect();
+    for secret in [OWNER, PASSWORD] {
+        assert!(!arguments_of_all.windows(secret.len()).any(|part| part == secret.as_bytes()));
+    }
+    for pid in fs::read_to_string(format!("/proc/{0}/task/{0}/children", first.id())).unwrap().split(' ') {
+        signal("-KILL", pid);
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(server.sql("app", "SELECT to_regclass('public.t') IS NULL"), "t");
+    // Two at once, as when a pod is taken for lost and is not.
+    let results: Vec<serde_json::Value> = [start(), start()]
+        .into_iter()
+        .map(|child| {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", stderr(&output));
+            serde_json::from_slice(&output.stdout).unwrap()
+        })
+        .collect();
+    assert_eq!(results.iter().filter(|result| result["ran"] == true).count(), 1, "{results:?}");
+    assert_eq!(server.sql("app", "SELECT count(*) FROM t"), "1");
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn much_sql_is_no_trouble() {
+    let place = Place::new("init-much");
+    let server = place.serve();
+    let rows: Vec<String> = (0..30_000).map(|n| format!("({n}, 'row {n} of ''many'', with \\ and \u{e4}')")).collect();
+    let inserts: String = (0..2000).map(|n| format!("INSERT INTO t VALUES (-{n} - 1, ':x');\n")).collect();
+    let sql = format!("CREATE TABLE t (a int, b text);\nINSERT INTO t VALUES {};\n{inserts}", rows.join(",\n"));
+    let file = place.write("1.sql", &sql);
+    assert_eq!(done(&place, &["--sql", &file])["statements"], 2002);
+    assert_eq!(server.sql("app", "SELECT count(*), max(length(b)) FROM t"), "32000|33");
 }
 
 #[test]
