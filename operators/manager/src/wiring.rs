@@ -11,6 +11,7 @@ use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::{Fence, LeaseName};
+use sample_db::{SampleDBOperator, SnapshotOperator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -18,9 +19,15 @@ use crate::args::Args;
 use crate::{Failure, agent_image};
 
 /// All operators, by the name of their controller.
-const OPERATORS: [(&str, Wire); 3] = [
+const OPERATORS: [(&str, Wire); 5] = [
     (my_app::MyAppOperator::NAME, |cache, shared| shared.tie(my_app::MyAppOperator::new(cache))),
     (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
+    (SampleDBOperator::NAME, |cache, shared| {
+        shared.tie(SampleDBOperator::new(cache, shared.client.clone(), shared.databases()))
+    }),
+    (SnapshotOperator::NAME, |cache, shared| {
+        shared.tie(SnapshotOperator::new(cache, shared.client.clone(), shared.databases()))
+    }),
     (EtcdClusterOperator::NAME, |cache, shared| {
         shared.tie(EtcdClusterOperator::new(cache, shared.client.clone(), shared.etcd.clone()))
     }),
@@ -39,6 +46,10 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
+    fn databases(&self) -> sample_db::Settings {
+        sample_db::Settings { agent_image: self.etcd.agent_image.clone() }
+    }
+
     fn tie<O: Operator>(&self, operator: O) -> Work {
         let publisher = (self.publisher)(O::NAME);
         let controller =
@@ -103,7 +114,8 @@ impl Manager {
 
 /// What the operator of EtcdCluster is told. Its agent's image is only looked for if it runs.
 async fn etcd_settings(args: &Args, client: &Client, selected: &[&str]) -> etcd_cluster::Settings {
-    let agent_image = if selected.contains(&EtcdClusterOperator::NAME) {
+    let with_agent = [EtcdClusterOperator::NAME, SampleDBOperator::NAME, SnapshotOperator::NAME];
+    let agent_image = if with_agent.iter().any(|name| selected.contains(name)) {
         agent_image::find(args.agent_image.as_deref(), client).await
     } else {
         Arc::default()

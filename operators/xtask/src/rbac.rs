@@ -10,7 +10,8 @@ use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, Permission};
 use crate::{Generated, document};
 
 /// Each operator's own permissions.
-const OPERATORS: [&[Permission]; 3] = [my_app::PERMISSIONS, sample::PERMISSIONS, etcd_cluster::PERMISSIONS];
+const OPERATORS: [&[Permission]; 4] =
+    [my_app::PERMISSIONS, sample::PERMISSIONS, sample_db::PERMISSIONS, etcd_cluster::PERMISSIONS];
 
 pub(crate) fn files() -> Vec<Generated> {
     let work = rules(OPERATORS.into_iter().chain([NAMESPACED]).flatten());

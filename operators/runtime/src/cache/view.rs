@@ -54,5 +54,6 @@ pub(super) fn unchanged<V: View>(now: &V, before: &V) -> bool {
         && a.generation == b.generation
         && a.deleting == b.deleting
         && a.controller == b.controller
+        && a.finalizers == b.finalizers
         && now.same(before)
 }

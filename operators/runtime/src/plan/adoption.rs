@@ -46,7 +46,15 @@ mod tests {
     fn meta(uid: &str, controller: Option<(&str, &str)>) -> Meta {
         let controller = controller
             .map(|(kind, uid)| Controller { owner: Owner { kind: kind.into(), name: "a".into() }, uid: uid.into() });
-        Meta { key: Key::new("n", "a"), uid: uid.into(), version: 1, generation: 1, deleting: false, controller }
+        Meta {
+            key: Key::new("n", "a"),
+            uid: uid.into(),
+            version: 1,
+            generation: 1,
+            deleting: false,
+            controller,
+            finalizers: Box::default(),
+        }
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub const NAME: &str = "app.kubernetes.io/name";
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
 /// Label of pods with `<Kind>.<group>` of the object they belong to, which need not be their direct owner.
 pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
+/// Label of pods that are kept whole though one of Kubernetes' own controllers runs them.
+pub const WHOLE: &str = "multi-operator.example.com/whole";
 /// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 
@@ -122,9 +124,17 @@ pub struct Meta {
     pub deleting: bool,
     /// Who controls the object.
     pub controller: Option<Controller>,
+    /// What has to be done before it may go.
+    pub finalizers: Box<[Box<str>]>,
 }
 
 impl Meta {
+    /// Whether that finalizer holds it.
+    #[must_use]
+    pub fn is_held_by(&self, finalizer: &str) -> bool {
+        self.finalizers.iter().any(|held| **held == *finalizer)
+    }
+
     /// Whether the object is controlled by the one with that uid.
     #[must_use]
     pub fn controlled_by(&self, uid: &str) -> bool {
@@ -154,6 +164,8 @@ struct WireMeta {
     deletion_timestamp: Option<serde::de::IgnoredAny>,
     #[serde(default)]
     owner_references: Vec<WireOwner>,
+    #[serde(default)]
+    finalizers: Vec<Box<str>>,
 }
 
 #[derive(Deserialize)]
@@ -180,6 +192,7 @@ impl From<WireMeta> for Meta {
             generation: wire.generation,
             deleting: wire.deletion_timestamp.is_some(),
             controller,
+            finalizers: wire.finalizers.into(),
         }
     }
 }

@@ -69,6 +69,7 @@ mod tests {
             generation: 3,
             deleting: false,
             controller: None,
+            finalizers: Box::default(),
         };
         report(planned, acted, before, &meta, "ns/lease", failures, Timestamp::UNIX_EPOCH)
     }

@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::meta::{INSTANCE, OWNER_KIND, Owner};
+use super::meta::{INSTANCE, OWNER_KIND, Owner, WHOLE};
 
 /// What is wrong with a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +119,12 @@ impl WirePod {
     fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
         let mut all = self.spec.init_containers.iter().chain(&self.spec.containers);
         all.find(|of| of.name == container.name).map_or(&container.image, |of| &of.image)
+    }
+
+    /// Whether all that tells how it fares is asked for.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.metadata.labels.contains_key(WHOLE)
     }
 
     /// The object that the pod belongs to, by its labels.

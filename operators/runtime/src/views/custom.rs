@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use crate::cache::View;
-use crate::plan::meta::{Kind, Meta, RESTARTED_AT};
+use crate::plan::meta::{Kind, Meta, Owner, RESTARTED_AT};
 
 /// A custom resource as planners see it.
 #[derive(Debug)]
@@ -19,6 +19,8 @@ pub struct Custom<K: CustomKind> {
     pub restarted_at: Option<Box<str>>,
     /// Those of its annotations that its kind reads.
     pub annotations: BTreeMap<&'static str, Box<str>>,
+    /// The object that it belongs to, by its spec.
+    owner: Option<Owner>,
     /// What is wanted.
     pub spec: K::Spec,
     /// What was last written of it; the default if it does not decode, since it is ours to write anew.
@@ -35,6 +37,11 @@ pub trait CustomKind: Debug + Send + Sync + 'static {
     type Spec: DeserializeOwned + PartialEq + Debug + Send + Sync;
     /// What is known.
     type Status: api::Status + Debug;
+
+    /// The object of ours that one of that spec belongs to, which need not be its owner.
+    fn belongs_to(_: &Self::Spec) -> Option<Owner> {
+        None
+    }
 
     /// Reads the spec out of the whole object.
     ///
@@ -91,17 +98,23 @@ impl<K: CustomKind> View for Custom<K> {
     fn decode(json: &str) -> serde_json::Result<Self> {
         let head: Head<'_> = serde_json::from_str(json)?;
         let annotated: Annotated = serde_json::from_str(head.metadata.get())?;
+        let spec = K::spec(json)?;
         Ok(Self {
+            owner: K::belongs_to(&spec),
+            spec,
             meta: serde_json::from_str(head.metadata.get())?,
             restarted_at: annotated.annotations.get(RESTARTED_AT).map(|at| at.as_str().into()),
             annotations: known(K::ANNOTATIONS, &annotated.annotations),
-            spec: K::spec(json)?,
             status: head.status.and_then(|status| serde_json::from_str(status.get()).ok()).unwrap_or_default(),
         })
     }
 
     fn meta(&self) -> &Meta {
         &self.meta
+    }
+
+    fn owner(&self) -> Option<&Owner> {
+        self.owner.as_ref().or_else(|| self.meta.controller.as_ref().map(|c| &c.owner))
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

@@ -117,7 +117,8 @@ mod tests {
         assert_eq!(job(&json!([])).end, None);
         assert_eq!(job(&json!([{ "type": "FailureTarget", "status": "True" }])).end, None);
         assert_eq!(job(&json!([{ "type": "Complete", "status": "True" }])).end, Some(JobEnd::Complete));
-        let failed = job(&json!([{ "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "m" }]));
+        let failed =
+            job(&json!([{ "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "m" }]));
         assert_eq!(failed.end, Some(JobEnd::Failed { reason: "DeadlineExceeded".into(), message: "m".into() }));
         assert_eq!(failed.owner().map(|owner| (&*owner.kind, &*owner.name)), Some(("Thing.example.com", "a")));
     }

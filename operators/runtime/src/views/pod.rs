@@ -1,5 +1,5 @@
 //! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept; pods
-//! that one of our objects controls itself are kept with all that tells how they fare.
+//! that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,15 @@ pub struct Pod {
     owner: Option<Owner>,
     /// What is wrong.
     pub trouble: Option<Trouble>,
-    /// How it fares, if one of our objects controls it itself.
+    /// How it fares, if one of our objects controls it itself, or its label asks for that.
     pub running: Option<Box<Running>>,
 }
 
 /// How a pod fares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Running {
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
     /// Its address.
     pub ip: Option<Box<str>>,
     /// The node that it was given to.
@@ -82,7 +84,11 @@ impl View for Pod {
         let pod: WirePod = serde_json::from_str(json)?;
         let owner = pod.owner();
         let direct = owner.is_some() && owner.as_ref() == metadata.controller.as_ref().map(|c| &c.owner);
-        let running = if direct { Some(Box::new(serde_json::from_str::<WireRunning>(json)?.into())) } else { None };
+        let running = if direct || pod.is_whole() {
+            Some(Box::new(serde_json::from_str::<WireRunning>(json)?.into()))
+        } else {
+            None
+        };
         Ok(Self { owner, trouble: trouble::of(&pod, metadata.deleting), running, meta: metadata })
     }
 
@@ -120,6 +126,8 @@ struct WireRunning {
 
 #[derive(Deserialize)]
 struct Annotated {
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
@@ -196,6 +204,7 @@ impl From<WireRunning> for Running {
             node: spec.node_name,
             ready: ready.is_some_and(|ready| ready.status == "True"),
             ready_since: ready.and_then(|ready| ready.since),
+            labels: metadata.labels,
             annotations: metadata.annotations,
             containers: containers.map(Container::from).collect(),
         }

@@ -1,0 +1,175 @@
+//! The operator of SampleDB: PostgreSQL databases that are deployed, initialised, backed up, verified, restored, upgraded,
+//! and saved once more before anything of them is deleted.
+//!
+//! The server is a StatefulSet of one, on a claim that the operator makes once and names; what PostgreSQL's own programs
+//! must do is done by the agent (`operators/agent`), in the pod's init steps and in Jobs. Claims, Secrets and snapshots
+//! have no owner: a foreground deletion takes away whatever has one before the last snapshot could be taken.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Client;
+use runtime::cache::{Cache, Store};
+use runtime::controller::Watches;
+use runtime::permissions::Permission;
+use runtime::plan::{Kind, Owner};
+use runtime::views::{Claim, ConfigMap, Custom, CustomKind, Job, Pod, Service, StatefulSet};
+use runtime::{Error, Operator};
+
+mod look;
+mod observe;
+pub mod plan;
+mod secrets;
+pub mod snapshot;
+
+pub use snapshot::SnapshotOperator;
+
+use plan::{DbAct, DbPlan, Observed};
+use secrets::Secrets;
+
+/// The kind SampleDB.
+#[derive(Debug)]
+pub enum SampleDBKind {}
+
+impl CustomKind for SampleDBKind {
+    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
+    const ANNOTATIONS: &'static [&'static str] = &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT];
+    type Spec = api::sample_db::SampleDBSpec;
+    type Status = api::sample_db::SampleDBStatus;
+}
+
+/// A SampleDB as the planner sees it.
+pub type SampleDB = Custom<SampleDBKind>;
+
+/// The kind SampleDBSnapshot.
+#[derive(Debug)]
+pub enum SnapshotKind {}
+
+impl CustomKind for SnapshotKind {
+    const KIND: Kind =
+        Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
+    type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
+    type Status = api::sample_db_snapshot::SampleDBSnapshotStatus;
+
+    fn belongs_to(spec: &Self::Spec) -> Option<Owner> {
+        Some(Owner { kind: SampleDBKind::KIND.qualified().into(), name: spec.sample_db.as_str().into() })
+    }
+}
+
+/// A SampleDBSnapshot as the planner sees it.
+pub type Snapshot = Custom<SnapshotKind>;
+
+/// What the controllers may do in each watched namespace.
+pub const PERMISSIONS: &[Permission] = &[
+    // `patch` for the finalizer, which is metadata.
+    Permission { group: api::GROUP, resources: &["sampledbs"], verbs: &["get", "list", "watch", "patch"] },
+    Permission {
+        group: api::GROUP,
+        resources: &["sampledbsnapshots"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission { group: api::GROUP, resources: &["sampledbs/status", "sampledbsnapshots/status"], verbs: &["patch"] },
+    // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
+    Permission {
+        group: api::GROUP,
+        resources: &["sampledbs/finalizers", "sampledbsnapshots/finalizers"],
+        verbs: &["update"],
+    },
+    Permission {
+        group: "apps",
+        resources: &["statefulsets"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission { group: "batch", resources: &["jobs"], verbs: &["get", "list", "watch", "create", "delete"] },
+    Permission {
+        group: "",
+        resources: &["persistentvolumeclaims", "services", "configmaps"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "delete"] },
+    // By name only: never listed, never watched.
+    Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "delete"] },
+    // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
+    Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
+];
+
+/// What a manager says of all databases.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The image with the agent.
+    pub agent_image: Arc<str>,
+}
+
+/// The stores that the operator of SampleDB reads.
+pub struct SampleDBOperator {
+    databases: Arc<Store<SampleDB>>,
+    snapshots: Arc<Store<Snapshot>>,
+    servers: Arc<Store<StatefulSet>>,
+    services: Arc<Store<Service>>,
+    configs: Arc<Store<ConfigMap>>,
+    claims: Arc<Store<Claim>>,
+    pods: Arc<Store<Pod>>,
+    jobs: Arc<Store<Job>>,
+    client: Client,
+    secrets: Secrets,
+    settings: Settings,
+}
+
+impl SampleDBOperator {
+    /// The controller's name.
+    pub const NAME: &'static str = "sample-db";
+
+    /// An operator over these caches.
+    #[must_use]
+    pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
+        Self {
+            databases: cache.store(),
+            snapshots: cache.store(),
+            servers: cache.store(),
+            services: cache.store(),
+            configs: cache.store(),
+            claims: cache.store(),
+            pods: cache.store(),
+            jobs: cache.store(),
+            secrets: Secrets::new(client.clone()),
+            client,
+            settings,
+        }
+    }
+}
+
+impl Operator for SampleDBOperator {
+    const NAME: &'static str = Self::NAME;
+    type Object = SampleDB;
+    type Observed = Observed;
+    type Act = DbAct;
+
+    fn objects(&self) -> &Arc<Store<SampleDB>> {
+        &self.databases
+    }
+
+    fn watch(&self, watches: &mut Watches) {
+        watches.children(&self.servers);
+        watches.children(&self.services);
+        watches.children(&self.configs);
+        watches.children(&self.claims);
+        watches.children(&self.pods);
+        watches.children(&self.jobs);
+        watches.children(&self.snapshots);
+    }
+
+    async fn observe(&self, db: &Arc<SampleDB>) -> Result<Observed, Error> {
+        Ok(self.look(db).await)
+    }
+
+    fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
+        plan::plan(observed, now)
+    }
+
+    async fn act(&self, db: &Arc<SampleDB>, act: DbAct) -> Result<(), Error> {
+        match act {
+            DbAct::MakeSecret(of) => self.secrets.make(db, of).await,
+            DbAct::DropSecret(of) => self.secrets.drop(db, of).await,
+        }
+    }
+}

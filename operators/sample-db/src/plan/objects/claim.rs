@@ -1,0 +1,39 @@
+//! The claims of the two volumes. Neither is the database's own, so that nothing takes them away with it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::views::Claim;
+
+use super::free;
+use crate::SampleDB;
+use crate::plan::names;
+
+/// The claim of the data.
+pub(in crate::plan) fn data_claim(db: &SampleDB, name: &str) -> Apply {
+    claim(db, name, db.spec.storage.size(), db.spec.storage.storage_class_name.as_deref())
+}
+
+/// The claim of the snapshots, unless it is the user's.
+pub(in crate::plan) fn snapshot_claim(db: &SampleDB) -> Option<Apply> {
+    let storage = &db.spec.backup.storage;
+    let ours = storage.existing_claim.is_none();
+    ours.then(|| claim(db, &names::snapshot_claim(db), storage.size(), storage.storage_class_name.as_deref()))
+}
+
+fn claim(db: &SampleDB, name: &str, size: &str, class: Option<&str>) -> Apply {
+    let spec = PersistentVolumeClaimSpec {
+        access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
+        storage_class_name: class.filter(|class| !class.is_empty()).map(str::to_owned),
+        resources: Some(VolumeResourceRequirements {
+            requests: Some(BTreeMap::from([("storage".to_owned(), Quantity(size.to_owned()))])),
+            limits: None,
+        }),
+        ..PersistentVolumeClaimSpec::default()
+    };
+    let claim = PersistentVolumeClaim { metadata: free(db), spec: Some(spec), status: None };
+    Apply::new(Claim::KIND, db.meta.key.sibling(name), &claim)
+}

@@ -1,0 +1,70 @@
+//! Jobs: the agent's verbs, each in a pod of its own.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::batch::v1 as batch;
+use k8s_openapi::api::core::v1::{
+    ConfigMapEnvSource, Container, EnvFromSource, EnvVar, PodTemplateSpec, SecretEnvSource, Volume, VolumeMount,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
+use runtime::cache::View;
+use runtime::plan::Create;
+use runtime::plan::meta::{Key, WHOLE};
+use runtime::views::Job;
+
+use super::pod::Place;
+
+/// What a Job is to do, and for whom.
+pub(crate) struct JobOf {
+    /// Its namespace and name.
+    pub(crate) key: Key,
+    /// The labels of it and of its pods.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Whom it goes with.
+    pub(crate) owners: Option<Vec<OwnerReference>>,
+    /// The agent's verb and flags.
+    pub(crate) arguments: Vec<String>,
+    /// Variables.
+    pub(crate) env: Vec<EnvVar>,
+    /// The ConfigMap and the Secret whose entries are variables too.
+    pub(crate) env_from: Option<(String, String)>,
+    /// Volumes, and where they stand.
+    pub(crate) volumes: Vec<(Volume, VolumeMount)>,
+    /// After how many seconds it is given up.
+    pub(crate) deadline_seconds: i64,
+    /// How many pods may fail before it is given up.
+    pub(crate) retries: i32,
+}
+
+/// The Job.
+pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
+    let (volumes, mounts): (Vec<Volume>, Vec<VolumeMount>) = of.volumes.into_iter().unzip();
+    let env_from = of.env_from.map(|(map, secret)| {
+        let map = ConfigMapEnvSource { name: map, optional: None };
+        let secret = SecretEnvSource { name: secret, optional: None };
+        vec![
+            EnvFromSource { config_map_ref: Some(map), ..EnvFromSource::default() },
+            EnvFromSource { secret_ref: Some(secret), ..EnvFromSource::default() },
+        ]
+    });
+    let work = Container { env_from, ..place.engine("work", of.arguments, of.env, mounts) };
+    let mut spec = place.spec(Vec::new(), vec![work], volumes);
+    spec.restart_policy = Some("Never".to_owned());
+    let mut pod_labels = of.labels.clone();
+    pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
+    let metadata = ObjectMeta { labels: Some(of.labels), owner_references: of.owners, ..ObjectMeta::default() };
+    let job = batch::Job {
+        metadata,
+        spec: Some(batch::JobSpec {
+            active_deadline_seconds: Some(of.deadline_seconds),
+            backoff_limit: Some(of.retries),
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
+                spec: Some(spec),
+            },
+            ..batch::JobSpec::default()
+        }),
+        status: None,
+    };
+    Create::new(Job::KIND, of.key, &job)
+}

@@ -1,0 +1,134 @@
+//! The StatefulSet of the one server. Its template names the claim, and makes none: a claim that is gone is lost data, not
+//! a reason for an empty one. Pods are replaced when the operator deletes them, and never because the template changed.
+
+use k8s_openapi::api::apps::v1 as apps;
+use k8s_openapi::api::core::v1::{
+    ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, ExecAction, PodTemplateSpec, Probe, Volume,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::plan::meta::WHOLE;
+use runtime::views::StatefulSet;
+use serde_json::json;
+
+use super::pod::{self, PGDATA, Place, words};
+use super::{PORT, SUPERUSER, labels, owned, selector};
+use crate::SampleDB;
+use crate::plan::names;
+use crate::plan::wish::Wish;
+
+/// Annotation of pods with a fingerprint of what the spec said of them. What a later manager renders otherwise from the
+/// same spec is none of it: pods do not restart because the manager's version changed.
+pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
+/// Where the server's parameters are mounted.
+const CONFIGURATION: &str = "/etc/sampledb";
+
+/// A fingerprint of what the spec says of the server's pod.
+#[must_use]
+pub(in crate::plan) fn template(db: &SampleDB, wish: &Wish) -> String {
+    let said = json!({
+        "image": wish.image, "claim": wish.claim, "scheduling": db.spec.scheduling, "restartedAt": db.restarted_at,
+    });
+    format!("{:016x}", fingerprint(&said.to_string()))
+}
+
+/// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
+/// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
+fn fingerprint(text: &str) -> u64 {
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
+}
+
+/// The StatefulSet.
+pub(in crate::plan) fn server(db: &SampleDB, wish: &Wish, agent: &str) -> Apply {
+    let place = Place { scheduling: &db.spec.scheduling, engine: &wish.image, agent };
+    let mut pod_labels = labels(db);
+    pod_labels.extend(selector(db));
+    pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
+    let annotations = [(TEMPLATE.to_owned(), template(db, wish))].into();
+    let mut spec = place.spec(vec![prepare(db, wish, &place)], vec![postgres(&place)], volumes(db, wish));
+    // A shutdown waits for a checkpoint.
+    spec.termination_grace_period_seconds = Some(120);
+    let template = PodTemplateSpec {
+        metadata: Some(ObjectMeta {
+            labels: Some(pod_labels),
+            annotations: Some(annotations),
+            ..ObjectMeta::default()
+        }),
+        spec: Some(spec),
+    };
+    let set = apps::StatefulSet {
+        metadata: owned(db),
+        spec: Some(apps::StatefulSetSpec {
+            replicas: Some(1),
+            service_name: Some(names::peers(db)),
+            selector: LabelSelector { match_labels: Some(selector(db)), ..LabelSelector::default() },
+            update_strategy: Some(apps::StatefulSetUpdateStrategy {
+                type_: Some("OnDelete".to_owned()),
+                rolling_update: None,
+            }),
+            template,
+            ..apps::StatefulSetSpec::default()
+        }),
+        status: None,
+    };
+    Apply::new(StatefulSet::KIND, db.meta.key.clone(), &set)
+}
+
+/// The init step that looks at the data, or makes them: that only as long as there have never been any.
+fn prepare(db: &SampleDB, wish: &Wish, place: &Place<'_>) -> Container {
+    let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
+    arguments.extend([format!("--major={}", wish.major), format!("--owner={}", db.meta.uid)]);
+    match &db.status.system_identifier {
+        Some(identifier) => arguments.push(format!("--system-identifier={identifier}")),
+        None => arguments.push("--initialise".to_owned()),
+    }
+    let password = pod::secret_env("PGPASSWORD", &names::system_secret(db), "password");
+    place.engine("prepare", arguments, vec![password], vec![pod::data_mount(), configuration_mount()])
+}
+
+fn postgres(place: &Place<'_>) -> Container {
+    let arguments = words(&["pg-run", "--pgdata", PGDATA]);
+    let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
+    let ready = words(&["pg_isready", "--host=/var/run/postgresql", "--username", SUPERUSER, "--timeout=4"]);
+    let probe = Probe {
+        exec: Some(ExecAction { command: Some(ready) }),
+        period_seconds: Some(2),
+        timeout_seconds: Some(5),
+        failure_threshold: Some(3),
+        ..Probe::default()
+    };
+    Container {
+        ports: Some(vec![ContainerPort {
+            name: Some("postgresql".to_owned()),
+            container_port: PORT,
+            protocol: Some("TCP".to_owned()),
+            ..ContainerPort::default()
+        }]),
+        // Recovery after a crash takes as long as it takes.
+        startup_probe: Some(Probe { period_seconds: Some(1), failure_threshold: Some(3600), ..probe.clone() }),
+        readiness_probe: Some(probe),
+        termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
+        ..place.engine("postgres", arguments, Vec::new(), mounts)
+    }
+}
+
+fn configuration_mount() -> k8s_openapi::api::core::v1::VolumeMount {
+    pod::mount("configuration", CONFIGURATION)
+}
+
+fn volumes(db: &SampleDB, wish: &Wish) -> Vec<Volume> {
+    let map = ConfigMapVolumeSource { name: names::configuration(db), ..ConfigMapVolumeSource::default() };
+    let memory = EmptyDirVolumeSource {
+        medium: Some("Memory".to_owned()),
+        // Parallel queries share memory there, of which a container has 64 MiB by itself.
+        size_limit: Some(Quantity("512Mi".to_owned())),
+    };
+    vec![
+        pod::of_claim("data", &wish.claim),
+        Volume { name: "configuration".to_owned(), config_map: Some(map), ..Volume::default() },
+        Volume { name: "shm".to_owned(), empty_dir: Some(memory), ..Volume::default() },
+    ]
+}

@@ -1,0 +1,86 @@
+//! What was seen. Pure data, unknowns included.
+
+use std::sync::Arc;
+
+use runtime::plan::Seen;
+use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
+
+use super::catalog::Catalog;
+use crate::{SampleDB, Snapshot};
+
+/// A database and what belongs to it.
+#[derive(Debug)]
+pub struct Observed {
+    /// The object itself.
+    pub db: Arc<SampleDB>,
+    /// The releases that can be had; why they cannot be told, otherwise.
+    pub catalog: Result<Arc<Catalog>, String>,
+    /// The server.
+    pub server: Seen<StatefulSet>,
+    /// The headless Service.
+    pub peers: Seen<Service>,
+    /// The Service that applications use.
+    pub read_write: Seen<Service>,
+    /// The connection details.
+    pub connection: Seen<ConfigMap>,
+    /// The server's parameters.
+    pub configuration: Seen<ConfigMap>,
+    /// Its claims, by name; also those that an earlier database of the name has left.
+    pub claims: Vec<Arc<Claim>>,
+    /// Its pods: the server's and those of Jobs, by name.
+    pub pods: Vec<Arc<Pod>>,
+    /// Its Jobs, by name.
+    pub jobs: Vec<Arc<Job>>,
+    /// Its snapshots, by name.
+    pub snapshots: Vec<Arc<Snapshot>>,
+    /// The superuser's Secret.
+    pub system: SecretSeen,
+    /// The applications' Secret.
+    pub app: SecretSeen,
+    /// Whether the namespace is being deleted; only looked at while the object is.
+    pub namespace_going: bool,
+    /// The image of the agent, which is the manager's own.
+    pub agent_image: Arc<str>,
+}
+
+/// What is known of a Secret; never what is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SecretSeen {
+    /// It could not be read.
+    Unknown(String),
+    /// There is none.
+    Absent,
+    /// It is there and has what it must.
+    Usable,
+    /// It has not, or what it has cannot be used: why.
+    Malformed(String),
+    /// It bears our name, and is not ours.
+    Foreign,
+}
+
+impl Observed {
+    /// The pod of the server, if it is there.
+    #[must_use]
+    pub fn pod(&self) -> Option<&Pod> {
+        let name = super::names::pod(&self.db);
+        self.pods.iter().map(|pod| &**pod).find(|pod| *pod.meta.key.name == *name)
+    }
+
+    /// A claim by its name.
+    #[must_use]
+    pub fn claim(&self, name: &str) -> Option<&Claim> {
+        self.claims.iter().map(|claim| &**claim).find(|claim| *claim.meta.key.name == *name)
+    }
+
+    /// A Job by its name.
+    #[must_use]
+    pub fn job(&self, name: &str) -> Option<&Job> {
+        self.jobs.iter().map(|job| &**job).find(|job| *job.meta.key.name == *name)
+    }
+
+    /// The last words of a Job's pods, as the agent left them.
+    #[must_use]
+    pub fn words(&self, job: &str) -> Option<super::Words> {
+        super::Words::of_job(&self.pods, job)
+    }
+}

@@ -1,0 +1,102 @@
+//! What a database should be now: its spec, and what was decided for it when it was made. Pure.
+
+use api::sample_db::{EngineStatus, StorageStatus};
+
+use super::catalog::Release;
+use super::{Observed, names};
+
+/// What a database should be now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// The major version of the data.
+    pub major: u32,
+    /// The release, where it is known: an image of the user's says so only when it runs.
+    pub release: Option<Release>,
+    /// The engine's image.
+    pub image: String,
+    /// The claim of the data.
+    pub claim: String,
+}
+
+/// Why what a spec asks for cannot be had: the condition's reason and message.
+pub type Refusal = (&'static str, String);
+
+impl Wish {
+    /// What was latched; on the first look, what the spec and the catalog say.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub fn of(observed: &Observed) -> Result<Self, Refusal> {
+        let (db, latched) = (&*observed.db, &observed.db.status.engine);
+        let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
+        if let Some(image) = &latched.image {
+            let release = latched.version.as_deref().or(latched.running.as_deref()).and_then(Release::parse);
+            let major =
+                release.map(|release| release.major).or_else(|| major_of(image)).ok_or_else(|| untold(image))?;
+            return Ok(Self { major, release, image: image.clone(), claim });
+        }
+        if let Some(image) = &db.spec.engine.image {
+            let major = major_of(image).ok_or_else(|| untold(image))?;
+            return Ok(Self { major, release: None, image: image.clone(), claim });
+        }
+        let catalog = observed.catalog.as_ref().map_err(|why| ("CatalogUnreadable", why.clone()))?;
+        let offer = catalog.choose(&db.spec.engine).map_err(|why| ("VersionUnknown", why))?;
+        Ok(Self { major: offer.release.major, release: Some(offer.release), image: offer.image.clone(), claim })
+    }
+
+    /// What of it is latched in status: the engine.
+    #[must_use]
+    pub fn engine(&self, before: &EngineStatus) -> EngineStatus {
+        EngineStatus {
+            version: self.release.map(|release| release.to_string()).or_else(|| before.version.clone()),
+            image: Some(self.image.clone()),
+            ..before.clone()
+        }
+    }
+
+    /// What of it is latched in status: where the data are.
+    #[must_use]
+    pub fn storage(&self, observed: &Observed, before: &StorageStatus) -> StorageStatus {
+        let live = observed.claim(&self.claim);
+        StorageStatus {
+            claim: Some(self.claim.clone()),
+            claim_uid: before.claim_uid.clone().or_else(|| live.map(|claim| claim.meta.uid.to_string())),
+            storage_class_name: before
+                .storage_class_name
+                .clone()
+                .or_else(|| live.and_then(|claim| claim.class.clone())),
+            size: Some(observed.db.spec.storage.size().to_owned()),
+            snapshot_claim: Some(names::snapshot_claim(&observed.db)),
+            ..before.clone()
+        }
+    }
+}
+
+/// The major version in an image's tag, such as `postgres:17.5` or `postgres:17-alpine`.
+fn major_of(image: &str) -> Option<u32> {
+    let (_, tag) = image.split('@').next()?.rsplit('/').next()?.split_once(':')?;
+    let digits: String = tag.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok().filter(|major| *major >= 10)
+}
+
+fn untold(image: &str) -> Refusal {
+    let message = format!(
+        "the tag of engine.image {image:?} does not begin with a major version of PostgreSQL: give a tag such as \
+         postgres:17.5 (a digest may follow it)"
+    );
+    ("VersionUnknown", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_major_version_is_read_off_the_tag() {
+        assert_eq!(major_of("postgres:17.5"), Some(17));
+        assert_eq!(major_of("registry:5000/team/postgres:15-alpine@sha256:0"), Some(15));
+        for image in ["postgres", "postgres:latest", "registry:5000/postgres", "postgres@sha256:0", "postgres:9.6"] {
+            assert_eq!(major_of(image), None, "{image}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What the agent leaves at its end, in the termination message of its container. Pure.
+
+use std::sync::Arc;
+
+use runtime::views::{Container, Pod};
+use serde::Deserialize;
+
+/// The label by which the Job controller marks its pods.
+const JOB_NAME: &str = "batch.kubernetes.io/job-name";
+
+/// What the agent left.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// Its exit code.
+    pub code: i32,
+    /// What it said.
+    pub said: Said,
+}
+
+/// What the agent says: of a failure the first two, of a success the rest.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Said {
+    /// Why it failed, in one CamelCase word.
+    pub reason: Option<String>,
+    /// Why it failed, in words.
+    pub message: Option<String>,
+    /// PostgreSQL's identifier of the data.
+    pub system_identifier: Option<String>,
+    /// The release that made the data, or the snapshot.
+    pub version: Option<String>,
+    /// The release of a snapshot.
+    pub engine_version: Option<String>,
+    /// The size of a snapshot, in bytes.
+    pub bytes: Option<i64>,
+    /// The sum of a snapshot's manifest.
+    pub sha256: Option<String>,
+    /// How many tables were found.
+    pub tables: Option<i64>,
+    /// How many rows were found.
+    pub rows: Option<i64>,
+}
+
+impl Words {
+    /// Those of a pod's container that ended last, init steps first; of one that runs, none.
+    #[must_use]
+    pub fn of(pod: &Pod) -> Option<Self> {
+        let containers = &pod.running.as_ref()?.containers;
+        // A step that failed comes before those that have yet to run.
+        let failed = containers.iter().find(|of| !of.running && of.ended.as_ref().is_some_and(|ended| ended.code != 0));
+        failed
+            .or_else(|| containers.iter().rev().find(|of| !of.running && of.ended.is_some()))
+            .and_then(Self::of_container)
+    }
+
+    /// Those of a Job's pods, the last one's.
+    #[must_use]
+    pub fn of_job(pods: &[Arc<Pod>], job: &str) -> Option<Self> {
+        let of = |pod: &&Arc<Pod>| {
+            let labels = pod.running.as_ref().map(|running| &running.labels);
+            labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
+        };
+        // One that succeeded is the last there is.
+        let all = || pods.iter().filter(of).filter_map(|pod| Self::of(pod));
+        all().find(|words| words.code == 0).or_else(|| all().next_back())
+    }
+
+    /// Those of one container.
+    #[must_use]
+    pub fn of_container(container: &Container) -> Option<Self> {
+        let ended = container.ended.as_ref()?;
+        let said = serde_json::from_str(&ended.message).unwrap_or_else(|_| {
+            let line = ended.message.lines().rev().find(|line| !line.trim().is_empty());
+            Said { message: line.map(|line| line.chars().take(300).collect()), ..Said::default() }
+        });
+        Some(Self { code: ended.code, said })
+    }
+
+    /// Why it failed, if it did.
+    #[must_use]
+    pub fn failure(&self) -> Option<(&str, String)> {
+        let reason = self.said.reason.as_deref().unwrap_or("Failed");
+        let message = self.said.message.clone().unwrap_or_else(|| format!("it ended with exit code {}", self.code));
+        (self.code != 0).then_some((reason, message))
+    }
+}

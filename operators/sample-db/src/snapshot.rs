@@ -1,0 +1,93 @@
+//! The operator of SampleDBSnapshot: takes a backup by a Job, has another Job prove it, and removes its files when it goes.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use kube::Client;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::controller::Watches;
+use runtime::plan::Owner;
+use runtime::views::{Claim, Job, Pod};
+use runtime::{Error, Operator};
+
+use crate::{SampleDB, Settings, Snapshot, look};
+
+mod jobs;
+pub mod observed;
+pub mod plan;
+mod status;
+
+use observed::Observed;
+
+/// The stores that the operator of SampleDBSnapshot reads.
+pub struct SnapshotOperator {
+    snapshots: Arc<Store<Snapshot>>,
+    databases: Arc<Store<SampleDB>>,
+    claims: Arc<Store<Claim>>,
+    jobs: Arc<Store<Job>>,
+    pods: Arc<Store<Pod>>,
+    client: Client,
+    settings: Settings,
+}
+
+impl SnapshotOperator {
+    /// The controller's name.
+    pub const NAME: &'static str = "sample-db-snapshot";
+
+    /// An operator over these caches.
+    #[must_use]
+    pub fn new(cache: &mut Cache, client: Client, settings: Settings) -> Self {
+        Self {
+            snapshots: cache.store(),
+            databases: cache.store(),
+            claims: cache.store(),
+            jobs: cache.store(),
+            pods: cache.store(),
+            client,
+            settings,
+        }
+    }
+}
+
+impl Operator for SnapshotOperator {
+    const NAME: &'static str = Self::NAME;
+    type Object = Snapshot;
+    type Observed = Observed;
+    type Act = std::convert::Infallible;
+
+    fn objects(&self) -> &Arc<Store<Snapshot>> {
+        &self.snapshots
+    }
+
+    fn watch(&self, watches: &mut Watches) {
+        watches.children(&self.jobs);
+        watches.children(&self.pods);
+    }
+
+    async fn observe(&self, snapshot: &Arc<Snapshot>) -> Result<Observed, Error> {
+        let key = &snapshot.meta.key;
+        let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
+        let entry = self.databases.get(&key.sibling(&snapshot.spec.sample_db));
+        let claim = snapshot.status.location.claim.as_deref().and_then(|claim| self.claims.get(&key.sibling(claim)));
+        Ok(Observed {
+            db: match entry {
+                Some(Entry::Object(db)) => Some(db),
+                _ => None,
+            },
+            has_volume: claim.is_some(),
+            jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
+            pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
+            namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            agent_image: self.settings.agent_image.clone(),
+            snapshot: snapshot.clone(),
+        })
+    }
+
+    fn plan(observed: &Observed, now: Timestamp) -> plan::SnapshotPlan {
+        plan::plan(observed, now)
+    }
+
+    async fn act(&self, _: &Arc<Snapshot>, act: std::convert::Infallible) -> Result<(), Error> {
+        match act {}
+    }
+}

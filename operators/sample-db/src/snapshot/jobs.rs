@@ -1,0 +1,108 @@
+//! The Jobs of a snapshot. Pure.
+
+use api::sample_db::{Method, Scheduling, VerifyMode};
+use api::sample_db_snapshot::SnapshotReason;
+use runtime::cache::View;
+use runtime::plan::Create;
+use runtime::plan::meta::{self, OWNER_KIND, child_meta};
+
+use super::observed::Observed;
+use crate::plan::names;
+use crate::plan::objects::pod::{self, PGDATA, SNAPSHOTS};
+use crate::plan::objects::{JobOf, Place, job};
+use crate::{SampleDB, Snapshot};
+
+/// How often a Job is tried again.
+const RETRIES: i32 = 2;
+/// How many seconds files may take to be removed.
+const PRUNE: i64 = 3600;
+
+/// The name of the Job that takes it.
+pub(super) fn backup_name(snapshot: &Snapshot) -> String {
+    format!("{}-backup", snapshot.meta.key.name)
+}
+
+/// The name of the Job that proves it.
+pub(super) fn verify_name(snapshot: &Snapshot) -> String {
+    format!("{}-verify", snapshot.meta.key.name)
+}
+
+/// The name of the Job that removes its files.
+pub(super) fn prune_name(snapshot: &Snapshot) -> String {
+    format!("{}-prune", snapshot.meta.key.name)
+}
+
+/// The Job that takes it: of the server, or, of a database that is going, of its data while no server runs.
+pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
+    let snapshot = &*observed.snapshot;
+    let last = snapshot.spec.reason == SnapshotReason::Final;
+    let logical = snapshot.status.method != Some(Method::Physical);
+    let verb = if logical || last { "pg-dump" } else { "pg-basebackup" };
+    let mut of = base(observed, &backup_name(snapshot), vec![verb.to_owned(), format!("--to={}", folder(snapshot))]);
+    of.deadline_seconds = db.spec.backup.deadline_seconds();
+    if last {
+        of.deadline_seconds = db.spec.deletion.timeout_seconds();
+        of.arguments.push(format!("--offline={PGDATA}"));
+        of.arguments.extend(db.status.system_identifier.iter().map(|id| format!("--system-identifier={id}")));
+        let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
+        of.volumes.push((pod::of_claim("data", &claim), pod::data_mount()));
+    } else {
+        of.env_from = Some((names::connection(db), names::system_secret(db)));
+    }
+    job(of, &place(observed, &db.spec.scheduling))
+}
+
+/// The Job that proves it.
+pub(super) fn verify(observed: &Observed, mode: VerifyMode, deadline_seconds: i64) -> Create {
+    let snapshot = &*observed.snapshot;
+    let mode = if mode == VerifyMode::Checksum { "checksum" } else { "restore" };
+    let mut arguments = vec!["pg-verify".to_owned(), format!("--snapshot={}", folder(snapshot))];
+    arguments.extend([format!("--mode={mode}"), "--scratch=/scratch".to_owned()]);
+    arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
+    let mut of = base(observed, &verify_name(snapshot), arguments);
+    of.volumes.push((pod::empty("scratch"), pod::mount("scratch", "/scratch")));
+    of.deadline_seconds = deadline_seconds;
+    of.retries = 0;
+    job(of, &place(observed, &scheduling(observed)))
+}
+
+/// The Job that removes its files.
+pub(super) fn prune(observed: &Observed) -> Create {
+    let snapshot = &*observed.snapshot;
+    let path = snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
+    let arguments = vec!["pg-prune".to_owned(), format!("--dir={SNAPSHOTS}"), format!("--name={path}")];
+    job(base(observed, &prune_name(snapshot), arguments), &place(observed, &scheduling(observed)))
+}
+
+/// What all have in common: the volume of the snapshots, and whom they go with.
+fn base(observed: &Observed, name: &str, arguments: Vec<String>) -> JobOf {
+    let snapshot = &*observed.snapshot;
+    let mut labels = meta::labels(&Snapshot::KIND, &snapshot.meta);
+    labels.insert(OWNER_KIND.to_owned(), Snapshot::KIND.qualified());
+    let claim = snapshot.status.location.claim.clone().unwrap_or_default();
+    JobOf {
+        key: snapshot.meta.key.sibling(name),
+        labels,
+        owners: child_meta(&Snapshot::KIND, &snapshot.meta).owner_references,
+        arguments,
+        env: Vec::new(),
+        env_from: None,
+        volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
+        deadline_seconds: PRUNE,
+        retries: RETRIES,
+    }
+}
+
+fn folder(snapshot: &Snapshot) -> String {
+    format!("{SNAPSHOTS}/{}", snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name))
+}
+
+fn place<'a>(observed: &'a Observed, scheduling: &'a Scheduling) -> Place<'a> {
+    let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
+    Place { scheduling, engine, agent: &observed.agent_image }
+}
+
+/// As the database's pod, as long as there is a database.
+fn scheduling(observed: &Observed) -> Scheduling {
+    observed.db.as_ref().map(|db| db.spec.scheduling.clone()).unwrap_or_default()
+}

@@ -1,0 +1,41 @@
+//! What was seen of a snapshot. Pure data.
+
+use std::sync::Arc;
+
+use runtime::views::{Job, Pod};
+
+use crate::plan::Words;
+use crate::{SampleDB, Snapshot};
+
+/// A snapshot and what belongs to it.
+#[derive(Debug)]
+pub struct Observed {
+    /// The object itself.
+    pub snapshot: Arc<Snapshot>,
+    /// The database of the name that it gives, if there is one.
+    pub db: Option<Arc<SampleDB>>,
+    /// Whether the volume that its files are on is there.
+    pub has_volume: bool,
+    /// Its Jobs, by name.
+    pub jobs: Vec<Arc<Job>>,
+    /// The pods of these.
+    pub pods: Vec<Arc<Pod>>,
+    /// Whether the namespace is being deleted; only looked at while the object is.
+    pub namespace_going: bool,
+    /// The image of the agent, which is the manager's own.
+    pub agent_image: Arc<str>,
+}
+
+impl Observed {
+    /// A Job by its name.
+    #[must_use]
+    pub fn job(&self, name: &str) -> Option<&Job> {
+        self.jobs.iter().map(|job| &**job).find(|job| *job.meta.key.name == *name)
+    }
+
+    /// The last words of a Job's pods.
+    #[must_use]
+    pub fn words(&self, job: &str) -> Option<Words> {
+        Words::of_job(&self.pods, job)
+    }
+}
