@@ -11,7 +11,7 @@ pub(crate) struct ControlData {
 impl ControlData {
     /// An error is a sentence.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        if text.contains("Calculated CRC checksum does not match") {
+        if text.contains("CRC checksum does not match value stored") {
             return Err("pg_control's checksum is wrong".into());
         }
         let pairs = text.lines().filter_map(|line| line.split_once(':'));
@@ -78,6 +78,8 @@ Data page checksum version:           1
     #[test]
     fn says_what_is_wrong() {
         let warned = format!("WARNING: Calculated CRC checksum does not match value stored in file.\n{PRINTED}");
+        let newer = "pg_controldata: warning: calculated CRC checksum does not match value stored in control file";
+        assert!(ControlData::parse(&format!("{newer}\n{PRINTED}")).is_err());
         assert!(ControlData::parse(&warned).unwrap_err().contains("checksum"));
         assert!(ControlData::parse("").is_err());
         assert!(ControlData::parse("Database system identifier: x").is_err());

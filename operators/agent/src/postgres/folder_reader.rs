@@ -32,10 +32,17 @@ pub(crate) fn read(tools: &Tools, data: &Path) -> Result<Folder, Failure> {
     }
 }
 
+/// Warnings are looked at too: up to 16 they are printed with the rest, later on the standard error.
 fn control(tools: &Tools, data: &Path) -> Result<ControlData, String> {
     let mut command = tools.command("pg_controldata");
-    let printed = tools.run(command.arg("-D").arg(data), Reason::DataCorrupt);
-    printed.map_err(|failure| failure.message().to_owned()).and_then(|printed| ControlData::parse(&printed))
+    let output =
+        command.arg("-D").arg(data).output().map_err(|error| format!("pg_controldata cannot be run: {error}"))?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (printed, words) = (text(&output.stdout), text(&output.stderr));
+    if !output.status.success() {
+        return Err(tools.failure("pg_controldata", &words, Reason::DataCorrupt).message().to_owned());
+    }
+    ControlData::parse(&(words + &printed))
 }
 
 /// Whether the server that `postmaster.pid` tells of lives here. Our lock is held, so one of another pod is gone, and so

@@ -20,7 +20,7 @@ const MEANINGS: [(Reason, &[&str]); 7] = [
             "invalid primary checkpoint record",
             "is not a valid data directory",
             "incorrect checksum in control file",
-            "Calculated CRC checksum does not match",
+            "CRC checksum does not match value stored",
             "could not read block",
         ],
     ),
