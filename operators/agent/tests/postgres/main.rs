@@ -5,6 +5,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+mod contents;
 mod init;
 mod prepare;
 mod restore;

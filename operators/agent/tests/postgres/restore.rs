@@ -4,7 +4,8 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{Place, ROWS, signal};
+use crate::contents::ROWS;
+use crate::support::{Place, signal};
 
 fn moved(from: &Place, to: &Place) -> String {
     let status = std::process::Command::new("cp").arg("-a").arg(from.path("snapshots")).arg(&to.directory).status();

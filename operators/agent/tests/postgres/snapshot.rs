@@ -5,7 +5,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::{PASSWORD, Place, ROWS, signal, stderr};
+use crate::contents::ROWS;
+use crate::support::{PASSWORD, Place, signal, stderr};
 
 #[test]
 #[ignore = "needs PG_BIN"]

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Place, ROWS};
+use crate::contents::ROWS;
+use crate::support::Place;
 
 fn biggest(place: &Place) -> PathBuf {
     let files = fs::read_dir(place.path("snapshots/one/database-0")).unwrap().map(|entry| entry.unwrap().path());
