@@ -15,7 +15,6 @@ pub(crate) struct Progress {
     state: String,
     since: Instant,
     said: Instant,
-    pause: Duration,
 }
 
 impl Progress {
@@ -23,7 +22,7 @@ impl Progress {
     pub(crate) fn towards(goal: String) -> Self {
         eprintln!("waiting until {goal}");
         let now = Instant::now();
-        Self { goal, state: String::new(), since: now, said: now, pause: FIRST_PAUSE }
+        Self { goal, state: String::new(), since: now, said: now }
     }
 
     pub(crate) fn since(&self) -> Instant {
@@ -56,9 +55,8 @@ impl Progress {
     }
 
     /// Sleeps: shortly at first, since most waits are short.
-    pub(crate) fn pause(&mut self) {
-        thread::sleep(self.pause);
-        self.pause = longer(self.pause);
+    pub(crate) fn pause(&self) {
+        thread::sleep(pause(self.since.elapsed()));
     }
 
     fn say(&mut self) {
@@ -68,8 +66,9 @@ impl Progress {
     }
 }
 
-fn longer(pause: Duration) -> Duration {
-    pause.mul_f32(1.5).min(LONGEST_PAUSE)
+/// A twentieth of what has been waited, so that what is waited for is noticed hardly later than it could be.
+fn pause(waited: Duration) -> Duration {
+    (waited / 20).clamp(FIRST_PAUSE, LONGEST_PAUSE)
 }
 
 #[cfg(test)]
@@ -78,9 +77,7 @@ mod tests {
 
     #[test]
     fn pauses_grow_to_a_second() {
-        let pauses: Vec<_> = std::iter::successors(Some(FIRST_PAUSE), |pause| Some(longer(*pause))).take(8).collect();
-        assert_eq!(pauses[0].as_millis(), 100);
-        assert!((149..=151).contains(&pauses[1].as_millis()));
-        assert_eq!(pauses[7], LONGEST_PAUSE);
+        let after = |seconds| pause(Duration::from_secs(seconds)).as_millis();
+        assert_eq!([after(0), after(2), after(6), after(20), after(600)], [100, 100, 300, 1000, 1000]);
     }
 }
