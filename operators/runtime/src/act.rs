@@ -55,6 +55,12 @@ pub(crate) struct Answer {
     pub(crate) metadata: Meta,
 }
 
+/// Whether garbage collection would take a child away with its owner.
+fn goes_with(child: &Value, owner: &Meta) -> bool {
+    let owners = child["metadata"]["ownerReferences"].as_array();
+    owners.is_some_and(|owners| owners.iter().any(|reference| reference["uid"] == *owner.uid))
+}
+
 impl Writer {
     /// Writes as that controller, while the fence is open, and tells its queue.
     #[must_use]
@@ -110,7 +116,7 @@ impl Writer {
             Some(uid) => Some(uid.clone()),
             None => {
                 let found = self.look(kind, owner, apply.kind, &apply.key).await?;
-                if had_children {
+                if had_children && goes_with(&apply.body, owner) {
                     self.look_at_owner(kind, owner).await?;
                 }
                 found
@@ -146,7 +152,7 @@ impl Writer {
     }
 
     async fn create(&self, kind: &Kind, owner: &Meta, had_children: bool, create: Create) -> Result<(), Error> {
-        if had_children {
+        if had_children && goes_with(&create.body, owner) {
             self.look_at_owner(kind, owner).await?;
         }
         self.check_fence()?;

@@ -50,5 +50,6 @@ pub(super) fn job(db: &SampleDB) -> JobOf {
         volumes,
         deadline_seconds: DEADLINE,
         retries: RETRIES,
+        linger: None,
     }
 }

@@ -16,6 +16,8 @@ use crate::{SampleDB, Snapshot};
 const RETRIES: i32 = 2;
 /// How many seconds files may take to be removed.
 const PRUNE: i64 = 3600;
+/// How many seconds the Job that did so stays, for a person to look at.
+const LINGER: i32 = 60;
 
 /// The name of the Job that takes it.
 pub(super) fn backup_name(snapshot: &Snapshot) -> String {
@@ -71,7 +73,9 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let snapshot = &*observed.snapshot;
     let path = snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
     let arguments = vec!["pg-prune".to_owned(), format!("--dir={SNAPSHOTS}"), format!("--name={path}")];
-    job(base(observed, &prune_name(snapshot), arguments), &place(observed, &scheduling(observed)))
+    // It works while its snapshot goes, and a foreground deletion would take away what the snapshot owns.
+    let of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
+    job(of, &place(observed, &scheduling(observed)))
 }
 
 /// What all have in common: the volume of the snapshots, and whom they go with.
@@ -90,6 +94,7 @@ fn base(observed: &Observed, name: &str, arguments: Vec<String>) -> JobOf {
         volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
         deadline_seconds: PRUNE,
         retries: RETRIES,
+        linger: None,
     }
 }
 

@@ -34,6 +34,8 @@ pub(crate) struct JobOf {
     pub(crate) deadline_seconds: i64,
     /// How many pods may fail before it is given up.
     pub(crate) retries: i32,
+    /// After how many seconds one that has ended goes by itself; unless it goes with somebody.
+    pub(crate) linger: Option<i32>,
 }
 
 /// The Job.
@@ -58,6 +60,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
         spec: Some(batch::JobSpec {
             active_deadline_seconds: Some(of.deadline_seconds),
             backoff_limit: Some(of.retries),
+            ttl_seconds_after_finished: of.linger,
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
                 spec: Some(spec),
