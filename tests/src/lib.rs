@@ -13,4 +13,5 @@ pub mod otlp;
 pub mod process;
 pub mod proxy;
 pub mod recording;
+pub mod sample_db;
 pub mod wait;

@@ -8,9 +8,25 @@ use runtime::plan::Owner;
 use crate::look::{self, decoded};
 use crate::plan::objects::SecretOf;
 use crate::plan::{Observed, names};
-use crate::{SampleDB, SampleDBOperator};
+use crate::{SampleDB, SampleDBOperator, Snapshot};
 
 impl SampleDBOperator {
+    /// Snapshots that a new database may be filled from.
+    fn sources(&self, db: &SampleDB) -> Vec<Arc<Snapshot>> {
+        let key = &db.meta.key;
+        let from = db.spec.bootstrap.from_snapshot.as_ref().filter(|_| db.status.restore.completed_at.is_none());
+        let Some(from) = from else { return Vec::new() };
+        let name = db.status.restore.snapshot.as_deref().or(from.name.as_deref());
+        match (name, &from.of_sample_db) {
+            (Some(name), _) => decoded(self.snapshots.get(&key.sibling(name)).into_iter().collect()),
+            (None, Some(of)) => {
+                let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: of.as_str().into() };
+                decoded(self.snapshots.owned(&key.namespace, &owner))
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
     /// What can be seen of `db` now.
     pub async fn look(&self, db: &Arc<SampleDB>) -> Observed {
         let key = &db.meta.key;
@@ -27,6 +43,7 @@ impl SampleDBOperator {
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
+            sources: self.sources(db),
             system: self.secrets.look(db, SecretOf::System).await,
             app: self.secrets.look(db, SecretOf::App).await,
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,

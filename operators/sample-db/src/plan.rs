@@ -12,12 +12,15 @@ use serde_json::json;
 
 use crate::SampleDB;
 
+mod backup;
 pub mod catalog;
 mod deletion;
 mod init;
 pub mod names;
 pub mod objects;
 mod observed;
+mod restore;
+pub mod schedule;
 mod status;
 pub mod steps;
 pub mod wish;
@@ -26,6 +29,7 @@ mod words;
 pub use observed::{Observed, SecretSeen};
 pub use words::{Said, Words};
 
+use backup::Backups;
 use objects::SecretOf;
 use steps::Step;
 use wish::Wish;
@@ -56,8 +60,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if db.meta.deleting {
         return deletion::plan(observed, now);
     }
-    let wish = match Wish::of(observed) {
-        Ok(wish) => wish,
+    let wish = Wish::of(observed);
+    let judged = wish.and_then(|wish| restore::source(observed, &wish).map(|source| (wish, source)));
+    let (wish, source) = match judged {
+        Ok(judged) => judged,
         Err(refusal) => {
             let status = Some(status::refused(observed, refusal, now));
             return Plan { status, next: Next::After(LATER), ..Plan::nothing() };
@@ -68,18 +74,30 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     }
     let latched = db.status.engine.image.is_some();
     // What was decided is written down before anything relies on it.
-    let step = if latched && !db.spec.paused { steps::next(observed, &wish) } else { Step::Rest };
-    let status = status::of(observed, &wish, &step, now);
+    let step = if latched && !db.spec.paused { steps::next(observed, &wish, source) } else { Step::Rest };
+    let serves = latched && step == Step::Rest && db.status.initialization.completed_at.is_some() && !db.spec.paused;
+    let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
+    let status = status::of(observed, &wish, source, &step, &backups, now);
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
-    let news = (&status.initialization, &status.engine) != (&db.status.initialization, &db.status.engine);
+    let news = (&status.initialization, &status.engine, &status.restore)
+        != (&db.status.initialization, &db.status.engine, &db.status.restore);
     let (effects, next) = match step {
         Step::Take(effects, ..) => (effects, STEP),
         Step::Rest if !latched || news => (Vec::new(), STEP),
-        Step::Rest => (Vec::new(), SECRETS),
+        Step::Rest => {
+            let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
+            let next = if backups.effect.is_some() { STEP } else { next };
+            (backups.effect.into_iter().collect(), next)
+        }
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
     let aside = if latched && !db.spec.paused { aside(observed) } else { Vec::new() };
     Plan { effects, aside, status: Some(status), next: Next::After(next), ..Plan::nothing() }
+}
+
+/// How long until then, but no longer than Secrets go unread.
+fn until(now: Timestamp, then: Timestamp) -> Duration {
+    then.duration_since(now).unsigned_abs().clamp(STEP, SECRETS)
 }
 
 /// What stands beside: the volume of the snapshots.

@@ -29,6 +29,7 @@ mod repair;
 mod rollout;
 mod sample;
 mod sample_db_bad_input;
+mod sample_db_life;
 mod scale;
 mod strangers;
 mod trouble;

@@ -33,6 +33,8 @@ pub struct Observed {
     pub jobs: Vec<Arc<Job>>,
     /// Its snapshots, by name.
     pub snapshots: Vec<Arc<Snapshot>>,
+    /// Snapshots that it may be filled from; only looked at before it has been.
+    pub sources: Vec<Arc<Snapshot>>,
     /// The superuser's Secret.
     pub system: SecretSeen,
     /// The applications' Secret.

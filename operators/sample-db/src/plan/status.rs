@@ -8,9 +8,11 @@ use jiff::{Timestamp, Unit};
 use runtime::plan::conditions::{Summary, condition};
 use runtime::views::JobEnd;
 
+use super::backup::{self, Backups};
 use super::steps::Step;
 use super::wish::{Refusal, Wish};
-use super::{Observed, Words, names};
+use super::{Observed, Words, names, restore};
+use crate::Snapshot;
 
 /// The status of a database whose wish cannot be had.
 pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Timestamp) -> SampleDBStatus {
@@ -24,7 +26,14 @@ pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Time
 }
 
 /// What holds once `step` has been taken.
-pub(super) fn of(observed: &Observed, wish: &Wish, step: &Step, now: Timestamp) -> SampleDBStatus {
+pub(super) fn of(
+    observed: &Observed,
+    wish: &Wish,
+    source: Option<&Snapshot>,
+    step: &Step,
+    backups: &Backups,
+    now: Timestamp,
+) -> SampleDBStatus {
     let db = &*observed.db;
     let before = &db.status;
     let prepared = prepared(observed);
@@ -34,9 +43,13 @@ pub(super) fn of(observed: &Observed, wish: &Wish, step: &Step, now: Timestamp) 
     let (summary, reason, message) = judge(step, ready, done);
     let mut conditions = summary.conditions(reason, message.clone(), now);
     conditions.extend(domain(&initialization, &summary, reason, &message, now));
+    conditions.extend(backup::conditions(observed, backups, now));
     let running = prepared.as_ref().and_then(|words| words.said.version.clone());
     SampleDBStatus {
-        phase: Some(phase(&summary, before.initialization.data_created_at.is_some(), done, ready)),
+        phase: Some(match step {
+            Step::Wait("Restoring", _) | Step::Take(_, "Restoring", _) => Phase::Restoring,
+            _ => phase(&summary, before.initialization.data_created_at.is_some(), done, ready),
+        }),
         ready: Some(format!("{}/1", usize::from(ready && done))),
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(ready)),
@@ -51,6 +64,8 @@ pub(super) fn of(observed: &Observed, wish: &Wish, step: &Step, now: Timestamp) 
         },
         storage: wish.storage(observed, &before.storage),
         initialization,
+        restore: restore::status(observed, source, now),
+        backup: backup::status(observed, backups),
         endpoints: EndpointsStatus {
             read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
             ..before.endpoints.clone()

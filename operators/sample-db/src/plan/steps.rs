@@ -6,7 +6,8 @@ use runtime::views::{Child, Claim, Job, JobEnd, Pod};
 
 use super::objects::{self, OWNER_UID, Place, SecretOf, TEMPLATE};
 use super::wish::{Refusal, Wish};
-use super::{DbAct, Observed, SecretSeen, Words, names};
+use super::{DbAct, Observed, SecretSeen, Words, names, restore};
+use crate::Snapshot;
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,11 +34,12 @@ impl Step {
 
 /// The next step.
 #[must_use]
-pub fn next(observed: &Observed, wish: &Wish) -> Step {
+pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
     secrets(observed)
         .or_else(|| volume(observed, wish))
         .or_else(|| children(observed, wish))
         .or_else(|| server(observed, wish))
+        .or_else(|| source.and_then(|source| fill(observed, wish, source)))
         .or_else(|| init(observed, wish))
         .unwrap_or(Step::Rest)
 }
@@ -193,6 +195,32 @@ fn lost(pod: &Pod) -> Option<(&'static str, String)> {
     Some((reason, format!("{message}; nothing is made anew over it")))
 }
 
+/// The snapshot's data into the new database, before anybody else's.
+fn fill(observed: &Observed, wish: &Wish, source: &Snapshot) -> Option<Step> {
+    let db = &*observed.db;
+    let name = restore::job_name(db);
+    let doing = || format!("restoring the snapshot {}", source.meta.key.name);
+    match observed.job(&name).map(|job| &job.end) {
+        None => {
+            let place = Place { scheduling: &db.spec.scheduling, engine: &wish.image, agent: &observed.agent_image };
+            let create = Effect::Create(objects::job(restore::job(db, source), &place));
+            Some(Step::take(create, "Restoring", &doing()))
+        }
+        Some(None) => Some(Step::Wait("Restoring", doing())),
+        // The status is about to say that it is done.
+        Some(Some(JobEnd::Complete)) => Some(Step::Wait("Restoring", doing())),
+        Some(Some(JobEnd::Failed { message, .. })) => {
+            let words = observed.words(&name);
+            let why = words.as_ref().and_then(Words::failure).map_or_else(|| message.clone(), |(_, why)| why);
+            let message = format!(
+                "{} failed: {why}; mend what it says, then delete the Job {name} to have it tried again",
+                doing()
+            );
+            Some(Step::Stuck("RestoreFailed", message))
+        }
+    }
+}
+
 /// The initial configuration, once: that the database's own note says so, the Job has found.
 fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
     let db = &*observed.db;
@@ -202,7 +230,8 @@ fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
         Effect::Delete(Delete { kind: Job::KIND, key: job.meta.key.clone(), uid: job.meta.uid.clone(), unless: None })
     };
     if db.status.initialization.completed_at.is_some() {
-        let left = job.filter(|job| !job.meta.deleting)?;
+        let restore = observed.job(&restore::job_name(db));
+        let left = job.or(restore).filter(|job| !job.meta.deleting)?;
         return Some(Step::take(delete(left), "Initializing", "clearing up after the initial configuration"));
     }
     match job.map(|job| (job, &job.end)) {

@@ -1,0 +1,131 @@
+//! A new database that is filled from a snapshot: which one, whether it can be, and the Job that does it. Pure.
+
+use api::sample_db::{Method, RestoreStatus};
+use api::sample_db_snapshot::SnapshotPhase;
+use jiff::{Timestamp, Unit};
+use runtime::cache::View;
+use runtime::plan::meta::child_meta;
+use runtime::views::JobEnd;
+
+use super::catalog::Release;
+use super::objects::pod::{self, SNAPSHOTS};
+use super::objects::{JobOf, labels};
+use super::wish::{Refusal, Wish};
+use super::{Observed, names};
+use crate::{SampleDB, Snapshot};
+
+/// How many seconds a restore may take.
+const DEADLINE: i64 = 24 * 3600;
+/// How often it is tried again.
+const RETRIES: i32 = 3;
+
+/// The snapshot that a new database is to be filled from, if it is to be.
+///
+/// # Errors
+/// Why it cannot be.
+pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&'a Snapshot>, Refusal> {
+    let db = &*observed.db;
+    let Some(from) = &db.spec.bootstrap.from_snapshot else { return Ok(None) };
+    if db.status.restore.completed_at.is_some() {
+        return Ok(None);
+    }
+    let ready = |snapshot: &&Snapshot| snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
+    let all = || observed.sources.iter().map(|snapshot| &**snapshot);
+    let latched = db.status.restore.snapshot_uid.as_deref();
+    let found = match (latched, &from.name) {
+        (Some(uid), _) => all().find(|snapshot| *snapshot.meta.uid == *uid),
+        (None, Some(name)) => all().find(|snapshot| *snapshot.meta.key.name == **name),
+        (None, None) => all()
+            .filter(ready)
+            .filter(|snapshot| {
+                from.before.is_none_or(|before| snapshot.status.completed_at.is_some_and(|at| at <= before))
+            })
+            .max_by_key(|snapshot| snapshot.status.completed_at),
+    };
+    let asked = from.name.as_deref().or(from.of_sample_db.as_deref()).unwrap_or_default();
+    let snapshot = found.ok_or_else(|| {
+        let message = match from.name {
+            Some(_) => format!("there is no SampleDBSnapshot {asked} (bootstrap.fromSnapshot.name)"),
+            None => format!(
+                "there is no Ready snapshot of {asked} (bootstrap.fromSnapshot.ofSampleDB) from before that time"
+            ),
+        };
+        ("SnapshotMissing", message)
+    })?;
+    judge(snapshot, db, wish).map(|()| Some(snapshot))
+}
+
+/// Whether a snapshot can be restored into that database.
+fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal> {
+    let (name, status) = (&snapshot.meta.key.name, &snapshot.status);
+    if status.phase != Some(SnapshotPhase::Ready) {
+        let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
+        let phase = status.phase.map_or_else(|| "yet to be looked at".to_owned(), |phase| format!("{phase:?}"));
+        return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
+    }
+    let of = status.engine_version.as_deref().and_then(Release::parse);
+    if let Some(of) = of.filter(|of| of.major > wish.major) {
+        let message = format!(
+            "the snapshot {name} is of PostgreSQL {of}, which cannot be restored into the earlier {}: set engine.version to \
+             {} or later",
+            wish.major, of.major
+        );
+        return Err(("SnapshotNewer", message));
+    }
+    if status.method == Some(Method::Physical) {
+        let message = format!(
+            "the snapshot {name} is a physical one, which cannot be restored into a new SampleDB yet: take a Logical one"
+        );
+        return Err(("SnapshotPhysical", message));
+    }
+    let database = names::database(db);
+    match &status.database {
+        Some(other) if other != database => Err((
+            "SnapshotOfOtherDatabase",
+            format!(
+                "the snapshot {name} holds the database {other}: set bootstrap.database to {other} in a new SampleDB"
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The name of the Job.
+pub(super) fn job_name(db: &SampleDB) -> String {
+    format!("{}-restore", db.meta.key.name)
+}
+
+/// The Job.
+pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
+    let location = &snapshot.status.location;
+    let path = location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
+    let mut arguments = vec!["pg-restore".to_owned(), format!("--snapshot={SNAPSHOTS}/{path}")];
+    arguments.push(format!("--database={}", names::database(db)));
+    arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
+    let claim = location.claim.clone().unwrap_or_default();
+    JobOf {
+        key: db.meta.key.sibling(&job_name(db)),
+        labels: labels(db),
+        owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
+        arguments,
+        env: Vec::new(),
+        env_from: Some((names::connection(db), names::system_secret(db))),
+        volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
+        deadline_seconds: DEADLINE,
+        retries: RETRIES,
+        linger: None,
+    }
+}
+
+/// What is known of it.
+pub(super) fn status(observed: &Observed, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
+    let before = &observed.db.status.restore;
+    let Some(source) = source else { return before.clone() };
+    let done = observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    RestoreStatus {
+        snapshot: Some(source.meta.key.name.to_string()),
+        snapshot_uid: Some(source.meta.uid.to_string()),
+        job: Some(job_name(&observed.db)),
+        completed_at: before.completed_at.or_else(|| now.round(Unit::Second).ok().filter(|_| done)),
+    }
+}

@@ -1,0 +1,113 @@
+//! The times of a schedule. Pure: time zones come from the table that the program carries, not from the machine.
+
+use croner::Cron;
+use croner::parser::CronParser;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp, Zoned};
+
+/// Missed times are counted up to here; beyond it nobody cares how many.
+const MOST_MISSED: i64 = 1000;
+
+/// A schedule in a time zone.
+#[derive(Debug)]
+pub struct Schedule {
+    cron: Cron,
+    zone: TimeZone,
+}
+
+/// What of a schedule is due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Due {
+    /// The latest time that has come and may still be made up for.
+    pub slot: Option<Timestamp>,
+    /// How many times have come and gone.
+    pub missed: i64,
+    /// The latest time that has come, made up for or not.
+    pub latest: Option<Timestamp>,
+    /// The next time.
+    pub next: Option<Timestamp>,
+}
+
+impl Schedule {
+    /// Reads five fields, and the name of a time zone.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn parse(fields: &str, zone: &str) -> Result<Self, String> {
+        let cron = CronParser::new().parse(fields);
+        let cron = cron.map_err(|error| format!("backup.schedule {fields:?} cannot be read: {error}"))?;
+        let zone = TimeZoneDatabase::bundled().get(zone);
+        Ok(Self { cron, zone: zone.map_err(|error| format!("backup.timeZone is not known: {error}"))? })
+    }
+
+    /// What is due at `now` of what came after `since`.
+    ///
+    /// # Errors
+    /// That the schedule never comes.
+    pub fn due(&self, since: Timestamp, now: Timestamp, deadline: SignedDuration) -> Result<Due, String> {
+        let at = |time: Timestamp| time.to_zoned(self.zone.clone());
+        let next = self.cron.find_next_occurrence(&at(now), false);
+        let next = next.map_err(|_| "backup.schedule names a time that never comes".to_owned())?.timestamp();
+        let before = |time: &Zoned, inclusive| self.cron.find_previous_occurrence(time, inclusive).ok();
+        let Some(latest) = before(&at(now), true).filter(|latest| latest.timestamp() > since) else {
+            return Ok(Due { next: Some(next), ..Due::default() });
+        };
+        let slot = Some(latest.timestamp()).filter(|slot| now.duration_since(*slot) <= deadline);
+        let mut missed = i64::from(slot.is_none());
+        let mut earlier = before(&latest, false);
+        while let Some(time) = earlier.filter(|time| time.timestamp() > since && missed < MOST_MISSED) {
+            missed += 1;
+            earlier = before(&time, false);
+        }
+        Ok(Due { slot, missed, latest: Some(latest.timestamp()), next: Some(next) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn due(fields: &str, zone: &str, since: &str, now: &str) -> Due {
+        Schedule::parse(fields, zone).unwrap().due(at(since), at(now), HOUR).unwrap()
+    }
+
+    #[test]
+    fn the_latest_missed_time_is_due_and_older_ones_are_counted() {
+        let due = due("0 2 * * *", "Etc/UTC", "2026-11-18T02:00:00Z", "2026-11-21T02:30:00Z");
+        assert_eq!(due.slot, Some(at("2026-11-21T02:00:00Z")));
+        assert_eq!((due.missed, due.next), (2, Some(at("2026-11-22T02:00:00Z"))));
+    }
+
+    #[test]
+    fn what_is_too_late_is_missed() {
+        let due = due("0 2 * * *", "Etc/UTC", "2026-11-20T02:00:00Z", "2026-11-21T03:30:00Z");
+        assert_eq!((due.slot, due.missed), (None, 1));
+        assert_eq!(due.latest, Some(at("2026-11-21T02:00:00Z")));
+    }
+
+    #[test]
+    fn nothing_is_due_twice() {
+        let due = due("0 2 * * *", "Etc/UTC", "2026-11-21T02:00:00Z", "2026-11-21T02:00:01Z");
+        assert_eq!((due.slot, due.missed, due.latest), (None, 0, None));
+    }
+
+    #[test]
+    fn times_are_those_of_the_zone() {
+        let due = due("0 2 * * *", "Europe/Paris", "2026-07-01T00:00:00Z", "2026-07-01T00:30:00Z");
+        assert_eq!((due.slot, due.next), (None, Some(at("2026-07-02T00:00:00Z"))));
+    }
+
+    #[test]
+    fn what_cannot_be_read_or_never_comes_is_told() {
+        assert!(Schedule::parse("0 2 * *", "Etc/UTC").is_err());
+        assert!(Schedule::parse("0 2 * * *", "Mars/Olympus").unwrap_err().contains("timeZone"));
+        let never = Schedule::parse("0 0 30 2 *", "Etc/UTC").unwrap();
+        assert!(never.due(at("2026-01-01T00:00:00Z"), at("2026-01-02T00:00:00Z"), HOUR).is_err());
+    }
+}

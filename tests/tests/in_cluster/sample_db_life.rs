@@ -1,0 +1,99 @@
+//! A database's life: made, filled, saved, deleted, and made again of what was saved last.
+
+use std::time::Instant;
+
+use api::ConditionStatus;
+use api::sample_db::SampleDB;
+use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotReason};
+use e2e::sample_db::{Database, namespace};
+use k8s_openapi::api::apps::v1::StatefulSet;
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams, PropagationPolicy};
+
+/// A sum over the rows of what [`FILL`] makes.
+const SUM: &str = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from notes";
+const FILL: &str = "create table notes as select a, md5(a::text) b from generate_series(1, 2000) a";
+
+/// The last snapshot of a database that is gone.
+async fn last_snapshot(ns: &e2e::namespace::Namespace) -> SampleDBSnapshot {
+    let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
+    all.items.into_iter().find(|snapshot| snapshot.spec.reason == SnapshotReason::Final).expect("a final snapshot")
+}
+
+async fn gone_but_saved(purpose: &str, propagation: PropagationPolicy, dead: bool) {
+    let ns = namespace(purpose).await;
+    let begun = Instant::now();
+    let db = Database::apply(&ns, "shop", "{backup: {immediate: false}}").await;
+    db.serves().await;
+    println!("a database serves after {:.1?}", begun.elapsed());
+    db.asks(FILL).await;
+    let before = db.asks(SUM).await;
+    assert!(before.starts_with("2000|"), "{before}");
+    if dead {
+        let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+        ns.api::<Pod>().delete("shop-0", &now).await.expect("the pod can be deleted");
+    }
+    let begun = Instant::now();
+    let how = DeleteParams { propagation_policy: Some(propagation), ..DeleteParams::default() };
+    ns.api::<SampleDB>().delete("shop", &how).await.expect("the SampleDB can be deleted");
+    ns.until_gone::<SampleDB>("shop").await;
+    println!("it is gone, and saved, after {:.1?}", begun.elapsed());
+    for name in ["data-shop-0"] {
+        ns.until_gone::<PersistentVolumeClaim>(name).await;
+    }
+    for name in ["shop-app", "shop-system"] {
+        ns.until_gone::<Secret>(name).await;
+    }
+    ns.until_gone::<StatefulSet>("shop").await;
+    ns.until_gone::<Pod>("shop-0").await;
+
+    let last = last_snapshot(&ns).await.name_any();
+    let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
+    let again = Database::apply(&ns, "again", &spec).await;
+    again.serves().await;
+    assert_eq!(again.asks(SUM).await, before, "what comes back is what was there");
+}
+
+#[tokio::test]
+async fn a_database_is_saved_before_a_background_deletion() {
+    gone_but_saved("sdb-background", PropagationPolicy::Background, false).await;
+}
+
+/// As Argo CD deletes: what the database owns goes first.
+#[tokio::test]
+async fn a_database_is_saved_before_a_foreground_deletion() {
+    gone_but_saved("sdb-foreground", PropagationPolicy::Foreground, false).await;
+}
+
+#[tokio::test]
+async fn a_database_is_saved_whose_pod_was_killed() {
+    gone_but_saved("sdb-dead", PropagationPolicy::Foreground, true).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_on_demand_is_restored_and_the_first_one_comes_by_itself() {
+    let ns = namespace("sdb-demand").await;
+    let db = Database::apply(&ns, "shop", "{}").await;
+    let made = db.serves().await;
+    db.asks(FILL).await;
+    let before = db.asks(SUM).await;
+    let snapshot = db.snapshot("by-hand").await;
+    let status = snapshot.status.expect("a status");
+    println!("a snapshot: {:?}, {:?} rows, sha256 {:?}", status.size, status.verification.rows, status.sha256);
+    assert_eq!(status.system_identifier, made.status.and_then(|status| status.system_identifier));
+    db.says("BackupVerified", ConditionStatus::True, "Verified").await;
+    let again = Database::apply(&ns, "again", "{bootstrap: {fromSnapshot: {ofSampleDB: shop}}}").await;
+    again.serves().await;
+    assert_eq!(again.asks(SUM).await, before);
+}
+
+#[tokio::test]
+async fn a_snapshot_that_is_not_there_is_told_of_and_nothing_is_made() {
+    let ns = namespace("sdb-nothing").await;
+    let db = Database::apply(&ns, "shop", "{bootstrap: {fromSnapshot: {name: nowhere}}}").await;
+    let message = db.says("Stalled", ConditionStatus::True, "SnapshotMissing").await;
+    assert!(message.contains("nowhere"), "{message}");
+    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
+    assert!(pods.items.is_empty());
+}
