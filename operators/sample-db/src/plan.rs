@@ -119,3 +119,6 @@ fn finalizers(db: &SampleDB, finalizers: &serde_json::Value) -> Apply {
     apply.hand_over = Some("finalizer");
     apply
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,15 +104,20 @@ impl Catalog {
             let default = self.default.and_then(|release| self.offer(release)).or_else(|| self.offers.last());
             return default.ok_or_else(|| "the catalog is empty".to_owned());
         };
-        let newest = |major: u32| self.offers.iter().rfind(|offer| offer.release.major == major);
         let found = match version.parse() {
-            Ok(major) => newest(major),
+            Ok(major) => self.newest(major),
             Err(_) => Release::parse(version).and_then(|release| self.offer(release)),
         };
         found.ok_or_else(|| {
             let known: Vec<String> = self.offers.iter().map(|offer| offer.release.to_string()).collect();
             format!("the catalog has no PostgreSQL {version}: set engine.version to one of {}", known.join(", "))
         })
+    }
+
+    /// The newest release of a major version.
+    #[must_use]
+    pub fn newest(&self, major: u32) -> Option<&Offer> {
+        self.offers.iter().rfind(|offer| offer.release.major == major)
     }
 
     fn offer(&self, release: Release) -> Option<&Offer> {

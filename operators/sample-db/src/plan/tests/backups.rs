@@ -1,0 +1,83 @@
+//! Which snapshots are taken, and which are let go.
+
+use super::*;
+use crate::plan::backup;
+
+fn serving(spec: &Value, backup: &Value) -> Observed {
+    let mut status = initialised();
+    status["backup"] = backup.clone();
+    observed(spec, &status)
+}
+
+fn decided(seen: &Observed) -> Vec<String> {
+    let backups = backup::decide(seen, now());
+    let effects = backups.effect.into_iter().collect();
+    done(&Plan { effects, ..Plan::nothing() })
+}
+
+/// One of the schedule's, so many days old.
+fn old(days: i64, phase: &str, verification: &str) -> Arc<Snapshot> {
+    let at = now() - jiff::SignedDuration::from_hours(24 * days);
+    let status = json!({ "phase": phase, "startedAt": at, "completedAt": at, "sampleDBUID": "u-1",
+        "verification": { "phase": verification } });
+    snapshot(&format!("shop-{days}"), "Scheduled", &status)
+}
+
+#[test]
+fn the_first_comes_at_once_and_then_by_the_schedule() {
+    // The moment is 2027-01-15 08:00 UTC.
+    assert_eq!(decided(&serving(&json!({}), &json!({}))), ["create SampleDBSnapshot shop-2701150800"]);
+    let waits = json!({ "backup": { "immediate": false } });
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let since = |at: &str| json!({ "lastScheduled": at });
+    assert_eq!(decided(&serving(&waits, &since("2027-01-15T02:00:00Z"))), Vec::<String>::new());
+    let made = decided(&serving(&hourly, &since("2027-01-15T06:30:00Z")));
+    assert_eq!(made, ["create SampleDBSnapshot shop-2701150730"]);
+    let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
+    assert_eq!(decided(&serving(&rests, &since("2027-01-15T06:30:00Z"))), Vec::<String>::new());
+}
+
+#[test]
+fn one_at_a_time_and_what_is_due_waits() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
+    seen.snapshots = vec![snapshot("by-hand", "Manual", &json!({ "phase": "Running", "sampleDBUID": "u-1" }))];
+    let backups = backup::decide(&seen, now());
+    assert!(backups.effect.is_none());
+    let status = backup::status(&seen, &backups);
+    assert_eq!(status.last_scheduled, seen.db.status.backup.last_scheduled, "it is still to come");
+}
+
+#[test]
+fn what_is_missed_is_counted_once() {
+    let daily = json!({ "backup": { "schedule": "0 2 * * *" } });
+    let mut seen = serving(&daily, &json!({ "lastScheduled": "2027-01-12T02:00:00Z", "missed": 1 }));
+    let backups = backup::decide(&seen, now());
+    assert!(backups.effect.is_none(), "six hours are too late");
+    let status = backup::status(&seen, &backups);
+    assert_eq!(status.missed, Some(4));
+    seen = serving(&daily, &serde_json::to_value(&status).unwrap());
+    let again = backup::status(&seen, &backup::decide(&seen, now()));
+    assert_eq!(again.missed, Some(4));
+}
+
+#[test]
+fn the_newest_that_is_proved_is_never_let_go() {
+    let spec = json!({ "backup": { "retention": { "keepLast": 2 } } });
+    let settled = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
+    let mut seen = serving(&spec, &settled);
+    seen.snapshots = vec![
+        old(1, "Ready", "Failed"),
+        old(2, "Ready", "Skipped"),
+        old(3, "Ready", "Passed"),
+        old(4, "Ready", "Passed"),
+        old(5, "Failed", "Failed"),
+    ];
+    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-4"], "shop-3 is the newest that is proved");
+    seen.snapshots.remove(3);
+    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-5"]);
+    seen.snapshots = vec![old(40, "Ready", "Passed")];
+    assert_eq!(decided(&seen), Vec::<String>::new(), "however old");
+    seen.snapshots = vec![old(1, "Ready", "Passed"), old(40, "Ready", "Passed")];
+    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-40"]);
+}

@@ -1,0 +1,111 @@
+//! What is done before a database goes.
+
+use super::*;
+
+/// One that is being deleted, with its volume and its Secrets.
+fn leaving(spec: &Value, annotations: &Value) -> Observed {
+    let meta = json!({
+        "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": annotations,
+    });
+    let mut seen = with(&meta, spec, &initialised());
+    seen.claims = vec![claim("u-1", "c-1")];
+    seen
+}
+
+fn pod() -> Arc<Pod> {
+    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1",
+        "labels": { "multi-operator.example.com/whole": "true" } } });
+    Arc::new(Pod::decode(&pod.to_string()).unwrap())
+}
+
+fn last(status: &Value) -> Arc<Snapshot> {
+    snapshot("shop-final-u1", "Final", status)
+}
+
+fn proved() -> Value {
+    json!({ "phase": "Ready", "startedAt": "2026-01-01T00:00:00Z", "completedAt": "2026-01-01T00:00:05Z",
+        "verification": { "phase": "Passed" } })
+}
+
+#[test]
+fn the_server_is_stopped_then_the_data_are_saved_then_they_go() {
+    let mut seen = leaving(&json!({}), &json!({}));
+    seen.pods = vec![pod()];
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+    seen.pods = Vec::new();
+    assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-u1"]);
+    seen.snapshots = vec![last(&json!({ "phase": "Running", "startedAt": "2027-01-15T07:59:00Z" }))];
+    let waits = plan(&seen, now());
+    assert!(waits.effects.is_empty(), "{:?}", waits.effects);
+    let status = waits.status.unwrap();
+    assert_eq!((status.phase, status.deletion.step), (Some(Phase::Deleting), Some(DeletionStep::Snapshot)));
+    seen.snapshots = vec![last(&proved())];
+    assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+    seen.claims = Vec::new();
+    assert_eq!(done(&plan(&seen, now())), ["DropSecret(App)"]);
+    seen.app = SecretSeen::Absent;
+    assert_eq!(done(&plan(&seen, now())), ["DropSecret(System)"]);
+    seen.system = SecretSeen::Absent;
+    let released = plan(&seen, now());
+    assert_eq!(done(&released), ["apply SampleDB shop"]);
+    let Some(Effect::Apply(release)) = released.effects.first() else { panic!("{:?}", released.effects) };
+    assert_eq!(release.body["metadata"]["finalizers"], json!([]));
+}
+
+#[test]
+fn data_that_could_not_be_saved_stay_unless_told_otherwise() {
+    let failed = json!({ "phase": "Failed", "error": "no space", "startedAt": "2026-01-01T00:00:00Z" });
+    let blocked = |spec: &Value, annotations: &Value| {
+        let mut seen = leaving(spec, annotations);
+        seen.snapshots = vec![last(&failed)];
+        plan(&seen, now())
+    };
+    let stays = blocked(&json!({}), &json!({}));
+    assert!(stays.effects.is_empty());
+    let status = stays.status.unwrap();
+    assert_eq!(reason(&status, "DeletionBlocked"), (ConditionStatus::True, "FinalSnapshotFailed".to_owned()));
+    let message = &status.contract.condition("Ready").unwrap().message;
+    assert!(message.contains("no space") && message.contains("skip-final-snapshot=shop"), "{message}");
+    let goes = ["delete PersistentVolumeClaim data-shop-0"];
+    let proceed = json!({ "deletion": { "onSnapshotFailure": "Proceed" } });
+    assert_eq!(done(&blocked(&proceed, &json!({}))), goes);
+    let annotation = |value: &str| json!({ api::sample_db::SKIP_FINAL_SNAPSHOT: value });
+    assert_eq!(done(&blocked(&json!({}), &annotation("shop"))), goes);
+    assert!(blocked(&json!({}), &annotation("other")).effects.is_empty(), "the value must be its name");
+}
+
+#[test]
+fn nothing_to_save_saves_nothing_and_retained_data_stay() {
+    let mut never = leaving(&json!({}), &json!({}));
+    never.db = with(
+        &json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" }),
+        &json!({}),
+        &latched(),
+    )
+    .db;
+    assert_eq!(done(&plan(&never, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+    let retained = leaving(&json!({ "deletion": { "policy": "Retain" } }), &json!({}));
+    assert_eq!(done(&plan(&retained, now())), ["apply SampleDB shop"]);
+    let deleted = leaving(&json!({ "deletion": { "policy": "Delete" } }), &json!({}));
+    assert_eq!(done(&plan(&deleted, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+}
+
+#[test]
+fn a_namespace_that_goes_is_not_held_and_its_data_are_not_touched() {
+    let mut seen = leaving(&json!({}), &json!({}));
+    seen.namespace_going = true;
+    assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"]);
+}
+
+#[test]
+fn protection_holds_it_and_a_running_backup_is_waited_for() {
+    let held = plan(&leaving(&json!({ "deletion": { "protection": true } }), &json!({})), now());
+    assert!(held.effects.is_empty());
+    assert_eq!(reason(&held.status.unwrap(), "DeletionBlocked").1, "Protected");
+    let mut seen = leaving(&json!({}), &json!({}));
+    seen.pods = vec![pod()];
+    seen.snapshots = vec![snapshot("by-hand", "Manual", &json!({ "phase": "Running" }))];
+    let waits = plan(&seen, now());
+    assert!(waits.effects.is_empty(), "the server is needed: {:?}", waits.effects);
+    assert_eq!(waits.status.unwrap().deletion.step, Some(DeletionStep::WaitForBackup));
+}
