@@ -45,7 +45,7 @@ impl Ours for EtcdCluster {
 
 /// How many tests have clusters of etcd at a time. Each has three members and more, and two processors have enough with
 /// these: with many more, members miss each other's heartbeats.
-const AT_A_TIME: usize = 5;
+const AT_A_TIME: usize = 4;
 static TURNS: Semaphore = Semaphore::const_new(AT_A_TIME);
 
 /// A namespace in which pods must be restricted: those of members are, whatever becomes of them.

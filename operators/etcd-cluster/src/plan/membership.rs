@@ -106,7 +106,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish);
     }
-    carry_through(roster)
+    carry_through(roster, wish)
         .or_else(|| healing::step(observed, roster, wish, now))
         .or_else(|| resizing::promote(observed, roster, wish))
         .or_else(|| resizing::step(observed, roster, wish))
@@ -115,7 +115,8 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
 }
 
 /// What a removal has left to do.
-fn carry_through(roster: &Roster<'_>) -> Option<Step> {
+fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let grows = roster.members().count() < wish.size;
     for node in &roster.nodes {
         let retiring = node.annotation(RETIRING).is_some();
         match (node.member, node.pod) {
@@ -127,6 +128,7 @@ fn carry_through(roster: &Roster<'_>) -> Option<Step> {
             (None, Some(_)) if retiring || node.has_run() || !node.joins() => {
                 return Some(Step::DropPod { name: node.name.clone() });
             }
+            (None, None) if grows && node.has_unused_claim() => {}
             (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
                 return Some(Step::DropClaim { name: node.name.clone() });
             }

@@ -159,6 +159,12 @@ impl<'a> Node<'a> {
         self.claim.is_some_and(|claim| claim.meta.deleting || claim.lost)
     }
 
+    /// Whether its claim has never had a volume, and so no data.
+    #[must_use]
+    pub fn has_unused_claim(&self) -> bool {
+        self.claim.is_some_and(|claim| !claim.bound && !claim.lost && !claim.meta.deleting)
+    }
+
     /// Whether it is listed and does not vote.
     #[must_use]
     pub fn is_learner(&self) -> bool {

@@ -45,10 +45,16 @@ impl Writer {
         let mut first = None;
         for apply in applies {
             let (child, rendered) = ((owner.key.clone(), apply.kind, apply.key.clone()), apply.fingerprint());
+            #[cfg(feature = "failpoints")]
+            let failpoint = crate::failpoint::Failpoint::of(&apply);
             let tried = match self.failed.waits(&child, rendered) {
                 Some(waits) => Err(waits),
                 None => match self.apply(kind, owner, had_children, apply).await {
-                    Ok(()) => Ok(()),
+                    Ok(()) => {
+                        #[cfg(feature = "failpoints")]
+                        failpoint.passed();
+                        Ok(())
+                    }
                     Err(error) => Err(self.failed.note(child, rendered, error)),
                 },
             };

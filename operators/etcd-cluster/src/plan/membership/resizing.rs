@@ -1,5 +1,7 @@
 //! Growing and shrinking, one member at a time.
 
+use std::sync::Arc;
+
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
@@ -36,7 +38,7 @@ fn joining<'r, 'a>(roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
 fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let wish = &wish.joining(roster);
     let Some(node) = joining(roster) else {
-        return Step::Start { name: observed.fresh_name.clone(), start: Start::Join };
+        return Step::Start { name: newcomer(observed, roster), start: Start::Join };
     };
     if rolling::is_outdated(node, wish) || node.is_doomed() {
         return Step::DropPod { name: node.name.clone() };
@@ -52,7 +54,13 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
 fn ahead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let more = roster.members().count() < wish.size && joining(roster).is_none();
     let well = roster.voters().all(Node::is_healthy);
-    (more && well).then(|| Step::Start { name: observed.fresh_name.clone(), start: Start::Join })
+    (more && well).then(|| Step::Start { name: newcomer(observed, roster), start: Start::Join })
+}
+
+/// The name of who joins next: that of a claim which was made for it, if the manager died before it made the pod.
+fn newcomer(observed: &Observed, roster: &Roster<'_>) -> Arc<str> {
+    let made = roster.nodes.iter().find(|node| node.member.is_none() && node.pod.is_none() && node.has_unused_claim());
+    made.map_or_else(|| observed.fresh_name.clone(), |node| node.name.as_str().into())
 }
 
 /// Whether all who vote know of learners: the version that all understand decides.
