@@ -7,7 +7,7 @@ use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
-use runtime::plan::meta::{MANAGED_BY, MANAGER};
+use runtime::plan::meta::{MANAGED_BY, MANAGER, selector_text};
 use runtime::plan::{Apply, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
@@ -74,8 +74,7 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, Strin
 
 /// Pods that bear the labels of a cluster and are not its own; none if they cannot be read now.
 pub async fn strangers(client: &Client, cluster: &EtcdCluster) -> Option<Vec<Stranger>> {
-    let labels = objects::selector(cluster).into_iter().map(|(key, value)| format!("{key}={value}"));
-    let params = ListParams::default().labels(&labels.collect::<Vec<_>>().join(","));
+    let params = ListParams::default().labels(&selector_text(&objects::selector(cluster)));
     let api: Api<PartialObjectMeta<CorePod>> = Api::namespaced(client.clone(), &cluster.meta.key.namespace);
     let pods = match api.list_metadata(&params).await {
         Ok(pods) => pods,

@@ -22,14 +22,15 @@ impl EtcdClusterOperator {
     pub async fn look(&self, cluster: &Arc<EtcdCluster>) -> Observed {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let mut pods: Vec<Arc<Pod>> = decoded(self.pods.owned(&key.namespace, &owner));
-        pods.retain(|pod| pod.meta.controlled_by(&cluster.meta.uid));
+        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
             etcd: self.ask(cluster, &places(&pods)).await,
-            claims: decoded(self.claims.owned(&key.namespace, &owner)),
+            claims: claims.collect(),
             pods,
             published: Vec::new(),
             cluster_version: None,
@@ -98,15 +99,6 @@ impl EtcdClusterOperator {
         let pod = observed.pods.iter().find(differs)?;
         self.etcd.cluster_version(pod.running.as_ref()?.ip.as_deref()?).await
     }
-}
-
-/// Those that decode.
-fn decoded<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
-    let object = |entry| match entry {
-        Entry::Object(object) => Some(object),
-        Entry::Broken(_) => None,
-    };
-    entries.into_iter().filter_map(object).collect()
 }
 
 /// Whom to ask: members whose pods have an address.

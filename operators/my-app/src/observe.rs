@@ -14,11 +14,8 @@ impl MyAppOperator {
     pub fn look(&self, app: &Arc<MyApp>) -> Observed {
         let key = &app.meta.key;
         let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
-        let pods = self.pods.owned(&key.namespace, &owner);
-        let troubles = pods.iter().filter_map(|pod| match pod {
-            Entry::Object(pod) => Some((pod.meta.key.name.clone(), pod.trouble.clone()?)),
-            Entry::Broken(_) => None,
-        });
+        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let troubles = pods.filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         Observed {
             deployment: self.deployments.child(key, &app.meta),
             service: self.services.child(key, &app.meta),

@@ -120,6 +120,17 @@ pub enum Alarm {
     Corrupt,
 }
 
+impl Alarm {
+    /// The reason of conditions that tell of it.
+    #[must_use]
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::NoSpace => "NoSpace",
+            Self::Corrupt => "DataCorrupt",
+        }
+    }
+}
+
 /// What may be done to an etcd cluster, through any of the members at `via`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EtcdAct {

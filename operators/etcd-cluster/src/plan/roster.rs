@@ -238,7 +238,7 @@ impl<'a> Node<'a> {
     /// One of its pod's containers.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&'a Container> {
-        self.running()?.containers.iter().find(|container| &*container.name == name)
+        self.running()?.container(name)
     }
 
     /// The version of etcd that it runs, or ran last.
@@ -251,7 +251,7 @@ impl<'a> Node<'a> {
 /// Whether what the kubelet says of a pod's readiness is of the container that runs now. Times are compared that the same
 /// kubelet has told, in whole seconds; the manager's own clock only ends the wait.
 fn is_settled(running: &Running, now: Timestamp) -> bool {
-    let etcd = running.containers.iter().find(|container| &*container.name == ETCD);
+    let etcd = running.container(ETCD);
     let Some((etcd, ready)) = etcd.filter(|etcd| etcd.restarts > 0).zip(running.ready_since) else { return true };
     let Some(since) = etcd.since else { return false };
     ready.duration_since(since) >= UNSETTLED || now.duration_since(ready.max(since)) >= UNSETTLED

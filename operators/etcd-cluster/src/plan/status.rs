@@ -7,6 +7,7 @@ use api::{Condition, ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
 use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
+use runtime::plan::meta::selector_text;
 
 use super::membership::Step;
 use super::roster::{Roster, hex};
@@ -57,7 +58,7 @@ pub(super) fn of(
         db_size: members::largest(roster, before.db_size.as_deref()),
         member_statuses: statuses,
         storage: Some(StorageStatus { durable: wish.durable }),
-        selector: Some(selector(cluster)),
+        selector: Some(selector_text(&objects::selector(cluster))),
         cluster_id,
         contract: Contract { conditions: conditions::all(cluster, wish, &standing, now), ..before.contract.clone() },
     }
@@ -100,11 +101,6 @@ fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
 /// As many as etcd lists; without quorum, as many as it listed last.
 fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
     if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
-}
-
-fn selector(cluster: &EtcdCluster) -> String {
-    let labels: Vec<String> = objects::selector(cluster).iter().map(|(key, value)| format!("{key}={value}")).collect();
-    labels.join(",")
 }
 
 /// What happened to members, under the old operator's names; and what a person should know of at once.

@@ -177,17 +177,18 @@ impl Bench {
     fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Observed {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let pods: Vec<Arc<Pod>> = objects(self.stores.pods.owned(&key.namespace, &owner));
-        let pods: Vec<Arc<Pod>> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let pods: Vec<Arc<Pod>> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
         let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
         self.names += 1;
+        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
         Observed {
             peers: self.stores.services.child(key, &cluster.meta),
             clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
             budget: self.stores.budgets.child(key, &cluster.meta),
-            claims: objects(self.stores.claims.owned(&key.namespace, &owner)),
+            claims: claims.filter_map(Entry::into_object).collect(),
             pods,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
@@ -248,12 +249,4 @@ fn must_hold(world: &World, act: &EtcdAct) -> Result<(), Error> {
         return Err(Error::transient("Conflict", "it is still there, or not"));
     }
     Ok(())
-}
-
-fn objects<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
-    let object = |entry| match entry {
-        Entry::Object(object) => Some(object),
-        Entry::Broken(_) => None,
-    };
-    entries.into_iter().filter_map(object).collect()
 }

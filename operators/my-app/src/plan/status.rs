@@ -6,6 +6,7 @@ use api::my_app::{MyAppStatus, Phase, Security};
 use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
+use runtime::plan::meta::selector_text;
 use runtime::plan::{Effect, Next, Seen};
 use runtime::views::{Deployment, Rollout};
 
@@ -43,7 +44,7 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
         image: if summary == Summary::Ready { Some(app.spec.image.clone()) } else { app.status.image.clone() },
-        selector: Some(selector_text(observed)),
+        selector: Some(selector_text(&selector(&observed.app))),
         contract: Contract { conditions, ..app.status.contract.clone() },
     };
     let (status, next) = ride_along(status, &app.status, now);
@@ -167,11 +168,6 @@ fn refusal(observed: &Observed, message: &str) -> String {
 
 fn passing_trouble(observed: &Observed) -> Option<String> {
     observed.troubles.first().map(|(pod, trouble)| format!("pod {pod}: {}: {}", trouble.reason, trouble.message))
-}
-
-fn selector_text(observed: &Observed) -> String {
-    let labels = selector(&observed.app);
-    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
 /// Holds back a change of minor counters alone; see [`RIDE_ALONG`].

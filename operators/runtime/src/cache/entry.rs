@@ -70,6 +70,15 @@ impl<V: View> Entry<V> {
         }
     }
 
+    /// The object, if it decoded.
+    #[must_use]
+    pub fn into_object(self) -> Option<Arc<V>> {
+        match self {
+            Self::Object(view) => Some(view),
+            Self::Broken(_) => None,
+        }
+    }
+
     pub(super) fn object(&self) -> Option<&V> {
         match self {
             Self::Object(view) => Some(view),

@@ -132,18 +132,17 @@ impl<V: View> Store<V> {
     /// Takes in an object that was added or changed.
     pub fn apply(&self, mut entry: Entry<V>) {
         let meta = entry.meta().clone();
-        entry.succeed(self.get(&meta.key).as_ref());
-        let kept = entry.kept();
-        let now = kept.then(|| entry.clone());
-        let before = self.write(|inner| {
+        let (before, now) = self.write(|inner| {
             let before = inner.remove(&meta.key);
+            entry.succeed(before.as_ref());
             if let Some(view) = entry.object() {
                 inner.applied.came_back(&meta.key, meta.version, view.fingerprint());
             }
-            if kept {
-                inner.insert(meta.key.clone(), entry);
+            let now = entry.kept().then_some(entry);
+            if let Some(entry) = &now {
+                inner.insert(meta.key.clone(), entry.clone());
             }
-            before
+            (before, now)
         });
         let relevant = match (&now, &before) {
             (Some(now), Some(before)) => !now.unchanged(before),

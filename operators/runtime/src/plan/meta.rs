@@ -228,6 +228,12 @@ pub fn labels(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
     labels
 }
 
+/// Labels as a selector is written: `a=b,c=d`.
+#[must_use]
+pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
+    labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
+}
+
 /// The labels that tell an object's children from all others'.
 #[must_use]
 pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {

@@ -43,6 +43,14 @@ pub struct Running {
     pub containers: Vec<Container>,
 }
 
+impl Running {
+    /// One of its containers.
+    #[must_use]
+    pub fn container(&self, name: &str) -> Option<&Container> {
+        self.containers.iter().find(|container| &*container.name == name)
+    }
+}
+
 /// How a container fares.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Container {
@@ -254,7 +262,7 @@ mod tests {
         let running = pod.running.as_deref().unwrap();
         assert!(pod.kept() && running.ready);
         assert_eq!(running.ip.as_deref(), Some("10.0.0.1"));
-        let app = running.containers.iter().find(|container| &*container.name == "app").unwrap();
+        let app = running.container("app").unwrap();
         assert_eq!((app.running, app.restarts, app.backs_off), (true, 2, false));
         let waited = running.ready_since.zip(app.since).map(|(ready, since)| ready.duration_since(since).as_secs());
         assert_eq!(waited, Some(2));

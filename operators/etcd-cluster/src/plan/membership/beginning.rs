@@ -1,6 +1,7 @@
 //! The first member, and the pod of the second. As long as no cluster id has been latched, nothing has been acknowledged to
 //! anybody: the Service of clients is made after it.
 
+use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
@@ -38,8 +39,7 @@ fn strangers(observed: &Observed) -> Option<Step> {
         let names = strangers.iter().filter(|stranger| stranger.leaving == leaving).map(|stranger| &*stranger.name);
         names.collect::<Vec<_>>().join(", ")
     };
-    let labels = selector(&observed.cluster).into_iter().map(|(key, value)| format!("{key}={value}"));
-    let labels = labels.collect::<Vec<_>>().join(",");
+    let labels = selector_text(&selector(&observed.cluster));
     match (names(false), names(true)) {
         (stay, _) if !stay.is_empty() => Some(Step::Stuck(
             "ForeignPods",
@@ -63,8 +63,9 @@ fn first(observed: &Observed, roster: &Roster<'_>) -> Step {
         roster.nodes.iter().filter(|node| node.claim.is_some() && node.pod.is_none()).collect();
     let has_own = claims.iter().any(|node| node.name == name);
     match claims.as_slice() {
+        [] => Step::Start { name: name.into(), start: Start::New },
         // Beside the first member's, that of the second, which has never been listed.
-        [] | [_] | [_, _] if has_own || claims.is_empty() => Step::Start { name: name.into(), start: Start::New },
+        [_] | [_, _] if has_own => Step::Start { name: name.into(), start: Start::New },
         [seed] => Step::Start { name: seed.name.as_str().into(), start: Start::New },
         _ => Step::Stuck(
             "VolumesAmbiguous",

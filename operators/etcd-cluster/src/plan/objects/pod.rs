@@ -95,8 +95,8 @@ pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start
 
 /// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
 pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
-    let containers = live.running.iter().flat_map(|running| &running.containers);
-    let restarts = containers.filter(|of| &*of.name == container::ETCD).map(|etcd| etcd.restarts + 1).sum::<i32>();
+    let etcd = live.running.as_ref().and_then(|running| running.container(container::ETCD));
+    let restarts = etcd.map_or(0, |etcd| etcd.restarts + 1);
     let change = json!({
         "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },

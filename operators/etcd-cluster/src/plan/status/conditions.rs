@@ -113,8 +113,7 @@ fn judge_members(
         return (Summary::Stalled, reason, message.clone());
     }
     if let Some((id, alarm)) = alarm(observed) {
-        let (reason, message) = alarmed(roster, id, alarm);
-        return (Summary::Stalled, reason, message);
+        return (Summary::Stalled, alarm.reason(), alarmed(roster, id, alarm));
     }
     match step {
         Step::Rest if observed.cluster.status.storage.is_none() => {
@@ -144,32 +143,23 @@ fn alarm(observed: &Observed) -> Option<(u64, Alarm)> {
 }
 
 /// What an alarm means, and what to do.
-fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> (&'static str, String) {
+fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
     let of = |node: &&Node<'_>| node.member.is_some_and(|member| member.id == id);
     let node = roster.members().find(of);
     let name = node.map_or_else(|| format!("{} (no member any more)", hex(id)), |node| node.name.clone());
     match (alarm, node) {
-        (Alarm::Corrupt, Some(_)) => (
-            "DataCorrupt",
-            format!(
-                "the data of member {name} differs from its peers' (alarm CORRUPT), so requests are refused: find out \
-                 which are right (etcdctl endpoint hashkv), delete the pod and the claim of the one that is not, and \
-                 when it has been replaced disarm the alarm (etcdctl alarm disarm)"
-            ),
+        (Alarm::Corrupt, Some(_)) => format!(
+            "the data of member {name} differs from its peers' (alarm CORRUPT), so requests are refused: find out which \
+             are right (etcdctl endpoint hashkv), delete the pod and the claim of the one that is not, and when it has \
+             been replaced disarm the alarm (etcdctl alarm disarm)"
         ),
-        (Alarm::Corrupt, None) => (
-            "DataCorrupt",
-            format!(
-                "the alarm CORRUPT of member {name} is still on, so requests are refused: make sure that the members \
-                 agree (etcdctl endpoint hashkv), then disarm it (etcdctl alarm disarm)"
-            ),
+        (Alarm::Corrupt, None) => format!(
+            "the alarm CORRUPT of member {name} is still on, so requests are refused: make sure that the members agree \
+             (etcdctl endpoint hashkv), then disarm it (etcdctl alarm disarm)"
         ),
-        (Alarm::NoSpace, _) => (
-            "NoSpace",
-            format!(
-                "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact \
-                 and defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)"
-            ),
+        (Alarm::NoSpace, _) => format!(
+            "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
+             defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)"
         ),
     }
 }
@@ -210,11 +200,11 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     let mut all = summary(standing, cluster.spec.paused, now);
     all.push(match &standing.quorum {
         Ok(()) if let Some(alarm) = standing.alarm => {
-            let (reason, why) = match alarm {
-                Alarm::Corrupt => ("DataCorrupt", "Cluster refuses requests: the members' data differ"),
-                Alarm::NoSpace => ("NoSpace", "Cluster refuses writes: a database has reached its quota"),
+            let why = match alarm {
+                Alarm::Corrupt => "Cluster refuses requests: the members' data differ",
+                Alarm::NoSpace => "Cluster refuses writes: a database has reached its quota",
             };
-            old("Available", false, reason, why.to_owned(), now)
+            old("Available", false, alarm.reason(), why.to_owned(), now)
         }
         Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
         Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
