@@ -68,6 +68,7 @@ impl Operator for SnapshotOperator {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let entry = self.databases.get(&key.sibling(&snapshot.spec.sample_db));
+        let namespace = look::namespace(&self.client, &key.namespace).await;
         let claim = snapshot.status.location.claim.as_deref().and_then(|claim| self.claims.get(&key.sibling(claim)));
         Ok(Observed {
             db: match entry {
@@ -77,7 +78,8 @@ impl Operator for SnapshotOperator {
             has_volume: claim.is_some(),
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
-            namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            namespace_going: snapshot.meta.deleting && namespace.going,
+            dictated_users: namespace.dictates_users,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),
         })

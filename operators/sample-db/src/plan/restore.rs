@@ -72,9 +72,11 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
         );
         return Err(("SnapshotNewer", message));
     }
-    if status.method == Some(Method::Physical) {
+    if let Some(of) = of.filter(|of| status.method == Some(Method::Physical) && of.major != wish.major) {
         let message = format!(
-            "the snapshot {name} is a physical one, which cannot be restored into a new SampleDB yet: take a Logical one"
+            "the snapshot {name} is a physical one of PostgreSQL {of}, which only {} can read: set engine.version to {}, or \
+             take a Logical one",
+            of.major, of.major
         );
         return Err(("SnapshotPhysical", message));
     }
@@ -121,7 +123,11 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
 pub(super) fn status(observed: &Observed, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
     let before = &observed.db.status.restore;
     let Some(source) = source else { return before.clone() };
-    let done = observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    let done = match source.status.method {
+        // The data were made of it.
+        Some(Method::Physical) => observed.db.status.initialization.data_created_at.is_some(),
+        _ => observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete)),
+    };
     RestoreStatus {
         snapshot: Some(source.meta.key.name.to_string()),
         snapshot_uid: Some(source.meta.uid.to_string()),

@@ -104,7 +104,7 @@ fn folder(snapshot: &Snapshot) -> String {
 
 fn place<'a>(observed: &'a Observed, scheduling: &'a Scheduling) -> Place<'a> {
     let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
-    Place { scheduling, engine, agent: &observed.agent_image }
+    Place { scheduling, engine, agent: &observed.agent_image, dictated_users: observed.dictated_users }
 }
 
 /// As the database's pod, as long as there is a database.
