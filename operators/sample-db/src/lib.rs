@@ -101,6 +101,9 @@ pub const PERMISSIONS: &[Permission] = &[
 /// The ConfigMap with the catalog of releases, in the manager's own namespace.
 pub const CATALOG: &str = "multi-operator-postgres";
 
+/// What the controllers may do in the manager's own namespace, which it may not watch: read the catalog.
+pub const OWN_NAMESPACE: &[Permission] = &[Permission { group: "", resources: &["configmaps"], verbs: &["get"] }];
+
 /// What a manager says of all databases.
 #[derive(Clone, Debug)]
 pub struct Settings {
