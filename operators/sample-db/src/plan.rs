@@ -78,6 +78,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let serves = latched && step == Step::Rest && db.status.initialization.completed_at.is_some() && !db.spec.paused;
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let status = status::of(observed, &wish, source, &step, &backups, now);
+    let events = backup::events(&db.status, &status, &backups);
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
     let news = (&status.initialization, &status.engine, &status.restore)
         != (&db.status.initialization, &db.status.engine, &db.status.restore);
@@ -92,7 +93,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
     let aside = if latched && !db.spec.paused { aside(observed) } else { Vec::new() };
-    Plan { effects, aside, status: Some(status), next: Next::After(next), ..Plan::nothing() }
+    Plan { effects, aside, events, status: Some(status), next: Next::After(next) }
 }
 
 /// How long until then, but no longer than Secrets go unread.
