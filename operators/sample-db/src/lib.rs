@@ -17,6 +17,7 @@ use runtime::views::{Claim, ConfigMap, Custom, CustomKind, Job, Pod, Service, St
 use runtime::{Error, Operator};
 
 mod look;
+mod metrics;
 mod observe;
 pub mod plan;
 mod secrets;

@@ -32,7 +32,7 @@ impl SampleDBOperator {
         let key = &db.meta.key;
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
-        Observed {
+        let observed = Observed {
             catalog: Ok(Arc::default()),
             server: self.servers.child(key, &db.meta),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
@@ -49,6 +49,8 @@ impl SampleDBOperator {
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
-        }
+        };
+        crate::metrics::tell(&observed);
+        observed
     }
 }

@@ -116,3 +116,6 @@ impl Operator for SnapshotOperator {
         match act {}
     }
 }
+
+#[cfg(test)]
+mod tests;
