@@ -141,7 +141,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
 pub(super) fn taken(status: &Status) -> String {
     let seconds =
         status.started_at.zip(status.completed_at).map_or(0, |(begun, end)| end.duration_since(begun).as_secs());
-    format!("the backup was taken in {seconds} s and has {}", status.size.as_deref().unwrap_or("an unknown size"))
+    format!("the backup was taken in {seconds} s, and takes {} on the volume", status.size.as_deref().unwrap_or("room"))
 }
 
 /// What there is to say of one that stood the proof.

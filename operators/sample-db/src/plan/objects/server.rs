@@ -80,7 +80,9 @@ pub(in crate::plan) fn server(db: &SampleDB, wish: &Wish, agent: &str) -> Apply 
 /// The init step that looks at the data, or makes them: that only as long as there have never been any.
 fn prepare(db: &SampleDB, wish: &Wish, place: &Place<'_>) -> Container {
     let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
-    arguments.extend([format!("--major={}", wish.major), format!("--owner={}", db.meta.uid)]);
+    // Data that are taken over bear the note of whom they were made for.
+    let owner = db.annotations.get(api::sample_db::ADOPT).unwrap_or(&db.meta.uid);
+    arguments.extend([format!("--major={}", wish.major), format!("--owner={owner}")]);
     match &db.status.system_identifier {
         Some(identifier) => arguments.push(format!("--system-identifier={identifier}")),
         None => arguments.push("--initialise".to_owned()),
