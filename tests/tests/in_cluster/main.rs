@@ -32,6 +32,8 @@ mod sample_db_bad_input;
 mod sample_db_deletion;
 mod sample_db_life;
 mod sample_db_proof;
+mod sample_db_schedule;
+mod sample_db_trouble;
 mod scale;
 mod strangers;
 mod trouble;
