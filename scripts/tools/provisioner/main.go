@@ -214,7 +214,7 @@ func (p *provisioner) reclaim(ctx context.Context, volume *core.PersistentVolume
 		return fmt.Errorf("its path is not %s: left alone", path)
 	}
 	if _, err := os.Stat(path + image); err == nil {
-		if err := run("umount", "--lazy", path); err != nil {
+		if err := command("umount", "--lazy", path); err != nil {
 			log.Print(err)
 		}
 		if err := os.Remove(path + image); err != nil {
@@ -240,23 +240,23 @@ const image = ".ext4"
 
 // fileSystem mounts a file system of that size at a folder: one that gets full.
 func fileSystem(path string, size int64) error {
-	if run("mountpoint", "--quiet", path) == nil {
+	if command("mountpoint", "--quiet", path) == nil {
 		return nil
 	}
 	file, err := os.OpenFile(path+image, os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
-		err = errors.Join(os.Truncate(path+image, size), file.Close(), run("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", path+image))
+		err = errors.Join(os.Truncate(path+image, size), file.Close(), command("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", path+image))
 	}
 	if err != nil && !os.IsExist(err) {
 		return errors.Join(err, os.Remove(path+image))
 	}
-	if err := run("mount", "-o", "loop", path+image, path); err != nil {
+	if err := command("mount", "-o", "loop", path+image, path); err != nil {
 		return err
 	}
 	return errors.Join(os.Remove(filepath.Join(path, "lost+found")), os.Chmod(path, 0o777))
 }
 
-func run(name string, arguments ...string) error {
+func command(name string, arguments ...string) error {
 	said, err := exec.Command(name, arguments...).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s %v: %w: %s", name, arguments, err, said)

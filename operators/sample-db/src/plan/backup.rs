@@ -41,7 +41,7 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     };
     let effect = match slot {
         Some(slot) => Some(Effect::Create(scheduled(db, slot))),
-        None => surplus(observed, now).map(|snapshot| gone(snapshot)),
+        None => surplus(observed, now).map(gone),
     };
     Backups { effect, taken: slot, due }
 }

@@ -28,9 +28,15 @@ enum Step {
     /// A person is waited for: the reason and what to do.
     Blocked(&'static str, String),
     /// This is done.
-    Take(DeletionStep, Effect<DbAct>, String),
+    Take(DeletionStep, Box<Effect<DbAct>>, String),
     /// Nothing is left to do.
     Release,
+}
+
+impl Step {
+    fn take(step: DeletionStep, effect: Effect<DbAct>, message: String) -> Self {
+        Self::Take(step, Box::new(effect), message)
+    }
 }
 
 /// Decides.
@@ -44,7 +50,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             let effects = vec![Effect::Apply(finalizers(db, &json!([])))];
             return Plan { effects, events: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
-        Step::Take(step, effect, message) => (vec![effect], status::of(observed, Some(step), Ok(message), now), STEP),
+        Step::Take(step, effect, message) => (vec![*effect], status::of(observed, Some(step), Ok(message), now), STEP),
         Step::Wait(step, message) => (Vec::new(), status::of(observed, Some(step), Ok(message), now), SOON),
         Step::Blocked(reason, message) => (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER),
     };
@@ -95,7 +101,7 @@ fn has_data(observed: &Observed) -> bool {
 fn end_jobs(observed: &Observed) -> Option<Step> {
     let job = observed.jobs.iter().find(|job| !job.meta.deleting)?;
     let message = format!("ending the Job {}", job.meta.key.name);
-    Some(Step::Take(DeletionStep::WaitForBackup, gone(&job.meta, Job::KIND), message))
+    Some(Step::take(DeletionStep::WaitForBackup, gone(&job.meta, Job::KIND), message))
 }
 
 /// A snapshot that is being taken comes to its end.
@@ -116,13 +122,13 @@ fn backups(observed: &Observed) -> Option<Step> {
 fn stop(observed: &Observed) -> Option<Step> {
     if let Some(server) = observed.server.ours() {
         let message = "stopping the server, so that nobody writes any more".to_owned();
-        return Some(Step::Take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
+        return Some(Step::take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
     }
     let pod = observed.pods.iter().find(|pod| *pod.meta.key.name == *names::pod(&observed.db))?;
     let message = format!("waiting until the pod {} is gone", pod.meta.key.name);
     Some(match pod.meta.deleting {
         true => Step::Wait(DeletionStep::RemovePods, message),
-        false => Step::Take(DeletionStep::RemovePods, gone(&pod.meta, Pod::KIND), message),
+        false => Step::take(DeletionStep::RemovePods, gone(&pod.meta, Pod::KIND), message),
     })
 }
 
@@ -132,7 +138,7 @@ fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     let name = final_name(observed);
     let Some(snapshot) = last(observed) else {
         let message = format!("taking the final snapshot {name}");
-        return Some(Step::Take(DeletionStep::Snapshot, Effect::Create(last_snapshot(db, &name, now)), message));
+        return Some(Step::take(DeletionStep::Snapshot, Effect::Create(last_snapshot(db, &name, now)), message));
     };
     if snapshot.meta.deleting {
         let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
@@ -224,14 +230,14 @@ fn clear(observed: &Observed) -> Option<Step> {
             uid: claim.meta.uid.clone(),
             unless: Some((Pod::KIND, db.meta.key.sibling(&names::pod(db)))),
         };
-        return Some(Step::Take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
+        return Some(Step::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
     }
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
     let given = db.spec.credentials.secret_ref.is_some();
     secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
         let there = matches!(seen, super::SecretSeen::Usable | super::SecretSeen::Malformed(_));
         there.then(|| {
-            Step::Take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
+            Step::take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
         })
     })
 }
