@@ -5,7 +5,9 @@ use std::sync::Arc;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
-use runtime::cache::Entry;
+use runtime::cache::{Entry, View};
+
+use crate::Snapshot;
 
 /// Those that decode.
 pub(crate) fn decoded<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
@@ -16,15 +18,26 @@ pub(crate) fn decoded<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
     entries.into_iter().filter_map(object).collect()
 }
 
-/// Whether a namespace is being deleted, in which nothing can be made any more. If that cannot be read, it is not known
-/// to be.
+/// Whether nothing can be made any more of what a deletion needs: because the namespace is being deleted, or the kind of
+/// snapshots is. If that cannot be read, it is not known to be.
 pub(crate) async fn is_going(client: &Client, namespace: &str) -> bool {
     let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
     match api.get_opt(namespace).await {
-        Ok(found) => found.is_none_or(|found| found.metadata.deletion_timestamp.is_some()),
+        Ok(found) if found.as_ref().is_none_or(|found| found.metadata.deletion_timestamp.is_some()) => return true,
+        Ok(_) => {}
+        Err(error) => tracing::debug!(%error, "the namespace cannot be read"),
+    }
+    match client.list_api_group_resources(&Snapshot::KIND.api_version()).await {
+        Ok(served) => !served.resources.iter().any(|of| of.name == Snapshot::KIND.plural && can_be_made(&of.verbs)),
+        Err(kube::Error::Api(status)) if status.code == 404 => true,
         Err(error) => {
-            tracing::debug!(%error, "the namespace cannot be read");
+            tracing::debug!(%error, "what is served cannot be read");
             false
         }
     }
+}
+
+/// The API server offers no `create` of a kind that is being deleted.
+fn can_be_made(verbs: &[String]) -> bool {
+    verbs.iter().any(|verb| verb == "create")
 }

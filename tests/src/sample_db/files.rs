@@ -43,9 +43,9 @@ impl<'a> Files<'a> {
         self.ns.kubectl(&["exec", &self.pod, "--", "bash", "-c", &script]).await.ok().trim().to_owned()
     }
 
-    /// The snapshots that are there, by name.
+    /// The snapshots that are there, by name: a folder's also has the beginning of a uid.
     pub async fn snapshots(&self) -> Vec<String> {
         let all = self.script("for it in */manifest.json; do [ ! -e $it ] || dirname $it; done").await;
-        all.lines().map(str::to_owned).collect()
+        all.lines().filter_map(|folder| Some(folder.rsplit_once('-')?.0.to_owned())).collect()
     }
 }

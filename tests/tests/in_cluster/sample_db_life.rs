@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use api::ConditionStatus;
-use e2e::sample_db::{Database, namespace};
+use e2e::sample_db::{Database, namespace, told};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::ResourceExt;
@@ -30,6 +30,7 @@ async fn gone_but_saved(purpose: &str, propagation: PropagationPolicy, dead: boo
     db.delete(propagation).await;
     db.is_gone().await;
     println!("it is gone, and saved, after {:.1?}", begun.elapsed());
+    told(&ns, "shop", "FinalSnapshotTaken").await;
     ns.until_gone::<PersistentVolumeClaim>("data-shop-0").await;
     for name in ["shop-app", "shop-system"] {
         ns.until_gone::<Secret>(name).await;

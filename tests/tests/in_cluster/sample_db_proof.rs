@@ -79,7 +79,7 @@ async fn files_that_went_bad_are_found_out_and_nothing_of_them_serves() {
         db.proved(name).await;
     }
     let files = Files::of(&ns, "shop-snapshots").await;
-    let largest = |snapshot: &str| format!("it=$(ls -S {snapshot}/database-*/*.dat* | head -1)");
+    let largest = |snapshot: &str| format!("it=$(ls -S {snapshot}-*/database-*/*.dat* | head -1)");
     files
         .script(&format!("{} && printf X | dd of=$it bs=1 seek=40 conv=notrunc status=none", largest("changed")))
         .await;

@@ -111,8 +111,11 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             words.map_or_else(soon, |words| told(status::taken_of(observed, &words, proof::mode(observed), now)))
         }
         (Some(Some(JobEnd::Failed { message, .. })), _) => {
-            let why = why(observed, observed.words(&name), message);
-            told(status::failed(observed, format!("the backup failed: {why}"), now))
+            let words = observed.words(&name);
+            let full = words.as_ref().is_some_and(|words| words.said.reason.as_deref() == Some("NoSpace"));
+            let why = why(observed, words, message);
+            let hint = if full { room(&observed.snapshot) } else { String::new() };
+            told(status::failed(observed, format!("the backup failed: {why}{hint}"), now))
         }
         (_, db) if is_lost(observed) => {
             let name = &observed.snapshot.spec.sample_db;
@@ -122,6 +125,14 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
         (None | Some(None), _) => waits(observed, now),
     }
+}
+
+/// How to make room for the next one.
+fn room(snapshot: &Snapshot) -> String {
+    let claim = snapshot.status.location.claim.as_deref().unwrap_or_default();
+    format!(
+        "; make room on the volume {claim}: raise backup.storage.size, keep fewer by backup.retention, or delete snapshots"
+    )
 }
 
 /// Whether what it is to be taken of has gone while it waits for that: its pods would try on until their deadline.

@@ -10,8 +10,8 @@ use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
 use super::{jobs, proof};
-use crate::SampleDB;
 use crate::plan::{Words, names};
+use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
 
@@ -60,10 +60,16 @@ pub(super) fn begun(observed: &Observed, db: &SampleDB, now: Timestamp) -> Statu
         image: db.status.engine.image.clone(),
         job: Some(jobs::backup_name(snapshot)),
         started_at: second(now),
-        location: SnapshotLocation { claim: Some(claim), path: Some(snapshot.meta.key.name.to_string()) },
+        location: SnapshotLocation { claim: Some(claim), path: Some(folder(snapshot)) },
         ..snapshot.status.clone()
     };
     with(status, &Summary::Reconciling, TAKING.0, TAKING.1, now)
+}
+
+/// Its own folder: files that an earlier snapshot of the name left are never taken for its own.
+fn folder(snapshot: &Snapshot) -> String {
+    let uid: String = snapshot.meta.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    format!("{}-{uid}", snapshot.meta.key.name)
 }
 
 /// Reason and words while nothing hinders.

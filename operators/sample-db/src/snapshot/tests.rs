@@ -175,3 +175,24 @@ fn a_backup_of_what_has_gone_is_given_up() {
     lost.pods = vec![pod("one-backup", 0, &json!({ "bytes": 5 }))];
     assert_eq!(plan(&lost, now()).status.unwrap().bytes, Some(5));
 }
+
+#[test]
+fn without_room_it_says_how_to_make_some() {
+    let mut status = running();
+    status["location"] = json!({ "claim": "shop-snapshots" });
+    let mut full = seen(&json!({}), &json!({}), &status);
+    full.jobs = vec![failed("one-backup")];
+    full.pods = vec![pod("one-backup", 1, &json!({ "reason": "NoSpace", "message": "no space left" }))];
+    let error = plan(&full, now()).status.unwrap().error.unwrap();
+    assert!(error.contains("no space left; make room on the volume shop-snapshots"), "{error}");
+}
+
+#[test]
+fn files_of_an_earlier_one_of_its_name_are_none_of_its_own() {
+    let folder = |uid: &str| {
+        let begun = plan(&seen(&json!({ "uid": uid }), &json!({}), &json!({})), now()).status.unwrap();
+        begun.location.path.unwrap()
+    };
+    assert_eq!(folder("0123-45678-9"), "one-01234567");
+    assert_ne!(folder("u-1"), folder("u-2"));
+}

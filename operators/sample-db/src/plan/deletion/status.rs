@@ -34,7 +34,9 @@ pub(super) fn unsaved(observed: &Observed) -> Option<Announcement> {
         return None;
     }
     let why = match () {
-        () if observed.namespace_going => "the namespace is being deleted, in which no Job can be made".to_owned(),
+        () if observed.namespace_going => {
+            "the namespace, or the kind of snapshots, is being deleted too; the data stay".to_owned()
+        }
         () if is_skipped(db) => format!("the annotation {SKIP_FINAL_SNAPSHOT} says so"),
         () if last(observed).is_some() => "it failed, and deletion.onSnapshotFailure is Proceed".to_owned(),
         () => "the claim of the data was gone or being deleted".to_owned(),

@@ -149,3 +149,35 @@ fn each_transition_is_told_once() {
     worse.contract.conditions = backup::conditions(&seen, &quiet, now());
     assert_eq!(reasons(&after, &worse, &quiet), ["BackupStarted", "VerificationFailed"]);
 }
+
+/// A new database that is being filled, and whose Job has come to that end.
+fn filling(end: &Value) -> Observed {
+    let mut status = initialised();
+    status["restore"] = json!({ "snapshot": "old", "snapshotUID": "old" });
+    status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "old" } } }), &status);
+    let job = json!({ "metadata": { "namespace": "n", "name": "shop-restore", "uid": "j" },
+        "status": { "conditions": end } });
+    seen.claims = vec![claim("u-1", "c-1")];
+    seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];
+    seen
+}
+
+#[test]
+fn a_restore_that_has_begun_is_judged_by_its_job() {
+    let bad = snapshot("old", "Manual", &json!({ "phase": "Failed", "sampleDBUID": "u-0" }));
+    let complete = json!([{ "type": "Complete", "status": "True" }]);
+    // Whatever became of the snapshot meanwhile: gone, or bad.
+    for sources in [Vec::new(), vec![bad.clone()]] {
+        let mut seen = filling(&complete);
+        seen.sources = sources;
+        let status = plan(&seen, now()).status.unwrap();
+        assert!(status.restore.completed_at.is_some(), "{:?}", status.restore);
+        assert_eq!(status.restore.snapshot.as_deref(), Some("old"));
+    }
+    let mut seen = filling(&json!([]));
+    seen.sources = vec![bad.clone()];
+    assert!(!plan(&seen, now()).status.unwrap().contract.is_true("Stalled"), "its Job runs");
+    seen.jobs = Vec::new();
+    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "SnapshotNotReady", "and none is begun");
+}
