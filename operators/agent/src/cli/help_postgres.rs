@@ -103,12 +103,13 @@ NewerSnapshot WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMi
 pub(super) const RESTORE: &str = "\
 Puts a logical snapshot into a server of the same or of a higher major version, compares the rows, and analyzes.
 
-Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAME]... [--jobs N]
-                        [--connect-timeout SECONDS]
+Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAME]... [--as NAME]
+                        [--jobs N] [--connect-timeout SECONDS]
 
   --snapshot DIRECTORY/NAME   the snapshot
   --sha256 HEX                what its manifest.json must be
   --database NAME             one of the databases to restore (all)
+  --as NAME                   what the one database is to be called; its owner and all in it stay as they were
   --jobs N                    how many tables are restored at once (1)
   --connect-timeout SECONDS   how long to try while the server does not answer (30)
 

@@ -193,6 +193,7 @@ fn restore(parser: &mut Parser) -> Result<Verb, Stop> {
             ("snapshot", Kind::Value),
             ("sha256", Kind::Value),
             ("database", Kind::Many),
+            ("as", Kind::Value),
             ("jobs", Kind::Value),
             ("connect-timeout", Kind::Value),
         ],
@@ -201,6 +202,7 @@ fn restore(parser: &mut Parser) -> Result<Verb, Stop> {
         snapshot: snapshot(&flags, "snapshot")?,
         sha256: flags.text("sha256")?,
         databases: flags.texts("database")?,
+        name: flags.text("as")?.filter(|name| !name.is_empty()),
         jobs: jobs(&flags)?,
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
