@@ -14,6 +14,7 @@
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
+//! | `passwords.rs` | the superuser's password, in data without a server |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs` | one verb each |
 
 use std::time::Instant;
@@ -38,6 +39,7 @@ mod inventory;
 mod lock;
 mod making;
 mod manifest;
+mod passwords;
 pub(crate) mod prepare;
 pub(crate) mod prune;
 mod quote;

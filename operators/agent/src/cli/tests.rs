@@ -86,6 +86,10 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!(dump.offline.unwrap().parameters, [("jit".into(), "on".into())]);
     let Verb::Run(run) = verb("pg-run --pgdata /d -- -c --x=y --help") else { panic!() };
     assert_eq!(run.arguments, ["-c", "--x=y", "--help"]);
+    let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --reset-password") else {
+        panic!()
+    };
+    assert!(prepare.reset_password);
     let Verb::Restore(restore) = verb("pg-restore --snapshot /s/n --as other") else { panic!() };
     assert_eq!(restore.name.as_deref(), Some("other"));
 }

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 mod contents;
+mod finish;
 mod init;
 mod prepare;
 mod restore;
