@@ -12,7 +12,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making, passwords};
+use super::{configuration, files, folder_reader, hba, making, passwords, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -62,6 +62,8 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     // A file that says nothing was being replaced when power was lost: whom it was to let in is not known, and rows that
     // are written to a version that is being left are lost.
     let access = configure(data, &options.configuration, options.access, Access::Closed).map_err(failed)?;
+    // From here on this data is the newest there is; a copy that is made again must not take its place.
+    upgraded::in_use(data).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
     let password_set = options.reset_password && !made && passwords::reset(&tools, options, &control, &lock)?;
     Ok(json!({

@@ -1,10 +1,37 @@
-//! What `agent pg-prepare` and `agent pg-run` do for a server that lost its password or its rules.
+//! `agent pg-finish`, and what `agent pg-prepare` and `agent pg-run` do for a server that lost its password or its rules.
 
 use std::fs;
 use std::thread;
 use std::time::Duration;
 
 use crate::support::{PASSWORD, Place};
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn extensions_come_to_the_version_of_the_image() {
+    let place = Place::new("finish");
+    let server = place.serve();
+    server.fill();
+    server.sql("app", "CREATE EXTENSION hstore VERSION '1.4'; CREATE TABLE t AS SELECT 1 AS a");
+    server.sql("postgres", "ALTER DATABASE app SET default_transaction_read_only = on");
+    let result = place.run(&["pg-finish"]);
+    assert_eq!((&result["extensions"], &result["analyzed"]), (&1.into(), &0.into()));
+    assert_eq!(server.sql("app", "SELECT extversion > '1.4' FROM pg_extension WHERE extname = 'hstore'"), "t");
+    server.sql("postgres", "ALTER DATABASE app RESET default_transaction_read_only");
+    // A version from which no way leads on: the others are done all the same.
+    server.sql("app", "UPDATE pg_extension SET extversion = '0.0' WHERE extname = 'citext'");
+    server.sql("app", "DROP EXTENSION hstore; CREATE EXTENSION hstore VERSION '1.4'");
+    let result = place.run(&["pg-finish", "--major", "--jobs", "2"]);
+    assert_eq!((&result["extensions"], &result["analyzed"]), (&1.into(), &3.into()));
+    let warning = result["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("database app: extension citext stays at 0.0 instead of "), "{result}");
+    assert_eq!(result["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(server.sql("app", "SELECT reltuples FROM pg_class WHERE relname = 't'"), "1");
+    // The library sorts by other rules than those that the indexes were made by.
+    server.sql("postgres", "UPDATE pg_database SET datcollversion = '0.1' WHERE datname = 'app'");
+    let result = place.run(&["pg-finish"]);
+    assert!(result["warnings"].to_string().contains("REINDEX DATABASE"), "{result}");
+}
 
 #[test]
 #[ignore = "needs PG_BIN"]
