@@ -1,7 +1,7 @@
 //! `agent pg-upgrade`, killed, refused, out of room, and run again.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -23,20 +23,33 @@ fn killed_at_any_moment_it_begins_anew() {
         "SET transaction_read_only = off; CREATE TABLE t AS SELECT n, md5(n::text) FROM generate_series(1, 300000) n",
     );
     let writer = Writer::start(&old);
-    let whole = Duration::from_millis(7200);
     let mut killed = 0;
-    for part in 1..=12 {
+    for (words, milliseconds) in [
+        ("", 50),
+        ("", 700),
+        ("trying all definitions", 100),
+        ("shutting writers out", 0),
+        ("shutting writers out", 30),
+        ("copying database", 0),
+        ("copying database", 200),
+        ("copying database", 500),
+        ("copying database \"postgres\"", 0),
+        ("copying database \"postgres\"", 400),
+        ("copying database \"postgres\"", 700),
+    ] {
         let mut child = pair.upgrade(&[]).process_group(0).spawn().unwrap();
-        thread::sleep(whole * part / 12);
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        // When writers are out already, definitions are not tried again.
+        let reached = words.is_empty() || said.any(|line| line.starts_with(words));
+        thread::sleep(Duration::from_millis(milliseconds));
         let ended = child.try_wait().unwrap().is_some();
         signal("-KILL", &format!("-{}", child.id()));
         child.wait().unwrap();
-        killed += u32::from(!ended);
+        eprintln!("killed {milliseconds} ms after {words:?}: reached {reached}, ended {ended}");
+        killed += u32::from(reached && !ended);
         assert_eq!(pair.new.path("volume/data").exists(), pair.new.path("volume/data/PG_VERSION").exists());
-        if ended {
-            break;
-        }
     }
+    assert!(killed > 7);
     let result = pair.upgraded(&[]);
     let acknowledged = writer.end();
     eprintln!("killed {killed} times, {acknowledged} rows were acknowledged; {result}");
