@@ -18,7 +18,7 @@ fn downtime_is_shorter_than_dump_and_restore() {
     let old = pair.old.serve();
     old.fill();
     let table = "CREATE TABLE t AS SELECT n AS id, md5(n::text) AS a, repeat(md5(n::text), 2) AS b, now() AS at \
-                 FROM generate_series(1, 800000) n; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (a); \
+                 FROM generate_series(1, 400000) n; ALTER TABLE t ADD PRIMARY KEY (id); CREATE INDEX ON t (a); \
                  CREATE TABLE u AS SELECT * FROM t WHERE id % 4 = 0; ALTER TABLE u ADD FOREIGN KEY (id) REFERENCES t";
     old.sql("app", table);
     eprintln!("{}", old.sql("app", "SELECT pg_size_pretty(pg_database_size('app'))"));
