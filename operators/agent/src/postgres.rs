@@ -20,7 +20,7 @@
 
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, leave};
 
@@ -74,6 +74,8 @@ pub(crate) enum Verb {
     Prune(prune::Prune),
     Upgrade(upgrade::Upgrade),
     Finish(finish::Finish),
+    /// What the image's own programs are.
+    Version,
 }
 
 /// Does it, and tells what came of it: on stdout, and to the kubelet.
@@ -89,6 +91,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Prune(options) => prune::prune(options)?,
         Verb::Upgrade(options) => upgrade::upgrade(options)?,
         Verb::Finish(options) => finish::finish(options)?,
+        Verb::Version => json!({ "version": tools::Tools::find()?.version()? }),
     };
     println!("{result}");
     if let Err(error) = leave(&result) {

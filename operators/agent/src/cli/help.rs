@@ -19,6 +19,7 @@ Usage: agent VERB ...
   pg-prune       removes snapshots
   pg-upgrade     copies all databases of a server into a new data folder, under a higher major version
   pg-finish      does what a server needs after an upgrade, while it serves
+  pg-version     tells which PostgreSQL the image is
 
 agent VERB --help tells more; agent --version tells the version. The verbs about PostgreSQL tell their result as JSON on
 stdout and in the termination message.

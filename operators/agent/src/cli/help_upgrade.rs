@@ -50,3 +50,11 @@ What cannot be done is told in warnings, as is a collation whose rules are of an
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
 Result: {\"extensions\" (brought to another version), \"analyzed\" (databases), \"warnings\": [], \"version\", \"seconds\"}
 Reasons: ConnectionFailed AuthenticationFailed PermissionDenied ToolFailed ToolMissing BadInput";
+
+pub(super) const VERSION: &str = "\
+Tells which PostgreSQL the image is: what is asked of a new image while the old server still serves.
+
+Usage: agent pg-version
+
+Result: {\"version\"}
+Reasons: ToolFailed ToolMissing";

@@ -92,6 +92,7 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!((upgrade.major, upgrade.jobs, upgrade.from_system_identifier.as_deref()), (17, 2, Some("7")));
     let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
     assert!(finish.major && finish.jobs == 1);
+    assert!(matches!(verb("pg-version"), Verb::Version));
     let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --reset-password") else {
         panic!()
     };
