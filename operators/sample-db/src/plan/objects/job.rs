@@ -13,6 +13,7 @@ use runtime::plan::meta::{Key, WHOLE};
 use runtime::views::Job;
 
 use super::pod::Place;
+use crate::plan::words::WORK;
 
 /// What a Job is to do, and for whom.
 pub(crate) struct JobOf {
@@ -49,7 +50,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
             EnvFromSource { secret_ref: Some(secret), ..EnvFromSource::default() },
         ]
     });
-    let work = Container { env_from, ..place.engine("work", of.arguments, of.env, mounts) };
+    let work = Container { env_from, ..place.engine(WORK, of.arguments, of.env, mounts) };
     let mut spec = place.spec(Vec::new(), vec![work], volumes);
     spec.restart_policy = Some("Never".to_owned());
     let mut pod_labels = of.labels.clone();
