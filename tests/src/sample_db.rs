@@ -7,12 +7,15 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::Value;
 
+use crate::kubectl::Answer;
 use crate::namespace::Namespace;
 use crate::objects::Ours;
 
 mod files;
+mod writer;
 
 pub use files::Files;
+pub use writer::Writer;
 
 impl Ours for SampleDB {
     fn contract(&self) -> Option<&Contract> {
@@ -93,10 +96,39 @@ impl<'a> Database<'a> {
     /// What psql prints, connected to that URI.
     pub async fn psql(&self, uri: &str, sql: &str) -> String {
         let pod = format!("{}-0", self.name);
+        let answer = self.run_psql(&pod, uri, sql).await;
+        answer.ok().trim().to_owned()
+    }
+
+    /// The same; what psql says if it fails.
+    pub async fn try_psql(&self, uri: &str, sql: &str) -> Result<String, String> {
+        let answer = self.run_psql(&format!("{}-0", self.name), uri, sql).await;
+        if answer.success { Ok(answer.stdout.trim().to_owned()) } else { Err(answer.stderr) }
+    }
+
+    async fn run_psql(&self, pod: &str, uri: &str, sql: &str) -> Answer {
         let options =
             ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "--command", sql];
-        let psql = [&["exec", &pod, "--container=postgres", "--", "psql", uri][..], &options].concat();
-        self.ns.kubectl(&psql).await.ok().trim().to_owned()
+        let psql = [&["exec", pod, "--container=postgres", "--", "psql", uri][..], &options].concat();
+        self.ns.kubectl(&psql).await
+    }
+
+    /// What psql prints, connected as applications are, or why it does not get in now.
+    pub async fn try_asks(&self, sql: &str) -> Result<String, String> {
+        let uri = self.try_secret("app", "uri").await.ok_or("there is no Secret")?;
+        self.try_psql(&uri, sql).await
+    }
+
+    /// The same for the superuser.
+    pub async fn try_superuser_asks(&self, sql: &str) -> Result<String, String> {
+        let password = self.try_secret("system", "password").await.ok_or("there is no Secret")?;
+        self.try_psql(&format!("postgresql://postgres:{password}@{}-rw/app", self.name), sql).await
+    }
+
+    async fn try_secret(&self, which: &str, entry: &str) -> Option<String> {
+        let api = self.ns.api::<Secret>();
+        let secret = api.get_opt(&format!("{}-{which}", self.name)).await.expect("Secrets can be read")?;
+        String::from_utf8(secret.data?.get(entry)?.0.clone()).ok()
     }
 
     async fn secret(&self, which: &str, entry: &str) -> String {
