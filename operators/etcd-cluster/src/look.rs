@@ -7,16 +7,13 @@ use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
-use runtime::plan::meta::{MANAGED_BY, MANAGER, selector_text};
+use runtime::plan::meta::{DICTATED_USERS, MANAGED_BY, MANAGER, selector_text};
 use runtime::plan::{Apply, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
 
 use crate::EtcdCluster;
 use crate::plan::{Stranger, objects};
-
-/// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
-const DICTATED_USERS: &str = "openshift.io/sa.scc.uid-range";
 
 /// Addresses that cluster DNS tells of for a headless Service; none if they cannot be read now.
 pub async fn published(client: &Client, service: &Key) -> Vec<Box<str>> {

@@ -11,6 +11,7 @@ use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::{Fence, LeaseName};
+use runtime::plan::Key;
 use sample_db::{SampleDBOperator, SnapshotOperator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -43,11 +44,13 @@ struct Shared<'a> {
     foreign: Arc<ForeignLeases>,
     settings: Settings,
     etcd: etcd_cluster::Settings,
+    namespace: &'a str,
 }
 
 impl Shared<'_> {
     fn databases(&self) -> sample_db::Settings {
-        sample_db::Settings { agent_image: self.etcd.agent_image.clone() }
+        let catalog = Key::new(self.namespace, sample_db::CATALOG);
+        sample_db::Settings { agent_image: self.etcd.agent_image.clone(), catalog }
     }
 
     fn tie<O: Operator>(&self, operator: O) -> Work {
@@ -92,6 +95,7 @@ impl Manager {
                 deadline: args.reconcile_timeout,
             },
             etcd: etcd_settings(args, client, &selected).await,
+            namespace: &lease.namespace,
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));

@@ -12,20 +12,25 @@ use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
-use runtime::plan::{Kind, Owner};
+use runtime::plan::{Key, Kind, Owner};
 use runtime::views::{Claim, ConfigMap, Custom, CustomKind, Job, Pod, Service, StatefulSet};
 use runtime::{Error, Operator};
 
+mod catalog;
 mod look;
 mod metrics;
 mod observe;
 pub mod plan;
+mod postgres;
 mod secrets;
 pub mod snapshot;
+mod sources;
 
 pub use snapshot::SnapshotOperator;
 
+use catalog::Catalogs;
 use plan::{DbAct, DbPlan, Observed};
+use postgres::Servers;
 use secrets::Secrets;
 
 /// The kind SampleDB.
@@ -95,11 +100,19 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];
 
+/// The ConfigMap with the catalog of releases, in the manager's own namespace.
+pub const CATALOG: &str = "multi-operator-postgres";
+
+/// What the controllers may do in the manager's own namespace, which it may not watch: read the catalog.
+pub const OWN_NAMESPACE: &[Permission] = &[Permission { group: "", resources: &["configmaps"], verbs: &["get"] }];
+
 /// What a manager says of all databases.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The image with the agent.
     pub agent_image: Arc<str>,
+    /// The ConfigMap with the catalog of releases, in the manager's own namespace.
+    pub catalog: Key,
 }
 
 /// The stores that the operator of SampleDB reads.
@@ -113,6 +126,8 @@ pub struct SampleDBOperator {
     pods: Arc<Store<Pod>>,
     jobs: Arc<Store<Job>>,
     client: Client,
+    catalogs: Catalogs,
+    postgres: Servers,
     secrets: Secrets,
     settings: Settings,
 }
@@ -133,6 +148,8 @@ impl SampleDBOperator {
             claims: cache.store(),
             pods: cache.store(),
             jobs: cache.store(),
+            catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
+            postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
             client,
             settings,
@@ -172,6 +189,11 @@ impl Operator for SampleDBOperator {
         match act {
             DbAct::MakeSecret(of) => self.secrets.make(db, of).await,
             DbAct::DropSecret(of) => self.secrets.drop(db, of).await,
+            DbAct::SetPassword => self.postgres.set_password(db, &self.access(db).await?).await,
+            DbAct::SetParameters { set, reset } => {
+                self.postgres.set_parameters(db, &self.access(db).await?, &set, &reset).await
+            }
+            DbAct::LetIn => self.postgres.let_in(db, &self.access(db).await?).await,
         }
     }
 }

@@ -6,16 +6,27 @@ use k8s_openapi::api::core::v1::Namespace;
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::{Entry, View};
+use runtime::plan::meta::DICTATED_USERS;
 
 use crate::Snapshot;
 
 /// Those that decode.
-pub(crate) fn decoded<V>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
-    let object = |entry| match entry {
-        Entry::Object(object) => Some(object),
-        Entry::Broken(_) => None,
-    };
-    entries.into_iter().filter_map(object).collect()
+pub(crate) fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
+    entries.into_iter().filter_map(Entry::into_object).collect()
+}
+
+/// Whether a namespace dictates whom pods run as. If that cannot be read, it is not known to.
+pub(crate) async fn dictates_users(client: &Client, namespace: &str) -> bool {
+    let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
+    match api.get_opt(namespace).await {
+        Ok(found) => found
+            .and_then(|found| found.metadata.annotations)
+            .is_some_and(|annotations| annotations.contains_key(DICTATED_USERS)),
+        Err(error) => {
+            tracing::debug!(%error, "the namespace cannot be read");
+            false
+        }
+    }
 }
 
 /// Whether nothing can be made any more of what a deletion needs: because the namespace is being deleted, or the kind of

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use runtime::cache::View;
+use runtime::Error;
+use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
+use runtime::views::Pod;
 
 use crate::look::{self, decoded};
-use crate::plan::objects::SecretOf;
-use crate::plan::{Observed, names};
-use crate::{SampleDB, SampleDBOperator, Snapshot};
+use crate::plan::objects::{OWNER_UID, SecretOf};
+use crate::plan::{Asked, InitSources, Observed, names};
+use crate::postgres::Access;
+use crate::secrets::Password;
+use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
 
 impl SampleDBOperator {
     /// Snapshots that a new database may be filled from.
@@ -32,8 +36,9 @@ impl SampleDBOperator {
         let key = &db.meta.key;
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
-        let observed = Observed {
-            catalog: Ok(Arc::default()),
+        let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
+        let mut observed = Observed {
+            catalog: self.catalogs.look().await,
             server: self.servers.child(key, &db.meta),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
             read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
@@ -44,13 +49,63 @@ impl SampleDBOperator {
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
             sources: self.sources(db),
-            system: self.secrets.look(db, SecretOf::System).await,
-            app: self.secrets.look(db, SecretOf::App).await,
+            system: system.seen,
+            app: app.seen,
+            system_remade: system.remade,
+            init_sources: InitSources::Digest(String::new()),
+            asked: Asked::Nothing,
+            snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
+        if db.meta.deleting {
+            self.postgres.drop(key);
+            crate::metrics::tell(&observed);
+            return observed;
+        }
+        if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
+            observed.init_sources = sources::look(&self.client, db).await;
+        }
+        if let Some(access) = access(&observed, system.password, app.password) {
+            observed.asked = self.postgres.look(db, &access).await;
+        }
         crate::metrics::tell(&observed);
         observed
     }
+
+    /// How to get at the server, for an act.
+    pub(crate) async fn access(&self, db: &Arc<SampleDB>) -> Result<Access, Error> {
+        let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
+        let key = db.meta.key.sibling(&names::pod(db));
+        let pod = self.pods.get(&key).and_then(Entry::into_object);
+        let found = pod.and_then(|pod| reach(&pod, system.password, app.password));
+        found.ok_or_else(|| Error::transient("ServerAway", "the server has gone away meanwhile"))
+    }
+
+    /// Whether the claim that the spec names for snapshots holds the data of a database.
+    fn snapshots_on_data(&self, db: &SampleDB) -> bool {
+        let Some(claim) = &db.spec.backup.storage.existing_claim else { return false };
+        let claim = self.claims.get(&db.meta.key.sibling(claim)).and_then(Entry::into_object);
+        // Those of snapshots are called otherwise.
+        claim.is_some_and(|claim| claim.labels.contains_key(OWNER_UID) && claim.meta.key.name.starts_with("data-"))
+    }
+}
+
+/// Whether the Job of the initial configuration has yet to end: then its SQL is not looked at.
+fn is_at_work(observed: &Observed) -> bool {
+    observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
+}
+
+/// How to get at the server of a database that has been configured.
+fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    observed.db.status.initialization.completed_at?;
+    reach(observed.pod()?, system, app)
+}
+
+fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    let running = pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
+    let ip = running.ip.as_deref()?.to_owned();
+    Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
 }

@@ -10,8 +10,9 @@ use runtime::cache::View;
 use runtime::plan::{Apply, Effect, Next, Plan};
 use serde_json::json;
 
-use crate::SampleDB;
+use crate::{SampleDB, Snapshot};
 
+mod answer;
 mod backup;
 pub mod catalog;
 mod deletion;
@@ -23,21 +24,28 @@ mod restore;
 pub mod schedule;
 mod status;
 pub mod steps;
+mod storage;
+pub mod target;
+mod upgrade;
 pub mod wish;
 mod words;
 
-pub use observed::{Observed, SecretSeen};
+pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
+pub use observed::{InitSources, Observed, SecretSeen};
 pub use words::{Said, Words};
 
 use backup::Backups;
 use objects::SecretOf;
 use steps::Step;
-use wish::Wish;
+use upgrade::Go;
+use wish::{Refusal, Wish};
 
 /// After a step: its own events are no news, so look again by ourselves.
 const STEP: Duration = Duration::from_millis(50);
 /// While something is waited for that a watch tells; and for a person.
 const LATER: Duration = Duration::from_secs(10);
+/// While a step of an upgrade is waited for, during which nobody may write.
+const SOON: Duration = Duration::from_millis(500);
 /// How often Secrets are read while all is well: an edited one is in force within 90 s.
 const SECRETS: Duration = Duration::from_secs(60);
 
@@ -48,6 +56,17 @@ pub enum DbAct {
     MakeSecret(SecretOf),
     /// Delete a Secret that was made for the database.
     DropSecret(SecretOf),
+    /// Have the server take the application's password out of the Secret.
+    SetPassword,
+    /// Have the server take parameters, and others no longer.
+    SetParameters {
+        /// By name.
+        set: Vec<(String, String)>,
+        /// Names.
+        reset: Vec<String>,
+    },
+    /// Let writers in.
+    LetIn,
 }
 
 /// A plan for a SampleDB.
@@ -60,8 +79,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if db.meta.deleting {
         return deletion::plan(observed, now);
     }
-    let wish = Wish::of(observed);
-    let judged = wish.and_then(|wish| restore::source(observed, &wish).map(|source| (wish, source)));
+    let judged = sound(observed).and_then(|()| Wish::of(observed));
+    let judged = judged.and_then(|wish| restore::source(observed, &wish).map(|source| (wish, source)));
     let (wish, source) = match judged {
         Ok(judged) => judged,
         Err(refusal) => {
@@ -69,19 +88,29 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             return Plan { status, next: Next::After(LATER), ..Plan::nothing() };
         }
     };
-    if !db.meta.is_held_by(FINAL_SNAPSHOT) && !db.spec.paused {
+    let latched = db.status.engine.image.is_some();
+    // An upgrade under way is brought to its end: to leave it would leave writers shut out.
+    let paused = db.spec.paused && db.status.upgrade.step.is_none();
+    if !db.meta.is_held_by(FINAL_SNAPSHOT) && !paused {
         return Plan { effects: vec![Effect::Apply(hold(db))], next: Next::After(STEP), ..Plan::nothing() };
     }
-    let latched = db.status.engine.image.is_some();
     // What was decided is written down before anything relies on it.
-    let step = if latched && !db.spec.paused { steps::next(observed, &wish, source) } else { Step::Rest };
-    let serves = latched && step == Step::Rest && db.status.initialization.completed_at.is_some() && !db.spec.paused;
+    let go = if latched && !paused { go(observed, &wish, source, now) } else { Go::On(Step::Rest) };
+    let (step, turn) = match go {
+        Go::Rest => (Step::Rest, None),
+        Go::On(step) => (step, None),
+        Go::Turn(turn) => (Step::Rest, Some(*turn)),
+    };
+    let configured = db.status.initialization.completed_at.is_some();
+    let serves = latched && step == Step::Rest && configured && !paused && turn.is_none();
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
-    let status = status::of(observed, &wish, source, &step, &backups, now);
-    let events = backup::events(&db.status, &status, &backups);
+    let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
+    let status = status::of(observed, &judged, now);
+    let mut events = backup::events(&db.status, &status, &backups);
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
-    let news = (&status.initialization, &status.engine, &status.restore)
-        != (&db.status.initialization, &db.status.engine, &db.status.restore);
+    let news = turn.is_some()
+        || (&status.initialization, &status.engine, &status.restore)
+            != (&db.status.initialization, &db.status.engine, &db.status.restore);
     let (effects, next) = match step {
         Step::Take(effects, ..) => (effects, STEP),
         Step::Rest if !latched || news => (Vec::new(), STEP),
@@ -90,22 +119,49 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             let next = if backups.effect.is_some() { STEP } else { next };
             (backups.effect.into_iter().collect(), next)
         }
+        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => (Vec::new(), SOON),
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
-    let aside = if latched && !db.spec.paused { aside(observed) } else { Vec::new() };
+    let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
+    events.extend(turn.and_then(|turn| turn.event));
     Plan { effects, aside, events, status: Some(status), next: Next::After(next) }
+}
+
+/// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.
+fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestamp) -> Go {
+    if let Some(step) = steps::ground(observed, wish, source) {
+        return Go::On(step);
+    }
+    let under_way = observed.db.status.upgrade.step.is_some();
+    if under_way {
+        return upgrade::decide(observed, wish, now);
+    }
+    match steps::next(observed, wish, source) {
+        Step::Rest if observed.db.status.initialization.completed_at.is_some() => upgrade::decide(observed, wish, now),
+        step => Go::On(step),
+    }
+}
+
+/// What no rule of the API can tell.
+fn sound(observed: &Observed) -> Result<(), Refusal> {
+    let db = &*observed.db;
+    let given = db.spec.credentials.secret_ref.as_ref();
+    if let Some(secret) = given.filter(|secret| secret.name == names::system_secret(db)) {
+        let why = format!("credentials.secretRef names {}, the operator's own Secret: name another", secret.name);
+        return Err(("SecretReserved", why));
+    }
+    if observed.snapshots_on_data {
+        let claim = names::snapshot_claim(db);
+        let why =
+            format!("backup.storage.existingClaim names {claim}, which holds the data of a database: name another");
+        return Err(("SnapshotsOnData", why));
+    }
+    Ok(())
 }
 
 /// How long until then, but no longer than Secrets go unread.
 fn until(now: Timestamp, then: Timestamp) -> Duration {
     then.duration_since(now).unsigned_abs().clamp(STEP, SECRETS)
-}
-
-/// What stands beside: the volume of the snapshots.
-fn aside(observed: &Observed) -> Vec<Apply> {
-    let db = &*observed.db;
-    let live = observed.claim(&names::snapshot_claim(db)).map(|claim| (&claim.meta, claim.fingerprint));
-    objects::snapshot_claim(db).and_then(|apply| apply.unless(live)).into_iter().collect()
 }
 
 /// Holds the object until its data are saved or let go; by a field manager of its own, which owns nothing else.

@@ -1,9 +1,10 @@
 //! Secrets: read by name, again after a minute or so, and made with random passwords. What is in them goes no further.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, PostParams, Preconditions};
 use kube::{Api, Client};
@@ -16,41 +17,85 @@ use crate::plan::{SecretSeen, names};
 
 /// How long what was read is taken for true. With the pass that follows, an edit is in force within 90 s.
 const FRESH: Duration = Duration::from_secs(55);
+/// Annotation of a Secret that was made anew for data that are older: when.
+const REMADE: &str = "multi-operator.example.com/remade";
 /// The longest password that is taken: what PostgreSQL's programs read from a file, with room to spare.
 const LONGEST: usize = 512;
+
+/// A password: it is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Password(Arc<str>);
+
+impl Password {
+    /// What it is.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A Secret that can be used.
+#[derive(Clone)]
+struct Held {
+    at: Instant,
+    password: Password,
+    remade: Option<String>,
+}
+
+/// What a look at a Secret gave.
+pub(crate) struct Look {
+    /// What is known of it.
+    pub(crate) seen: SecretSeen,
+    /// The password, if it can be used.
+    pub(crate) password: Option<Password>,
+    /// When it was made again, if it was made for data that are older.
+    pub(crate) remade: Option<String>,
+}
 
 /// Reads and makes Secrets.
 pub(crate) struct Secrets {
     client: Client,
-    seen: Mutex<HashMap<Key, (Instant, SecretSeen)>>,
+    held: Mutex<HashMap<Key, Held>>,
 }
 
 impl Secrets {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, seen: Mutex::default() }
+        Self { client, held: Mutex::default() }
     }
 
     /// What there is of one of a database's Secrets.
-    pub(crate) async fn look(&self, db: &SampleDB, of: SecretOf) -> SecretSeen {
+    pub(crate) async fn look(&self, db: &SampleDB, of: SecretOf) -> Look {
         let key = key(db, of);
-        let fresh = |(at, seen): &(Instant, SecretSeen)| (at.elapsed() < FRESH).then(|| seen.clone());
-        let held = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&key).and_then(fresh);
-        if let Some(SecretSeen::Usable) = held {
-            return SecretSeen::Usable;
+        let fresh = self.lock().get(&key).filter(|held| held.at.elapsed() < FRESH).cloned();
+        if let Some(Held { password, remade, .. }) = fresh {
+            return Look { seen: SecretSeen::Usable, password: Some(password), remade };
         }
-        let seen = match self.api(&key).get_opt(&key.name).await {
-            Ok(found) => found.map_or(SecretSeen::Absent, |found| judge(db, of, &found)),
-            Err(error) => SecretSeen::Unknown(Error::from(error).to_string()),
+        let only = |seen| Look { seen, password: None, remade: None };
+        let found = match self.api(&key).get_opt(&key.name).await {
+            Ok(found) => found,
+            Err(error) => return only(SecretSeen::Unknown(Error::from(error).to_string())),
         };
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(key, (Instant::now(), seen.clone()));
-        seen
+        self.lock().remove(&key);
+        let Some(found) = found else { return only(SecretSeen::Absent) };
+        let password = match judge(db, of, &found) {
+            Ok(password) => password,
+            Err(seen) => return only(seen),
+        };
+        let remade = found.metadata.annotations.as_ref().and_then(|all| all.get(REMADE)).cloned();
+        let held = Held { at: Instant::now(), password: password.clone(), remade: remade.clone() };
+        self.lock().insert(key, held);
+        Look { seen: SecretSeen::Usable, password: Some(password), remade }
     }
 
     /// Makes one with a random password.
     pub(crate) async fn make(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
         let key = key(db, of);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
-        match self.api(&key).create(&PostParams::default(), &secret(db, of, &password()?)).await {
+        self.lock().remove(&key);
+        let mut wanted = secret(db, of, &random()?);
+        if db.status.initialization.data_created_at.is_some() || db.annotations.contains_key(api::sample_db::ADOPT) {
+            // The server knows another password, and is told this one at its next start.
+            wanted.metadata.annotations = Some([(REMADE.to_owned(), Timestamp::now().to_string())].into());
+        }
+        match self.api(&key).create(&PostParams::default(), &wanted).await {
             Ok(_) => Ok(()),
             // The next look judges whose it is.
             Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => Ok(()),
@@ -61,7 +106,7 @@ impl Secrets {
     /// Deletes one that was made for the database.
     pub(crate) async fn drop(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
         let key = key(db, of);
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
+        self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         let owner = found.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
         // One that was taken over still bears the uid of whom it was made for.
@@ -78,6 +123,10 @@ impl Secrets {
         }
     }
 
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn api(&self, key: &Key) -> Api<Secret> {
         Api::namespaced(self.client.clone(), &key.namespace)
     }
@@ -90,40 +139,42 @@ fn key(db: &SampleDB, of: SecretOf) -> Key {
     })
 }
 
-/// Whether a Secret is the database's, and can be used.
-fn judge(db: &SampleDB, of: SecretOf, found: &Secret) -> SecretSeen {
+/// The password of a Secret that is the database's, and can be used.
+fn judge(db: &SampleDB, of: SecretOf, found: &Secret) -> Result<Password, SecretSeen> {
     let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
     let owner = found.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
     let adopted = db.annotations.get(api::sample_db::ADOPT);
     if !given && owner.is_none_or(|uid| *uid != *db.meta.uid && adopted.is_none_or(|old| **old != **uid)) {
-        return SecretSeen::Foreign;
+        return Err(SecretSeen::Foreign);
     }
+    let malformed = |why: String| Err(SecretSeen::Malformed(why));
     let entry = |name: &str| found.data.as_ref().and_then(|data| data.get(name)).map(|bytes| bytes.0.as_slice());
-    let Some(password) = entry("password") else { return SecretSeen::Malformed("has no entry password".to_owned()) };
-    if let Err(why) = usable(password) {
-        return SecretSeen::Malformed(format!("has a password that cannot be used: {why}"));
-    }
+    let Some(password) = entry("password") else { return malformed("has no entry password".to_owned()) };
+    let password = match usable(password) {
+        Ok(password) => Password(password.into()),
+        Err(why) => return malformed(format!("has a password that cannot be used: {why}")),
+    };
     let user = names::database(db);
     match entry("username") {
-        _ if !given => SecretSeen::Usable,
-        Some(name) if name == user.as_bytes() => SecretSeen::Usable,
-        Some(_) => SecretSeen::Malformed(format!("has another entry username than {user}, the database's owner")),
-        None => SecretSeen::Malformed("has no entry username".to_owned()),
+        _ if !given => Ok(password),
+        Some(name) if name == user.as_bytes() => Ok(password),
+        Some(_) => malformed(format!("has another entry username than {user}, the database's owner")),
+        None => malformed("has no entry username".to_owned()),
     }
 }
 
-fn usable(password: &[u8]) -> Result<(), &'static str> {
+fn usable(password: &[u8]) -> Result<&str, &'static str> {
     let text = std::str::from_utf8(password).map_err(|_| "it is not UTF-8")?;
     match text {
         "" => Err("it is empty"),
         _ if text.len() > LONGEST => Err("it is longer than 512 bytes"),
         _ if text.chars().any(char::is_control) => Err("it has a line break or another control character"),
-        _ => Ok(()),
+        _ => Ok(text),
     }
 }
 
 /// 32 letters and digits: 160 bits, of the operating system's randomness.
-fn password() -> Result<String, Error> {
+fn random() -> Result<String, Error> {
     const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0_u8; 32];
     getrandom::fill(&mut random).map_err(|error| Error::transient("NoRandomness", error.to_string()))?;

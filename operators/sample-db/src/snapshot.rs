@@ -103,6 +103,7 @@ impl Operator for SnapshotOperator {
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),
         })

@@ -21,6 +21,8 @@ pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
 pub const WHOLE: &str = "multi-operator.example.com/whole";
 /// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.
+pub const DICTATED_USERS: &str = "openshift.io/sa.scc.uid-range";
 
 /// A namespaced kind of the API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

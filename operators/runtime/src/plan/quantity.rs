@@ -8,6 +8,12 @@ pub fn canonical(text: &str) -> Option<String> {
     thousandths(text).map(|amount| format!("{amount}m"))
 }
 
+/// The amount as a whole number, rounded down; `None` if `text` is no quantity or too large.
+#[must_use]
+pub fn whole(text: &str) -> Option<i128> {
+    thousandths(text).map(|amount| amount.div_euclid(1000))
+}
+
 /// The amount in thousandths.
 fn thousandths(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());

@@ -63,8 +63,12 @@ struct Entry {
 }
 
 /// The releases that a manager knows of itself, and the image's repository.
-const BUILT_IN: [Release; 3] =
-    [Release { major: 13, minor: 23 }, Release { major: 15, minor: 20 }, Release { major: 17, minor: 12 }];
+const BUILT_IN: [Release; 4] = [
+    Release { major: 13, minor: 23 },
+    Release { major: 15, minor: 18 },
+    Release { major: 15, minor: 20 },
+    Release { major: 17, minor: 12 },
+];
 const REPOSITORY: &str = "docker.io/library/postgres";
 
 impl Default for Catalog {
@@ -140,7 +144,7 @@ mod tests {
         assert_eq!(chosen(&catalog, None).unwrap(), "docker.io/library/postgres:17.12");
         assert_eq!(chosen(&catalog, Some("15")).unwrap(), "docker.io/library/postgres:15.20");
         assert_eq!(chosen(&catalog, Some("13.23")).unwrap(), "docker.io/library/postgres:13.23");
-        assert!(chosen(&catalog, Some("15.1")).unwrap_err().contains("13.23, 15.20, 17.12"));
+        assert!(chosen(&catalog, Some("15.1")).unwrap_err().contains("13.23, 15.18, 15.20, 17.12"));
     }
 
     #[test]

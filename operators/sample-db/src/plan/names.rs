@@ -8,6 +8,18 @@ pub fn data_claim(db: &SampleDB) -> String {
     format!("data-{}-0", db.meta.key.name)
 }
 
+/// The claim of the data under another major version.
+#[must_use]
+pub fn upgrade_claim(db: &SampleDB, major: u32) -> String {
+    format!("data-{}-{major}", db.meta.key.name)
+}
+
+/// The snapshot that is taken before an upgrade: another one for each edit of the spec.
+#[must_use]
+pub fn pre_snapshot(db: &SampleDB) -> String {
+    format!("{}-pre-{}", db.meta.key.name, db.meta.generation % 100_000)
+}
+
 /// The snapshots' volume's claim.
 #[must_use]
 pub fn snapshot_claim(db: &SampleDB) -> String {

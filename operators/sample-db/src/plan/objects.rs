@@ -17,15 +17,17 @@ mod server;
 mod services;
 
 pub(super) use claim::{data_claim, snapshot_claim};
+pub(crate) use config::OWN_PARAMETERS;
 pub(super) use config::{configuration, connection};
 pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, secret};
-pub(super) use server::{TEMPLATE, server, template};
+pub(crate) use server::CONFIGURATION;
+pub(super) use server::{PARAMETERS, TEMPLATE, configuration_volume, parameters, server, template};
 pub(super) use services::{peers, read_write};
 
 /// The port that the server listens at.
-pub(super) const PORT: i32 = 5432;
+pub(crate) const PORT: i32 = 5432;
 /// The superuser, as initdb makes it.
 pub(crate) const SUPERUSER: &str = "postgres";
 /// Label with the uid of the database that something which outlives it was made for.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use runtime::plan::Seen;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
+use super::Asked;
 use super::catalog::Catalog;
 use crate::{SampleDB, Snapshot};
 
@@ -39,8 +40,18 @@ pub struct Observed {
     pub system: SecretSeen,
     /// The applications' Secret.
     pub app: SecretSeen,
+    /// When the superuser's Secret was made again, if it was made for data that are older.
+    pub system_remade: Option<String>,
+    /// The SQL of the initial configuration; only looked at while it depends on it.
+    pub init_sources: InitSources,
+    /// What the server said.
+    pub asked: Asked,
+    /// Whether the claim that the spec names for snapshots holds the data of a database.
+    pub snapshots_on_data: bool,
     /// Whether the namespace is being deleted; only looked at while the object is.
     pub namespace_going: bool,
+    /// Whether the namespace dictates whom pods run as.
+    pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }
@@ -58,6 +69,17 @@ pub enum SecretSeen {
     Malformed(String),
     /// It bears our name, and is not ours.
     Foreign,
+}
+
+/// The SQL of the initial configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InitSources {
+    /// It could not be read: why.
+    Unknown(String),
+    /// Some of it is not there: what.
+    Missing(String),
+    /// All of it is there; its sha256.
+    Digest(String),
 }
 
 impl Observed {

@@ -86,9 +86,11 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
         );
         return Err(("SnapshotNewer", message));
     }
-    if status.method == Some(Method::Physical) {
+    if let Some(of) = of.filter(|of| status.method == Some(Method::Physical) && of.major != wish.major) {
         let message = format!(
-            "the snapshot {name} is a physical one, which cannot be restored into a new SampleDB yet: take a Logical one"
+            "the snapshot {name} is a physical one of PostgreSQL {of}, which only {} can read: set engine.version to {}, or \
+             take a Logical one",
+            of.major, of.major
         );
         return Err(("SnapshotPhysical", message));
     }
@@ -134,7 +136,11 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
 /// What is known of it.
 pub(super) fn status(observed: &Observed, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
     let before = &observed.db.status.restore;
-    let done = observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    // Of a physical one the data were made.
+    let physical = source.is_some_and(|source| source.status.method == Some(Method::Physical));
+    let made = physical && observed.db.status.initialization.data_created_at.is_some();
+    let ended = || observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    let done = made || ended();
     let completed_at = before.completed_at.or_else(|| now.round(Unit::Second).ok().filter(|_| done));
     let Some(source) = source else {
         return RestoreStatus {

@@ -1,18 +1,19 @@
 //! Status. Pure.
 
-use api::sample_db::{
-    EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus, condition_type as domain,
-};
-use api::{Condition, ConditionStatus, Contract};
+use api::Contract;
+use api::sample_db::{EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus};
 use jiff::{Timestamp, Unit};
-use runtime::plan::conditions::{Summary, condition};
+use runtime::plan::conditions::Summary;
 use runtime::views::JobEnd;
 
 use super::backup::{self, Backups};
 use super::steps::Step;
+use super::upgrade::Turn;
 use super::wish::{Refusal, Wish};
-use super::{Observed, Words, names, restore};
+use super::{InitSources, Observed, Words, names, restore, storage};
 use crate::Snapshot;
+
+mod conditions;
 
 /// The status of a database whose wish cannot be had.
 pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Timestamp) -> SampleDBStatus {
@@ -25,119 +26,88 @@ pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Time
     }
 }
 
-/// What holds once `step` has been taken.
-pub(super) fn of(
-    observed: &Observed,
-    wish: &Wish,
-    source: Option<&Snapshot>,
-    step: &Step,
-    backups: &Backups,
-    now: Timestamp,
-) -> SampleDBStatus {
-    let db = &*observed.db;
-    let before = &db.status;
+/// What was judged of a database.
+pub(super) struct Judged<'a> {
+    pub(super) wish: &'a Wish,
+    pub(super) source: Option<&'a Snapshot>,
+    pub(super) step: &'a Step,
+    pub(super) backups: &'a Backups,
+    /// What is written down before the next step of an upgrade.
+    pub(super) turn: Option<&'a Turn>,
+}
+
+/// What holds once the step has been taken.
+pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> SampleDBStatus {
+    let (db, before, wish) = (&*observed.db, &observed.db.status, judged.wish);
     let prepared = prepared(observed);
     let initialization = initialization(observed, prepared.as_ref(), now);
-    let ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
-    let done = initialization.completed_at.is_some();
-    let (summary, reason, message) = judge(step, ready, done);
-    let mut conditions = summary.conditions(reason, message.clone(), now);
-    conditions.extend(domain(&initialization, &summary, reason, &message, now));
-    conditions.extend(backup::conditions(observed, backups, now));
-    let running = prepared.as_ref().and_then(|words| words.said.version.clone());
+    let serving = conditions::Serving::of(observed, &initialization);
+    let running = observed.asked.answer().map(|answer| answer.version.clone());
+    let running = running.or_else(|| prepared.as_ref().and_then(|words| words.said.version.clone()));
+    let identifier = prepared.as_ref().and_then(|words| words.said.system_identifier.clone());
+    let turn = judged.turn;
+    let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
     SampleDBStatus {
-        phase: Some(match step {
-            Step::Wait("Restoring", _) | Step::Take(_, "Restoring", _) => Phase::Restoring,
-            _ => phase(&summary, before.initialization.data_created_at.is_some(), done, ready),
-        }),
-        ready: Some(format!("{}/1", usize::from(ready && done))),
+        phase: Some(conditions::phase(observed, judged.step, &serving)),
+        ready: Some(format!("{}/1", usize::from(serving.now))),
         replicas: Some(i32::from(observed.pod().is_some())),
-        ready_replicas: Some(i32::from(ready)),
+        ready_replicas: Some(i32::from(serving.pod_ready)),
         primary: observed.pod().map(|pod| pod.meta.key.name.to_string()),
-        system_identifier: before
-            .system_identifier
-            .clone()
-            .or_else(|| prepared.as_ref().and_then(|words| words.said.system_identifier.clone())),
-        engine: EngineStatus {
-            running: running.or_else(|| before.engine.running.clone()),
-            ..wish.engine(&before.engine)
-        },
-        storage: wish.storage(observed, &before.storage),
+        system_identifier: turn
+            .and_then(|turn| turn.system_identifier.clone())
+            .or_else(|| before.system_identifier.clone())
+            .or(identifier),
+        engine: EngineStatus { running: running.or_else(|| before.engine.running.clone()), ..engine },
+        storage: turn.and_then(|turn| turn.storage.clone()).unwrap_or_else(|| wish.storage(observed, &before.storage)),
+        volumes: storage::volumes(observed, wish),
         initialization,
-        restore: restore::status(observed, source, now),
-        backup: backup::status(observed, backups),
-        endpoints: EndpointsStatus {
-            read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
-            ..before.endpoints.clone()
-        },
+        restore: restore::status(observed, judged.source, now),
+        backup: backup::status(observed, judged.backups),
+        upgrade: turn.map_or_else(|| before.upgrade.clone(), |turn| turn.upgrade.clone()),
+        endpoints: endpoints(observed),
         credentials_secret: Some(names::app_secret(db)),
         connection_config_map: Some(names::connection(db)),
-        contract: Contract { conditions, ..before.contract.clone() },
+        contract: Contract { conditions: conditions::all(observed, judged, &serving, now), ..before.contract.clone() },
         ..before.clone()
+    }
+}
+
+fn endpoints(observed: &Observed) -> EndpointsStatus {
+    let db = &*observed.db;
+    EndpointsStatus {
+        read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
+        ..db.status.endpoints.clone()
     }
 }
 
 /// What the init step of the server's pod has told of the data, if it is done.
 fn prepared(observed: &Observed) -> Option<Words> {
     let running = observed.pod()?.running.as_ref()?;
-    let step = running.containers.iter().find(|container| &*container.name == "prepare")?;
-    Words::of_container(step).filter(|words| words.code == 0)
+    Words::of_container(running.container("prepare")?).filter(|words| words.code == 0)
 }
 
 fn initialization(observed: &Observed, prepared: Option<&Words>, now: Timestamp) -> InitializationStatus {
     let before = &observed.db.status.initialization;
     let now = now.round(Unit::Second).ok();
-    let complete = observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    let name = names::init_job(&observed.db);
+    let end = observed.job(&name).and_then(|job| job.end.as_ref());
+    let digest = match &observed.init_sources {
+        InitSources::Digest(digest) if !digest.is_empty() => Some(digest.clone()),
+        _ => None,
+    };
+    let complete = end == Some(&JobEnd::Complete);
+    let failed = matches!(end, Some(JobEnd::Failed { .. }));
     InitializationStatus {
         data_created_at: before.data_created_at.or_else(|| prepared.and(now)),
         completed_at: before.completed_at.or_else(|| now.filter(|_| complete)),
-        ..before.clone()
+        job: (before.completed_at.is_none() && end.is_none() && observed.job(&name).is_some()).then(|| name.clone()),
+        // Of what is about to run, for the time when it has.
+        sql_digest: before.sql_digest.clone().filter(|_| before.completed_at.is_some() || end.is_some()).or(digest),
+        // What failed is what was there when the Job was made.
+        failed_digest: match (failed, &before.failed_digest) {
+            (true, Some(failed)) => Some(failed.clone()),
+            (true, None) => before.sql_digest.clone(),
+            (false, _) => None,
+        },
     }
-}
-
-fn judge(step: &Step, ready: bool, done: bool) -> (Summary, &'static str, String) {
-    match step {
-        Step::Rest if ready && done => (Summary::Ready, "Running", "the database serves".to_owned()),
-        Step::Rest => (Summary::Reconciling, "Initializing", "configuring the new database".to_owned()),
-        Step::Wait(reason, message) | Step::Take(_, reason, message) => (Summary::Reconciling, reason, message.clone()),
-        Step::Stuck(reason, message) => (Summary::Stalled, reason, message.clone()),
-    }
-}
-
-fn phase(summary: &Summary, made: bool, done: bool, ready: bool) -> Phase {
-    match summary {
-        _ if done && ready => Phase::Running,
-        Summary::Stalled => Phase::Failed,
-        _ if done => Phase::Running,
-        _ if made => Phase::Initializing,
-        _ => Phase::Provisioning,
-    }
-}
-
-fn domain(
-    initialization: &InitializationStatus,
-    summary: &Summary,
-    reason: &'static str,
-    message: &str,
-    now: Timestamp,
-) -> Vec<Condition> {
-    let initialized = match initialization.completed_at {
-        Some(_) => {
-            condition(domain::INITIALIZED, ConditionStatus::True, "Completed", "the database was configured", now)
-        }
-        None => condition(
-            domain::INITIALIZED,
-            ConditionStatus::False,
-            "Initializing",
-            "the database is yet to be configured",
-            now,
-        ),
-    };
-    let spec = match summary {
-        Summary::Stalled if matches!(reason, "VersionUnknown" | "SecretMalformed") => {
-            condition(domain::SPEC_VALID, ConditionStatus::False, reason, message, now)
-        }
-        _ => condition(domain::SPEC_VALID, ConditionStatus::True, "Valid", "what is asked for can be had", now),
-    };
-    vec![initialized, spec]
 }

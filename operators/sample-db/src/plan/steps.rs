@@ -1,13 +1,20 @@
 //! What comes next on the way to a database that serves. Pure.
 
 use runtime::cache::View;
-use runtime::plan::{Apply, Delete, Effect, Seen};
-use runtime::views::{Child, Claim, Job, JobEnd, Pod};
+use runtime::plan::{Apply, Effect, Seen};
+use runtime::views::Child;
 
-use super::objects::{self, OWNER_UID, Place, SecretOf, TEMPLATE};
+use super::answer::Login;
+use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{DbAct, Observed, SecretSeen, Words, names, restore};
+use super::{Asked, DbAct, Observed, SecretSeen, names};
 use crate::Snapshot;
+
+mod fill;
+mod server;
+mod volume;
+
+pub(super) use server::server;
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,15 +39,19 @@ impl Step {
     }
 }
 
-/// The next step.
+/// What all else stands on: Secrets, the volume, and the server with its Services.
+#[must_use]
+pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Option<Step> {
+    secrets(observed).or_else(|| volume::volume(observed, wish)).or_else(|| children(observed, wish, source))
+}
+
+/// The next step, once the ground stands.
 #[must_use]
 pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
-    secrets(observed)
-        .or_else(|| volume(observed, wish))
-        .or_else(|| children(observed, wish))
-        .or_else(|| server(observed, wish))
-        .or_else(|| source.and_then(|source| fill(observed, wish, source)))
-        .or_else(|| init(observed, wish))
+    server(observed, wish)
+        .or_else(|| source.and_then(|source| fill::fill(observed, wish, source)))
+        .or_else(|| fill::init(observed, wish))
+        .or_else(|| answered(observed))
         .unwrap_or(Step::Rest)
 }
 
@@ -72,72 +83,38 @@ fn secrets(observed: &Observed) -> Option<Step> {
     })
 }
 
-/// The data volume: made once, and never again.
-fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
-    let db = &*observed.db;
-    let lasting = db.status.initialization.data_created_at.is_some();
-    let Some(claim) = observed.claim(&wish.claim) else {
-        if lasting {
-            let message = format!(
-                "the claim {} of the data is gone: bring it back, or make a new SampleDB with bootstrap.fromSnapshot",
-                wish.claim
-            );
-            return Some(Step::Stuck("DataMissing", message));
-        }
-        let apply = Effect::Apply(objects::data_claim(db, &wish.claim));
-        return Some(Step::take(apply, "Provisioning", "making the data volume"));
-    };
-    if claim.meta.deleting {
-        return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
-    }
-    if let Some(refusal) = is_others(observed, claim) {
-        return Some(Step::stuck(refusal));
-    }
-    let replaced = db.status.storage.claim_uid.as_deref().is_some_and(|uid| uid != &*claim.meta.uid);
-    (lasting && replaced).then(|| {
-        let message = format!(
-            "the claim {} is not the one that the data were on: bring that one back, or make a new SampleDB with \
-             bootstrap.fromSnapshot",
-            wish.claim
-        );
-        Step::Stuck("DataMissing", message)
-    })
-}
-
-/// Why a claim of the right name is not to be used.
-fn is_others(observed: &Observed, claim: &Claim) -> Option<Refusal> {
-    let owner = claim.labels.get(OWNER_UID).map_or("", String::as_str);
-    let ours = *owner == *observed.db.meta.uid;
-    let adopted = observed.db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
-    (!ours && !adopted).then(|| {
-        let message = format!(
-            "the claim {} was left by an earlier SampleDB of this name: to take its data over, annotate this one with \
-             {}={owner}; else delete the claim, or rename this SampleDB",
-            claim.meta.key.name,
-            api::sample_db::ADOPT
-        );
-        ("VolumeLeft", message)
-    })
-}
-
 /// All that stands around the server, and the server.
-fn children(observed: &Observed, wish: &Wish) -> Option<Step> {
+fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Option<Step> {
     let db = &*observed.db;
     let obstacle = observed.server.obstacle("StatefulSet").or_else(|| observed.peers.obstacle("headless Service"));
     let obstacle = obstacle.or_else(|| observed.configuration.obstacle("ConfigMap of the parameters"));
+    let obstacle = obstacle.or_else(|| observed.connection.obstacle("ConfigMap of the connection"));
+    let obstacle = obstacle.or_else(|| observed.read_write.obstacle("Service"));
     if let Some((reason, message)) = obstacle {
-        return Some(Step::Wait(reason, message));
+        return Some(match reason {
+            "NameTaken" => Step::Stuck(reason, message),
+            _ => Step::Wait(reason, message),
+        });
     }
     let mut applies: Vec<Apply> = Vec::new();
-    applies.extend(kept(&observed.configuration, objects::configuration(db)));
+    // Parameters that the server does not take do not get into its file, from which it could not start again.
+    if observed.configuration.ours().is_none() || parameters_hold(observed) {
+        applies.extend(kept(&observed.configuration, objects::configuration(db)));
+    }
     applies.extend(kept(&observed.connection, objects::connection(db)));
     applies.extend(kept(&observed.peers, objects::peers(db)));
     applies.extend(kept(&observed.read_write, objects::read_write(db)));
-    let server = objects::server(db, wish, &observed.agent_image);
+    let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
     applies.extend(server.unless(live));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))
+}
+
+/// Whether the server takes the spec's parameters, as far as it can be asked.
+fn parameters_hold(observed: &Observed) -> bool {
+    let ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+    !ready || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled())
 }
 
 fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
@@ -147,111 +124,45 @@ where
     wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
 }
 
-/// The server's pod: replaced if it is not as wished, else waited for.
-fn server(observed: &Observed, wish: &Wish) -> Option<Step> {
-    let name = names::pod(&observed.db);
-    let Some(pod) = observed.pod() else {
-        return Some(Step::Wait("ServerStarting", format!("waiting for the pod {name}")));
-    };
-    if pod.meta.deleting {
-        return Some(Step::Wait("ServerStarting", format!("waiting until the pod {name} is gone, and another comes")));
-    }
-    let running = pod.running.as_deref()?;
-    if running.annotations.get(TEMPLATE).map(String::as_str) != Some(objects::template(&observed.db, wish).as_str()) {
-        let delete = Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None };
-        return Some(Step::take(
-            Effect::Delete(delete),
-            "ServerRestarting",
-            "the server is started again as the spec has it",
-        ));
-    }
-    if let Some((reason, message)) = lost(pod) {
-        return Some(Step::Stuck(reason, message));
-    }
-    if running.ready {
-        return None;
-    }
-    Some(match &pod.trouble {
-        Some(trouble) if trouble.lasting => {
-            let said = failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said);
-            Step::Stuck("ServerFails", format!("the server does not start: {said}"))
+/// What the server's answer asks for.
+fn answered(observed: &Observed) -> Option<Step> {
+    let answer = match &observed.asked {
+        Asked::Nothing => return None,
+        Asked::Failed(why) => return Some(Step::Wait("ServerSilent", format!("the server was asked in vain: {why}"))),
+        Asked::BadPassword => {
+            let message = "the server does not take the password of the superuser's Secret: delete the Secret, and one is \
+                           made that it takes";
+            return Some(Step::Stuck("SuperuserShutOut", message.to_owned()));
         }
-        Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
-        None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
+        Asked::Answered(answer) => answer,
+    };
+    let known = observed.db.status.system_identifier.as_deref();
+    if known.is_some_and(|known| known != answer.system_identifier) {
+        let message = "the server that answers has other data than this SampleDB's; nothing is done to it".to_owned();
+        return Some(Step::Stuck("ForeignData", message));
+    }
+    match answer.login {
+        // It was shut out for an upgrade that is over, or by what a power cut left.
+        Login::ShutOut => {
+            return Some(Step::take(Effect::Act(DbAct::LetIn), "LettingIn", "letting writers in"));
+        }
+        Login::WrongPassword => {
+            let act = Effect::Act(DbAct::SetPassword);
+            return Some(Step::take(act, "SettingPassword", "setting the password that the Secret has"));
+        }
+        Login::In | Login::Unknown => {}
+    }
+    let parameters = &answer.parameters;
+    if let Some(why) = &parameters.refused {
+        let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
+        return Some(Step::Stuck("ParameterRefused", message));
+    }
+    if !parameters.are_settled() {
+        let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
+        return Some(Step::take(Effect::Act(act), "SettingParameters", "setting parameters"));
+    }
+    (!parameters.restart.is_empty()).then(|| {
+        let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
+        server::restart(observed, &why)
     })
-}
-
-/// What the init step, or the server, last failed with.
-fn failure(pod: &Pod) -> Option<(String, String)> {
-    let words = Words::of(pod)?;
-    words.failure().map(|(reason, message)| (reason.to_owned(), message))
-}
-
-/// What only a person can mend of the data.
-fn lost(pod: &Pod) -> Option<(&'static str, String)> {
-    const OF_DATA: [&str; 4] = ["DataMissing", "ForeignData", "WrongMajor", "DataCorrupt"];
-    let (reason, message) = failure(pod)?;
-    let reason = OF_DATA.into_iter().find(|of| **of == *reason)?;
-    Some((reason, format!("{message}; nothing is made anew over it")))
-}
-
-/// The snapshot's data into the new database, before anybody else's.
-fn fill(observed: &Observed, wish: &Wish, source: &Snapshot) -> Option<Step> {
-    let db = &*observed.db;
-    let name = restore::job_name(db);
-    let doing = || format!("restoring the snapshot {}", source.meta.key.name);
-    match observed.job(&name).map(|job| &job.end) {
-        None => {
-            let place = Place { scheduling: &db.spec.scheduling, engine: &wish.image, agent: &observed.agent_image };
-            let create = Effect::Create(objects::job(restore::job(db, source), &place));
-            Some(Step::take(create, "Restoring", &doing()))
-        }
-        Some(None) => Some(Step::Wait("Restoring", doing())),
-        // The status is about to say that it is done.
-        Some(Some(JobEnd::Complete)) => Some(Step::Wait("Restoring", doing())),
-        Some(Some(JobEnd::Failed { message, .. })) => {
-            let words = observed.words(&name);
-            let why = words.as_ref().and_then(Words::failure).map_or_else(|| message.clone(), |(_, why)| why);
-            let message = format!(
-                "{} failed: {why}; mend what it says, then delete the Job {name} to have it tried again",
-                doing()
-            );
-            Some(Step::Stuck("RestoreFailed", message))
-        }
-    }
-}
-
-/// The initial configuration, once: that the database's own note says so, the Job has found.
-fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
-    let db = &*observed.db;
-    let name = names::init_job(db);
-    let job = observed.job(&name);
-    let delete = |job: &Job| {
-        Effect::Delete(Delete { kind: Job::KIND, key: job.meta.key.clone(), uid: job.meta.uid.clone(), unless: None })
-    };
-    if db.status.initialization.completed_at.is_some() {
-        let restore = observed.job(&restore::job_name(db));
-        let left = job.or(restore).filter(|job| !job.meta.deleting)?;
-        return Some(Step::take(delete(left), "Initializing", "clearing up after the initial configuration"));
-    }
-    match job.map(|job| (job, &job.end)) {
-        None => {
-            let place = Place { scheduling: &db.spec.scheduling, engine: &wish.image, agent: &observed.agent_image };
-            let create = Effect::Create(objects::job(super::init::job(db), &place));
-            Some(Step::take(create, "Initializing", "configuring the new database"))
-        }
-        // The status is about to say that it is done.
-        Some((_, Some(JobEnd::Complete))) => None,
-        Some((job, Some(JobEnd::Failed { message, .. }))) => {
-            let words = observed.words(&name);
-            let why = words.as_ref().and_then(Words::failure).map_or_else(|| message.clone(), |(_, why)| why);
-            let message = format!(
-                "the initial configuration failed, and nothing of it stayed: {why}; mend what it says, then delete the Job \
-                 {} to have it tried again",
-                job.meta.key.name
-            );
-            Some(Step::Stuck("InitFailed", message))
-        }
-        Some((_, None)) => Some(Step::Wait("Initializing", "configuring the new database".to_owned())),
-    }
 }

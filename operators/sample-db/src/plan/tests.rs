@@ -13,6 +13,8 @@ use crate::Snapshot;
 
 mod backups;
 mod deletion;
+mod server;
+mod upgrades;
 
 const NOW: i64 = 1_800_000_000;
 
@@ -46,7 +48,12 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         sources: Vec::new(),
         system: SecretSeen::Usable,
         app: SecretSeen::Usable,
+        system_remade: None,
+        init_sources: InitSources::Digest(String::new()),
+        asked: Asked::Nothing,
+        snapshots_on_data: false,
         namespace_going: false,
+        dictated_users: false,
         agent_image: "agent:1".into(),
     }
 }
@@ -179,15 +186,6 @@ fn a_version_that_nobody_has_is_told_of_and_nothing_is_made() {
     let told = plan(&observed(&json!({ "engine": { "version": "12" } }), &json!({})), now());
     assert!(told.effects.is_empty() && told.aside.is_empty());
     assert_eq!(reason(&told.status.unwrap(), "Stalled").1, "VersionUnknown");
-}
-
-#[test]
-fn a_minor_release_is_gone_to_by_policy() {
-    let status = json!({ "engine": { "version": "15.18", "image": "docker.io/library/postgres:15.18" } });
-    let goes = |spec: Value| plan(&observed(&spec, &status), now()).status.unwrap().engine.version;
-    assert_eq!(goes(json!({})).as_deref(), Some("15.20"), "not to today's default, which is another major version");
-    assert_eq!(goes(json!({ "engine": { "version": "15" } })).as_deref(), Some("15.20"));
-    assert_eq!(goes(json!({ "upgrade": { "policy": "Manual" } })).as_deref(), Some("15.18"));
 }
 
 #[test]

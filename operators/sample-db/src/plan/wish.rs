@@ -1,8 +1,8 @@
 //! What a database should be now: its spec, and what was decided for it when it was made. Pure.
 
-use api::sample_db::{EngineStatus, StorageStatus, UpgradePolicy};
+use api::sample_db::{EngineStatus, StorageStatus};
 
-use super::catalog::{Offer, Release};
+use super::catalog::Release;
 use super::{Observed, names};
 
 /// What a database should be now.
@@ -31,17 +31,8 @@ impl Wish {
         let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
         if let Some(image) = &latched.image {
             let release = latched.version.as_deref().or(latched.running.as_deref()).and_then(Release::parse);
-            if let Some(next) = release.and_then(|release| minor(observed, release)) {
-                return Ok(Self {
-                    major: next.release.major,
-                    release: Some(next.release),
-                    image: next.image.clone(),
-                    claim,
-                });
-            }
-            let major =
-                release.map(|release| release.major).or_else(|| major_of(image)).ok_or_else(|| untold(image))?;
-            return Ok(Self { major, release, image: image.clone(), claim });
+            let major = release.map(|release| release.major).or_else(|| major_of(image));
+            return Ok(Self { major: major.ok_or_else(|| untold(image))?, release, image: image.clone(), claim });
         }
         if let Some(image) = &db.spec.engine.image {
             let major = major_of(image).ok_or_else(|| untold(image))?;
@@ -55,12 +46,9 @@ impl Wish {
     /// What of it is latched in status: the engine.
     #[must_use]
     pub fn engine(&self, before: &EngineStatus) -> EngineStatus {
-        let moved = before.image.as_ref().is_some_and(|image| *image != self.image);
         EngineStatus {
             version: self.release.map(|release| release.to_string()).or_else(|| before.version.clone()),
             image: Some(self.image.clone()),
-            previous: if moved { before.version.clone() } else { before.previous.clone() },
-            previous_image: if moved { before.image.clone() } else { before.previous_image.clone() },
             ..before.clone()
         }
     }
@@ -83,30 +71,14 @@ impl Wish {
     }
 }
 
-/// A later release of the same major version to go to by itself: data stay as they are, and only the server is started
-/// again. An image of the user's is the user's to change.
-fn minor(observed: &Observed, release: Release) -> Option<&Offer> {
-    let db = &*observed.db;
-    if db.spec.engine.image.is_some() || db.spec.upgrade.policy != UpgradePolicy::Auto {
-        return None;
-    }
-    let catalog = observed.catalog.as_ref().ok()?;
-    let asked = match &db.spec.engine.version {
-        Some(_) => catalog.choose(&db.spec.engine).ok(),
-        // The default of today may be another major version than that of then.
-        None => catalog.newest(release.major),
-    };
-    asked.filter(|offer| offer.release.major == release.major && offer.release > release)
-}
-
 /// The major version in an image's tag, such as `postgres:17.5` or `postgres:17-alpine`.
-fn major_of(image: &str) -> Option<u32> {
+pub(super) fn major_of(image: &str) -> Option<u32> {
     let (_, tag) = image.split('@').next()?.rsplit('/').next()?.split_once(':')?;
     let digits: String = tag.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().filter(|major| *major >= 10)
 }
 
-fn untold(image: &str) -> Refusal {
+pub(super) fn untold(image: &str) -> Refusal {
     let message = format!(
         "the tag of engine.image {image:?} does not begin with a major version of PostgreSQL: give a tag such as \
          postgres:17.5 (a digest may follow it)"

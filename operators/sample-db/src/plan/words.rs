@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runtime::views::{Container, Pod};
+use runtime::views::{Container, Pod, Trouble};
 use serde::Deserialize;
 
 /// The label by which the Job controller marks its pods.
@@ -39,6 +39,21 @@ pub struct Said {
     pub tables: Option<i64>,
     /// How many rows were found.
     pub rows: Option<i64>,
+    /// When writers were shut out, in milliseconds since 1970.
+    pub closed_at: Option<i64>,
+    /// What was done only in part.
+    pub warnings: Vec<String>,
+}
+
+/// What keeps a Job's pods from their work, if anything does.
+#[must_use]
+pub fn trouble<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Trouble> {
+    pods.iter().filter(|pod| is_of(pod, job)).find_map(|pod| pod.trouble.as_ref())
+}
+
+fn is_of(pod: &Pod, job: &str) -> bool {
+    let labels = pod.running.as_ref().map(|running| &running.labels);
+    labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
 }
 
 impl Words {
@@ -56,12 +71,8 @@ impl Words {
     /// Those of a Job's pods, the last one's.
     #[must_use]
     pub fn of_job(pods: &[Arc<Pod>], job: &str) -> Option<Self> {
-        let of = |pod: &&Arc<Pod>| {
-            let labels = pod.running.as_ref().map(|running| &running.labels);
-            labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
-        };
         // One that succeeded is the last there is.
-        let all = || pods.iter().filter(of).filter_map(|pod| Self::of(pod));
+        let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(|pod| Self::of(pod));
         all().find(|words| words.code == 0).or_else(|| all().next_back())
     }
 

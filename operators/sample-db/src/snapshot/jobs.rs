@@ -104,7 +104,8 @@ pub(super) fn prune(observed: &Observed) -> Create {
     // It works while its snapshot goes, and a foreground deletion would take away what the snapshot owns.
     let of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
     // The agent does so by itself: the engine's image may be long gone.
-    job(of, &Place { scheduling: &scheduling(observed), engine: &observed.agent_image, agent: &observed.agent_image })
+    let scheduling = scheduling(observed);
+    job(of, &Place { engine: &observed.agent_image, ..place(observed, &scheduling) })
 }
 
 /// What all have in common: the volume of the snapshots, and whom they go with.
@@ -133,7 +134,7 @@ fn folder(snapshot: &Snapshot) -> String {
 
 fn place<'a>(observed: &'a Observed, scheduling: &'a Scheduling) -> Place<'a> {
     let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
-    Place { scheduling, engine, agent: &observed.agent_image }
+    Place { scheduling, engine, agent: &observed.agent_image, dictated_users: observed.dictated_users }
 }
 
 /// As the database's pod, as long as there is a database.

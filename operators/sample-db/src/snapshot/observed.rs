@@ -25,6 +25,8 @@ pub struct Observed {
     pub pods: Vec<Arc<Pod>>,
     /// Whether the namespace is being deleted; only looked at while the object is.
     pub namespace_going: bool,
+    /// Whether the namespace dictates whom pods run as.
+    pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
 }

@@ -55,6 +55,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         jobs: Vec::new(),
         pods: Vec::new(),
         namespace_going: false,
+        dictated_users: false,
         agent_image: "agent:1".into(),
     }
 }

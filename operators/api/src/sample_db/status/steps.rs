@@ -59,14 +59,20 @@ pub struct UpgradeStatus {
     /// The release that it leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The step that is being taken; absent once it has ended: Snapshot, ShutOut, Copy, Check, Switch, Roll, Finish or
-    /// RollBack.
+    /// The step that is being taken; absent once it has ended: Check, Snapshot, Copy, Switch, Roll, Finish or RollBack.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub step: Option<UpgradeStep>,
+    /// When that step began.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub step_since: Option<Timestamp>,
     /// The Job that carries it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// PostgreSQL's identifier of the data of the release before, by which a way back finds them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_system_identifier: Option<String>,
     /// The SampleDBSnapshot that was taken before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_snapshot: Option<String>,
@@ -100,22 +106,21 @@ pub struct UpgradeStatus {
     pub retry_after_generation: Option<i64>,
 }
 
-/// A step of an upgrade. A minor one rolls the pod and finishes; a major one takes the others.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// A step of an upgrade. A minor one takes Check, Snapshot, Roll and Finish; a major one takes Copy and Switch instead of
+/// Roll. From Finish on there is no way back, since writers are let in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradeStep {
+    /// The new image is fetched, and says what it is.
+    Check,
     /// A snapshot is taken.
     Snapshot,
-    /// Writers are shut out, and it is verified that they are.
-    ShutOut,
-    /// The data are dumped, and restored into a new volume under the new version.
+    /// Writers are shut out, and the data are copied into a new volume under the new version, and compared.
     Copy,
-    /// Old and new data are compared.
-    Check,
-    /// The server is started with the new version and volume.
+    /// The server is started with the new version and volume; writers are still shut out.
     Switch,
     /// The pod is replaced by one of the new release.
     Roll,
-    /// What the release needs afterwards is done, and writers are let in.
+    /// Writers are let in, and what the release needs afterwards is done.
     Finish,
     /// The old version is brought back.
     RollBack,

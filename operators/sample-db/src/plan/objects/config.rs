@@ -27,10 +27,13 @@ pub(in crate::plan) fn connection(db: &SampleDB) -> Apply {
     config_map(db, &names::connection(db), data.collect())
 }
 
+/// What must be so, whatever the spec says of other parameters.
+pub(crate) const OWN_PARAMETERS: [(&str, &str); 3] =
+    [("listen_addresses", "*"), ("password_encryption", "scram-sha-256"), ("wal_level", "replica")];
+
 /// How the server runs: what must be so, and on it the spec's parameters.
 pub(in crate::plan) fn configuration(db: &SampleDB) -> Apply {
-    let ours = [("listen_addresses", "*"), ("password_encryption", "scram-sha-256"), ("wal_level", "replica")];
-    let mut parameters: BTreeMap<&str, &str> = ours.into();
+    let mut parameters: BTreeMap<&str, &str> = OWN_PARAMETERS.into();
     parameters.extend(db.spec.engine.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let text = parameters.into_iter().fold(String::new(), |mut text, (name, value)| {
         // In PostgreSQL's configuration, quotes and backslashes are doubled.

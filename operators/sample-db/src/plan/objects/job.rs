@@ -32,7 +32,7 @@ pub(crate) struct JobOf {
     pub(crate) volumes: Vec<(Volume, VolumeMount)>,
     /// After how many seconds it is given up.
     pub(crate) deadline_seconds: i64,
-    /// How many pods may fail before it is given up.
+    /// How many pods may fail before it is given up; those that a drain or an eviction ended do not count.
     pub(crate) retries: i32,
     /// After how many seconds one that has ended goes by itself; unless it goes with somebody.
     pub(crate) linger: Option<i32>,
@@ -61,6 +61,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
             active_deadline_seconds: Some(of.deadline_seconds),
             backoff_limit: Some(of.retries),
             ttl_seconds_after_finished: of.linger,
+            pod_failure_policy: Some(disruptions_do_not_count()),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
                 spec: Some(spec),
@@ -70,4 +71,17 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
         status: None,
     };
     Create::new(Job::KIND, of.key, &job)
+}
+
+fn disruptions_do_not_count() -> batch::PodFailurePolicy {
+    let disrupted = batch::PodFailurePolicyOnPodConditionsPattern {
+        type_: "DisruptionTarget".to_owned(),
+        status: "True".to_owned(),
+    };
+    let rule = batch::PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![disrupted]),
+        ..batch::PodFailurePolicyRule::default()
+    };
+    batch::PodFailurePolicy { rules: vec![rule] }
 }

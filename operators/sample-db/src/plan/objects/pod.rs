@@ -34,6 +34,8 @@ pub(crate) struct Place<'a> {
     pub(crate) engine: &'a str,
     /// The image with the agent.
     pub(crate) agent: &'a str,
+    /// Whether the namespace dictates whom pods run as: then they ask for nobody.
+    pub(crate) dictated_users: bool,
 }
 
 impl Place<'_> {
@@ -58,7 +60,7 @@ impl Place<'_> {
             volumes: Some(all),
             automount_service_account_token: Some(false),
             enable_service_links: Some(false),
-            security_context: Some(of.pod_security_context.clone().unwrap_or_else(restricted)),
+            security_context: Some(of.pod_security_context.clone().unwrap_or_else(|| restricted(self.dictated_users))),
             affinity: of.affinity.clone(),
             tolerations: some(&of.tolerations),
             node_selector: (!of.node_selector.is_empty()).then(|| of.node_selector.clone()),
@@ -139,12 +141,13 @@ fn some<T: Clone>(list: &[T]) -> Option<Vec<T>> {
 }
 
 /// As the restricted Pod Security Standard asks, under the images' own user.
-fn restricted() -> PodSecurityContext {
+fn restricted(dictated: bool) -> PodSecurityContext {
+    let user = Some(USER).filter(|_| !dictated);
     PodSecurityContext {
         run_as_non_root: Some(true),
-        run_as_user: Some(USER),
-        run_as_group: Some(USER),
-        fs_group: Some(USER),
+        run_as_user: user,
+        run_as_group: user,
+        fs_group: user,
         fs_group_change_policy: Some("OnRootMismatch".to_owned()),
         seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
         ..PodSecurityContext::default()

@@ -1,9 +1,11 @@
 //! The StatefulSet of the one server. Its template names the claim, and makes none: a claim that is gone is lost data, not
 //! a reason for an empty one. Pods are replaced when the operator deletes them, and never because the template changed.
 
+use api::sample_db::Method;
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1::{
     ConfigMapVolumeSource, Container, ContainerPort, EmptyDirVolumeSource, ExecAction, PodTemplateSpec, Probe, Volume,
+    VolumeMount,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
@@ -13,25 +15,38 @@ use runtime::plan::meta::WHOLE;
 use runtime::views::StatefulSet;
 use serde_json::json;
 
-use super::pod::{self, PGDATA, Place, words};
+use super::pod::{self, PGDATA, Place, SNAPSHOTS, words};
 use super::{PORT, SUPERUSER, labels, owned, selector};
-use crate::SampleDB;
-use crate::plan::names;
 use crate::plan::wish::Wish;
+use crate::plan::{Observed, names};
+use crate::{SampleDB, Snapshot};
 
+/// Annotation of pods with a fingerprint of the parameters that they were made with.
+pub(in crate::plan) const PARAMETERS: &str = "multi-operator.example.com/parameters";
 /// Annotation of pods with a fingerprint of what the spec said of them. What a later manager renders otherwise from the
 /// same spec is none of it: pods do not restart because the manager's version changed.
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
 /// Where the server's parameters are mounted.
-const CONFIGURATION: &str = "/etc/sampledb";
+pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
 
 /// A fingerprint of what the spec says of the server's pod.
 #[must_use]
-pub(in crate::plan) fn template(db: &SampleDB, wish: &Wish) -> String {
-    let said = json!({
+pub(in crate::plan) fn template(observed: &Observed, wish: &Wish) -> String {
+    let db = &*observed.db;
+    let mut said = json!({
         "image": wish.image, "claim": wish.claim, "scheduling": db.spec.scheduling, "restartedAt": db.restarted_at,
     });
+    // Its next start tells the server the new password.
+    if let Some(remade) = &observed.system_remade {
+        said["password"] = json!(remade);
+    }
     format!("{:016x}", fingerprint(&said.to_string()))
+}
+
+/// A fingerprint of the server's parameters.
+#[must_use]
+pub(in crate::plan) fn parameters(db: &SampleDB) -> String {
+    format!("{:016x}", fingerprint(&json!(db.spec.engine.parameters).to_string()))
 }
 
 /// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
@@ -42,13 +57,22 @@ fn fingerprint(text: &str) -> u64 {
 }
 
 /// The StatefulSet.
-pub(in crate::plan) fn server(db: &SampleDB, wish: &Wish, agent: &str) -> Apply {
-    let place = Place { scheduling: &db.spec.scheduling, engine: &wish.image, agent };
+pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Apply {
+    let db = &*observed.db;
+    let place = Place {
+        scheduling: &db.spec.scheduling,
+        engine: &wish.image,
+        agent: &observed.agent_image,
+        dictated_users: observed.dictated_users,
+    };
+    // A physical snapshot is what the data are made of, where they are made.
+    let source = source.filter(|source| source.status.method == Some(Method::Physical) && !has_data(db));
     let mut pod_labels = labels(db);
     pod_labels.extend(selector(db));
     pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
-    let annotations = [(TEMPLATE.to_owned(), template(db, wish))].into();
-    let mut spec = place.spec(vec![prepare(db, wish, &place)], vec![postgres(&place)], volumes(db, wish));
+    let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
+    let steps = vec![prepare(observed, wish, &place, source)];
+    let mut spec = place.spec(steps, vec![postgres(&place)], volumes(db, wish, source));
     // A shutdown waits for a checkpoint.
     spec.termination_grace_period_seconds = Some(120);
     let template = PodTemplateSpec {
@@ -78,7 +102,8 @@ pub(in crate::plan) fn server(db: &SampleDB, wish: &Wish, agent: &str) -> Apply 
 }
 
 /// The init step that looks at the data, or makes them: that only as long as there have never been any.
-fn prepare(db: &SampleDB, wish: &Wish, place: &Place<'_>) -> Container {
+fn prepare(observed: &Observed, wish: &Wish, place: &Place<'_>, source: Option<&Snapshot>) -> Container {
+    let db = &*observed.db;
     let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
     // Data that are taken over bear the note of whom they were made for.
     let owner = db.annotations.get(api::sample_db::ADOPT).unwrap_or(&db.meta.uid);
@@ -87,8 +112,23 @@ fn prepare(db: &SampleDB, wish: &Wish, place: &Place<'_>) -> Container {
         Some(identifier) => arguments.push(format!("--system-identifier={identifier}")),
         None => arguments.push("--initialise".to_owned()),
     }
+    let mut mounts = vec![pod::data_mount(), configuration_mount()];
+    if let Some(source) = source {
+        let path = source.status.location.path.as_deref().unwrap_or(&source.meta.key.name);
+        arguments.push(format!("--from={SNAPSHOTS}/{path}"));
+        arguments.extend(source.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
+        mounts.push(pod::mount("snapshots", SNAPSHOTS));
+    }
+    if observed.system_remade.is_some() {
+        arguments.push("--reset-password".to_owned());
+    }
     let password = pod::secret_env("PGPASSWORD", &names::system_secret(db), "password");
-    place.engine("prepare", arguments, vec![password], vec![pod::data_mount(), configuration_mount()])
+    place.engine("prepare", arguments, vec![password], mounts)
+}
+
+/// Whether the data have been made: from then on they are what they are.
+fn has_data(db: &SampleDB) -> bool {
+    db.status.initialization.data_created_at.is_some()
 }
 
 fn postgres(place: &Place<'_>) -> Container {
@@ -117,20 +157,28 @@ fn postgres(place: &Place<'_>) -> Container {
     }
 }
 
-fn configuration_mount() -> k8s_openapi::api::core::v1::VolumeMount {
+/// The server's parameters as a volume, and where it stands.
+pub(in crate::plan) fn configuration_volume(db: &SampleDB) -> (Volume, VolumeMount) {
+    let map = ConfigMapVolumeSource { name: names::configuration(db), ..ConfigMapVolumeSource::default() };
+    (Volume { name: "configuration".to_owned(), config_map: Some(map), ..Volume::default() }, configuration_mount())
+}
+
+fn configuration_mount() -> VolumeMount {
     pod::mount("configuration", CONFIGURATION)
 }
 
-fn volumes(db: &SampleDB, wish: &Wish) -> Vec<Volume> {
-    let map = ConfigMapVolumeSource { name: names::configuration(db), ..ConfigMapVolumeSource::default() };
+fn volumes(db: &SampleDB, wish: &Wish, source: Option<&Snapshot>) -> Vec<Volume> {
     let memory = EmptyDirVolumeSource {
         medium: Some("Memory".to_owned()),
         // Parallel queries share memory there, of which a container has 64 MiB by itself.
         size_limit: Some(Quantity("512Mi".to_owned())),
     };
-    vec![
+    let mut volumes = vec![
         pod::of_claim("data", &wish.claim),
-        Volume { name: "configuration".to_owned(), config_map: Some(map), ..Volume::default() },
+        configuration_volume(db).0,
         Volume { name: "shm".to_owned(), empty_dir: Some(memory), ..Volume::default() },
-    ]
+    ];
+    let claim = source.and_then(|source| source.status.location.claim.as_deref());
+    volumes.extend(claim.map(|claim| pod::of_claim("snapshots", claim)));
+    volumes
 }

@@ -1,0 +1,191 @@
+//! What the server said when it was asked. Pure data, and what follows from it alone.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What the server said when it was asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Asked {
+    /// It was not asked: it does not run, or nothing depends on it.
+    #[default]
+    Nothing,
+    /// It did not answer: why.
+    Failed(String),
+    /// It does not take the superuser's password.
+    BadPassword,
+    /// It answered.
+    Answered(Box<Answer>),
+}
+
+impl Asked {
+    /// Its answer, if there is one.
+    #[must_use]
+    pub fn answer(&self) -> Option<&Answer> {
+        match self {
+            Self::Answered(answer) => Some(answer),
+            _ => None,
+        }
+    }
+}
+
+/// What the server says of itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// PostgreSQL's identifier of the data.
+    pub system_identifier: String,
+    /// The release that runs, such as 17.12.
+    pub version: String,
+    /// How the application fares that comes with the Secret's password.
+    pub login: Login,
+    /// What is to be done about parameters.
+    pub parameters: Parameters,
+    /// The size of all databases, in bytes.
+    pub bytes: i64,
+}
+
+/// How the application fares that comes with the Secret's password.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Login {
+    /// It was not tried, or failed for another reason.
+    #[default]
+    Unknown,
+    /// It gets in.
+    In,
+    /// The server has another password for it.
+    WrongPassword,
+    /// Nobody but the superuser gets in.
+    ShutOut,
+}
+
+/// What is to be done so that the server's parameters are the spec's.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// Those to set, by name.
+    pub set: Vec<(String, String)>,
+    /// Those to set no longer.
+    pub reset: Vec<String>,
+    /// Those that wait for the server's next start.
+    pub restart: Vec<String>,
+    /// Why the server takes one of them not.
+    pub refused: Option<String>,
+    /// Whether the server's file still says what the spec says no longer: the kubelet brings it within two minutes.
+    pub stale: bool,
+}
+
+impl Parameters {
+    /// Whether all are as the spec has them, or will be at the next start.
+    #[must_use]
+    pub fn are_settled(&self) -> bool {
+        self.set.is_empty() && self.reset.is_empty() && self.refused.is_none()
+    }
+}
+
+/// A line of the server's configuration files, in the order in which they are read: the last of a name holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// The parameter.
+    pub name: String,
+    /// Its value, as it stands there.
+    pub value: String,
+    /// Whether the line is one that was set over a connection (postgresql.auto.conf).
+    pub automatic: bool,
+    /// Whether the line is one of the operator's own file.
+    pub mounted: bool,
+}
+
+/// What is to be done about parameters, by what the server's files say, which parameters it knows, and which of them wait
+/// for a restart.
+#[must_use]
+pub fn parameters(
+    wanted: &BTreeMap<String, String>,
+    ours: &BTreeSet<&str>,
+    lines: &[Line],
+    known: &BTreeSet<String>,
+    restart: Vec<String>,
+) -> Parameters {
+    let holds: BTreeMap<&str, &str> = lines.iter().map(|line| (line.name.as_str(), line.value.as_str())).collect();
+    // Those of an extension that is not loaded yet cannot be set over a connection, nor can an empty list: the file has
+    // them at the next start.
+    let settable = |name: &str, value: &str| {
+        (!name.contains('.') || known.contains(name)) && !(value.trim().is_empty() && is_list(name))
+    };
+    let same = |name: &str, one: &str, other: &str| match is_list(name) {
+        true => parts(one).eq(parts(other)),
+        false => one == other,
+    };
+    let differs = |(name, value): &(&String, &String)| {
+        settable(name, value) && holds.get(name.as_str()).is_none_or(|held| !same(name, held, value))
+    };
+    let set = wanted.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
+    let unwanted = |line: &&Line| !wanted.contains_key(&line.name) && !ours.contains(line.name.as_str());
+    let reset: BTreeSet<_> = lines.iter().filter(|line| line.automatic).filter(unwanted).map(|l| &l.name).collect();
+    Parameters {
+        set,
+        reset: reset.into_iter().cloned().collect(),
+        restart,
+        refused: None,
+        stale: lines.iter().filter(|line| line.mounted).any(|line| unwanted(&line)),
+    }
+}
+
+/// Whether a parameter is a list whose parts PostgreSQL quotes one by one.
+/// Source: `variable_is_guc_list_quote` of PostgreSQL's own pg_dump.
+#[must_use]
+pub fn is_list(name: &str) -> bool {
+    const LISTS: [&str; 5] = [
+        "local_preload_libraries",
+        "search_path",
+        "session_preload_libraries",
+        "shared_preload_libraries",
+        "temp_tablespaces",
+    ];
+    LISTS.contains(&name)
+}
+
+/// The parts of a list, without their quotes.
+pub fn parts(list: &str) -> impl Iterator<Item = &str> {
+    list.split(',').map(|part| part.trim().trim_matches('"')).filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(name: &str, value: &str, place: char) -> Line {
+        Line { name: name.into(), value: value.into(), automatic: place == 'a', mounted: place == 'm' }
+    }
+
+    fn judged(wanted: &[(&str, &str)], lines: &[Line]) -> Parameters {
+        let wanted = wanted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        parameters(&wanted, &["wal_level"].into(), lines, &["work_mem".to_owned()].into(), Vec::new())
+    }
+
+    #[test]
+    fn what_differs_is_set_and_what_is_not_wanted_is_taken_back() {
+        let lines = [line("work_mem", "4MB", 'm'), line("wal_level", "replica", 'm'), line("jit", "off", 'a')];
+        let told = judged(&[("work_mem", "8MB")], &lines);
+        assert_eq!(told.set, [("work_mem".to_owned(), "8MB".to_owned())]);
+        assert_eq!(told.reset, ["jit"]);
+        assert!(!told.stale && !told.are_settled());
+        let lines = [line("work_mem", "4MB", 'm'), line("work_mem", "8MB", 'a')];
+        assert!(judged(&[("work_mem", "8MB")], &lines).are_settled(), "the last line holds");
+    }
+
+    #[test]
+    fn a_file_that_the_kubelet_has_yet_to_bring_is_told_of() {
+        assert!(judged(&[], &[line("work_mem", "4MB", 'm')]).stale);
+        assert!(judged(&[], &[line("port", "5432", 'p')]).are_settled(), "what initdb wrote is nobody's");
+    }
+
+    #[test]
+    fn what_no_loaded_library_knows_waits_for_the_next_start() {
+        assert!(judged(&[("pg_stat_statements.max", "5000")], &[]).are_settled());
+    }
+
+    #[test]
+    fn lists_are_compared_part_by_part() {
+        let held = [line("shared_preload_libraries", "a, \"b\"", 'a')];
+        assert!(judged(&[("shared_preload_libraries", "a,b")], &held).are_settled());
+        assert!(!judged(&[("shared_preload_libraries", "b")], &held).are_settled());
+        assert!(judged(&[("shared_preload_libraries", "")], &[]).are_settled());
+    }
+}

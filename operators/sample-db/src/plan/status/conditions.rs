@@ -1,0 +1,127 @@
+//! Conditions, and the phase in one word. Pure.
+
+use api::sample_db::{InitializationStatus, Phase, UpgradeStep, condition_type as domain};
+use api::{Condition, ConditionStatus, condition_type};
+use jiff::Timestamp;
+use runtime::plan::conditions::{Summary, condition};
+
+use super::Judged;
+use crate::plan::answer::Login;
+use crate::plan::steps::Step;
+use crate::plan::{Observed, backup, storage, upgrade};
+
+/// Whether the database serves.
+pub(super) struct Serving {
+    /// The pod's own word.
+    pub(super) pod_ready: bool,
+    /// It has been configured.
+    pub(super) configured: bool,
+    /// Applications get in.
+    pub(super) now: bool,
+}
+
+impl Serving {
+    pub(super) fn of(observed: &Observed, initialization: &InitializationStatus) -> Self {
+        let pod_ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+        let configured = initialization.completed_at.is_some();
+        let login = observed.asked.answer().map(|answer| &answer.login);
+        // What was not asked is as the upgrade has left it.
+        let shut_out = match login {
+            Some(Login::ShutOut) => true,
+            Some(_) => false,
+            None => upgrade::shuts_out(observed),
+        };
+        Self { pod_ready, configured, now: pod_ready && configured && !shut_out }
+    }
+}
+
+pub(super) fn phase(observed: &Observed, step: &Step, serving: &Serving) -> Phase {
+    let status = &observed.db.status;
+    match (status.upgrade.step, step) {
+        (Some(UpgradeStep::RollBack), _) => Phase::RollingBack,
+        (Some(_), _) => Phase::Upgrading,
+        (None, Step::Wait("Restoring", _) | Step::Take(_, "Restoring", _)) => Phase::Restoring,
+        (None, _) if serving.configured && serving.pod_ready => Phase::Running,
+        (None, Step::Stuck(..)) => Phase::Failed,
+        (None, _) if serving.configured => Phase::Running,
+        (None, _) if status.initialization.data_created_at.is_some() => Phase::Initializing,
+        (None, _) => Phase::Provisioning,
+    }
+}
+
+/// All conditions.
+pub(super) fn all(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Timestamp) -> Vec<Condition> {
+    let mut conditions = summary(observed, judged, serving, now);
+    conditions.push(initialized(observed, serving, now));
+    conditions.push(valid(judged.step, now));
+    if serving.configured {
+        conditions.push(upgrade::up_to_date(observed, judged.wish, now));
+    }
+    let trouble = match judged.step {
+        Step::Stuck(_, message) | Step::Wait(_, message) => Some(message.as_str()),
+        _ => None,
+    };
+    conditions.push(storage::condition_of(observed, judged.wish, trouble, now));
+    conditions.extend(backup::conditions(observed, judged.backups, now));
+    conditions
+}
+
+/// Ready says whether the database serves; beside it, what is being done to it, or keeps it from what is asked for.
+fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Timestamp) -> Vec<Condition> {
+    use ConditionStatus::True;
+    let serves = |message: &str| condition(condition_type::READY, True, "Running", message, now);
+    let (shape, reason, message) = match judged.step {
+        Step::Rest if observed.db.spec.paused => {
+            return match serving.now {
+                true => vec![serves("the database serves; it is paused, so nothing is changed, backed up or upgraded")],
+                false => Summary::Stalled.conditions("Paused", "it is paused: set spec.paused to false", now),
+            };
+        }
+        Step::Rest if serving.now => match stalled(observed, judged, now) {
+            Some(stalled) => return vec![serves(&format!("the database serves; {}", stalled.message)), stalled],
+            None => return Summary::Ready.conditions("Running", "the database serves", now),
+        },
+        Step::Rest => (Summary::Reconciling, "Initializing", "configuring the new database".to_owned()),
+        Step::Wait(reason, message) | Step::Take(_, reason, message) => {
+            (Summary::Reconciling, *reason, message.clone())
+        }
+        Step::Stuck(reason, message) => (Summary::Stalled, *reason, message.clone()),
+    };
+    if serving.now {
+        let type_ = match shape {
+            Summary::Stalled => condition_type::STALLED,
+            _ => condition_type::RECONCILING,
+        };
+        let ready = serves(&format!("the database serves; {message}"));
+        return vec![ready, condition(type_, True, reason, message, now)];
+    }
+    shape.conditions(reason, message, now)
+}
+
+/// The spec asks for a release that cannot be had, or has failed to be got to: a person is needed.
+fn stalled(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Option<Condition> {
+    let (reason, why) = upgrade::refusal(observed, judged.wish)?;
+    Some(condition(condition_type::STALLED, ConditionStatus::True, reason, why, now))
+}
+
+fn initialized(observed: &Observed, serving: &Serving, now: Timestamp) -> Condition {
+    let (holds, reason, message) = match serving.configured {
+        true => (ConditionStatus::True, "Completed", "the database was configured"),
+        false if observed.db.spec.bootstrap.from_snapshot.is_some() => {
+            (ConditionStatus::False, "Restoring", "the database is yet to be filled and configured")
+        }
+        false => (ConditionStatus::False, "Initializing", "the database is yet to be configured"),
+    };
+    condition(domain::INITIALIZED, holds, reason, message, now)
+}
+
+fn valid(step: &Step, now: Timestamp) -> Condition {
+    const OF_SPEC: [&str; 5] =
+        ["SecretMalformed", "SecretMissing", "InitSourceMissing", "InitFailed", "ParameterRefused"];
+    match step {
+        Step::Stuck(reason, message) if OF_SPEC.contains(reason) => {
+            condition(domain::SPEC_VALID, ConditionStatus::False, *reason, message.clone(), now)
+        }
+        _ => condition(domain::SPEC_VALID, ConditionStatus::True, "Valid", "what is asked for can be had", now),
+    }
+}

@@ -1,0 +1,78 @@
+//! The server's pod. Pure.
+
+use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase};
+use runtime::cache::View;
+use runtime::plan::{Delete, Effect};
+use runtime::views::Pod;
+
+use super::Step;
+use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, Words, names};
+
+/// The server's pod: replaced if it is not as wished, else waited for.
+pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let name = names::pod(&observed.db);
+    let Some(pod) = observed.pod() else {
+        return Some(Step::Wait("ServerStarting", format!("waiting for the pod {name}")));
+    };
+    if pod.meta.deleting {
+        return Some(Step::Wait("ServerStarting", format!("waiting until the pod {name} is gone, and another comes")));
+    }
+    let running = pod.running.as_deref()?;
+    let has = |annotation: &str, wanted: &str| running.annotations.get(annotation).map(String::as_str) == Some(wanted);
+    if !has(TEMPLATE, &objects::template(observed, wish)) {
+        return Some(restart(observed, "the spec says something else of its pod"));
+    }
+    if running.ready {
+        return None;
+    }
+    // It may be its parameters that it does not start with.
+    if !has(PARAMETERS, &objects::parameters(&observed.db)) {
+        return Some(restart(observed, "the spec has other parameters"));
+    }
+    if let Some((reason, message)) = lost(pod) {
+        return Some(Step::Stuck(reason, message));
+    }
+    Some(match &pod.trouble {
+        Some(trouble) if trouble.lasting => {
+            let said = failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said);
+            Step::Stuck("ServerFails", format!("the server does not start: {said}"))
+        }
+        Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
+        None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
+    })
+}
+
+/// The server is started again: not while a backup is taken of it, unless it does not serve anyway.
+pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
+    let Some(pod) = observed.pod() else { return Step::Wait("ServerStarting", "waiting for the pod".to_owned()) };
+    let ready = pod.running.as_deref().is_some_and(|running| running.ready);
+    let is_taken =
+        |status: &SampleDBSnapshotStatus| status.phase == Some(SnapshotPhase::Running) && status.completed_at.is_none();
+    let taken = observed.snapshots.iter().find(|snapshot| is_taken(&snapshot.status));
+    if let Some(snapshot) = taken.filter(|_| ready) {
+        let name = &snapshot.meta.key.name;
+        return Step::Wait("ServerRestarting", format!("{why}; that waits until the snapshot {name} has been taken"));
+    }
+    // Its controller would make the next pod as it last read how.
+    if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
+        return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
+    }
+    let delete = Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None };
+    Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
+}
+
+/// What the init step, or the server, last failed with.
+fn failure(pod: &Pod) -> Option<(String, String)> {
+    let words = Words::of(pod)?;
+    words.failure().map(|(reason, message)| (reason.to_owned(), message))
+}
+
+/// What only a person can mend of the data.
+fn lost(pod: &Pod) -> Option<(&'static str, String)> {
+    const OF_DATA: [&str; 4] = ["DataMissing", "ForeignData", "WrongMajor", "DataCorrupt"];
+    let (reason, message) = failure(pod)?;
+    let reason = OF_DATA.into_iter().find(|of| **of == *reason)?;
+    Some((reason, format!("{message}; nothing is made anew over it")))
+}

@@ -1,0 +1,92 @@
+//! Volumes: they grow when the spec says so, and how full they are is told. Pure.
+
+use api::sample_db::{VolumeStatus, condition_type as domain};
+use api::{Condition, ConditionStatus};
+use jiff::Timestamp;
+use runtime::plan::Apply;
+use runtime::plan::conditions::condition;
+use runtime::plan::quantity;
+use runtime::views::Claim;
+
+use super::wish::Wish;
+use super::{Observed, names, objects};
+
+/// From how full on a volume is trouble, in percent.
+const NEARLY_FULL: i32 = 90;
+/// In which steps that is told, so that it is told seldom.
+const STEPS: i32 = 5;
+
+/// What stands beside: the volume of the snapshots, and that the data's grows. That one is made elsewhere, and once.
+pub(super) fn aside(observed: &Observed, wish: &Wish) -> Vec<Apply> {
+    let db = &*observed.db;
+    let live = |claim: &Claim| (claim.meta.clone(), claim.fingerprint);
+    let data = observed.claim(&wish.claim).filter(|claim| !claim.meta.deleting).and_then(|claim| {
+        let (meta, fingerprint) = live(claim);
+        objects::data_claim(db, &wish.claim).unless(Some((&meta, fingerprint)))
+    });
+    let snapshots = observed.claim(&names::snapshot_claim(db)).map(live);
+    let snapshots = objects::snapshot_claim(db)
+        .and_then(|apply| apply.unless(snapshots.as_ref().map(|(meta, fingerprint)| (meta, *fingerprint))));
+    snapshots.into_iter().chain(data).collect()
+}
+
+/// The volumes, as they are.
+pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
+    let snapshots = names::snapshot_claim(&observed.db);
+    let names = [wish.claim.as_str(), snapshots.as_str()];
+    let there = names.iter().filter_map(|name| observed.claim(name));
+    there
+        .map(|claim| VolumeStatus {
+            claim: Some(claim.meta.key.name.to_string()),
+            capacity: claim.capacity.clone(),
+            used_percent: used(observed, claim).filter(|_| *claim.meta.key.name == *wish.claim),
+            resizing: claim.resizing,
+        })
+        .collect()
+}
+
+/// How full the data volume is, as far as the server's files go; if it has not been asked, as it was told last.
+fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
+    let before = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*claim.meta.key.name));
+    let Some(answer) = observed.asked.answer() else { return before.and_then(|before| before.used_percent) };
+    let capacity = quantity::whole(claim.capacity.as_deref()?).filter(|capacity| *capacity > 0)?;
+    let percent = i128::from(answer.bytes) * 100 / capacity;
+    let percent = i32::try_from(percent.clamp(0, 100)).ok()?;
+    Some(percent / STEPS * STEPS)
+}
+
+/// Whether the volumes are there, of the size asked for, and not full.
+pub(super) fn condition_of(observed: &Observed, wish: &Wish, trouble: Option<&str>, now: Timestamp) -> Condition {
+    let no = |reason: &'static str, why: String| {
+        condition(domain::STORAGE_HEALTHY, ConditionStatus::False, reason, why, now)
+    };
+    let claim = observed.claim(&wish.claim);
+    if let Some(why) = trouble.filter(|why| why.contains("No space left on device") || why.contains("no space")) {
+        return no("VolumeFull", format!("the volume of the data is full: raise storage.size; {why}"));
+    }
+    match claim {
+        None if observed.db.status.initialization.data_created_at.is_some() => {
+            no("VolumeMissing", format!("the claim {} of the data is gone", wish.claim))
+        }
+        None => condition(domain::STORAGE_HEALTHY, ConditionStatus::Unknown, "Provisioning", "it is being made", now),
+        Some(claim) if claim.lost => no("VolumeLost", format!("the volume of the claim {} is gone", wish.claim)),
+        Some(claim) => {
+            let used = used(observed, claim).unwrap_or(0);
+            let small = claim.capacity.as_deref().and_then(quantity::whole)
+                < claim.requested.as_deref().and_then(quantity::whole);
+            if used >= NEARLY_FULL {
+                no("NearlyFull", format!("the volume of the claim {} is {used} % full: raise storage.size", wish.claim))
+            } else if claim.bound && (small || claim.resizing) {
+                no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
+            } else {
+                condition(
+                    domain::STORAGE_HEALTHY,
+                    ConditionStatus::True,
+                    "Sound",
+                    "the volume of the data has room",
+                    now,
+                )
+            }
+        }
+    }
+}

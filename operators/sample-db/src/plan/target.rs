@@ -1,0 +1,117 @@
+//! Which release a database should run beside the one it runs. Pure.
+
+use api::sample_db::UpgradePolicy;
+
+use super::Observed;
+use super::catalog::{Catalog, Offer, Release};
+use super::wish::{Refusal, Wish, major_of, untold};
+
+/// What a database should run beside what it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Nothing else.
+    Current,
+    /// This, by an upgrade.
+    Upgrade(Goal),
+    /// This, but nobody is to do it by itself.
+    Available(Goal),
+    /// What the spec asks for, which cannot be had: why. What runs goes on.
+    Refused(Refusal),
+}
+
+/// What an upgrade leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Goal {
+    /// The major version.
+    pub major: u32,
+    /// The release, unless the image is the user's: then it says so when it is looked at.
+    pub release: Option<Release>,
+    /// The image.
+    pub image: String,
+}
+
+impl Goal {
+    /// What people call it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.release.map_or_else(|| self.major.to_string(), |release| release.to_string())
+    }
+}
+
+impl From<&Offer> for Goal {
+    fn from(offer: &Offer) -> Self {
+        Self { major: offer.release.major, release: Some(offer.release), image: offer.image.clone() }
+    }
+}
+
+/// Judges what the spec asks for by what is latched and what runs.
+#[must_use]
+pub fn target(observed: &Observed, wish: &Wish) -> Target {
+    let db = &*observed.db;
+    let goal = match &db.spec.engine.image {
+        Some(image) if *image == wish.image => return Target::Current,
+        Some(image) => match major_of(image) {
+            Some(major) => Goal { major, release: None, image: image.clone() },
+            None => return Target::Refused(untold(image)),
+        },
+        None => match &observed.catalog {
+            Err(why) => return Target::Refused(("CatalogUnreadable", why.clone())),
+            Ok(catalog) => match offer(observed, wish, catalog) {
+                Ok(None) => return Target::Current,
+                Ok(Some(offer)) => Goal::from(offer),
+                Err(refusal) => return Target::Refused(refusal),
+            },
+        },
+    };
+    if goal.major < wish.major {
+        return Target::Refused(downgrade(&goal.name(), &wish.major.to_string()));
+    }
+    let failed = &db.status.upgrade;
+    if failed.retry_after_generation == Some(db.meta.generation) {
+        let why = failed.message.clone().unwrap_or_default();
+        return Target::Refused(("UpgradeFailed", format!("{why}; it is tried again once the spec changes")));
+    }
+    match db.spec.upgrade.policy {
+        UpgradePolicy::Auto => Target::Upgrade(goal),
+        UpgradePolicy::Manual => Target::Available(goal),
+    }
+}
+
+/// The release of the catalog that the spec asks for, if it is a later one than that which runs.
+fn offer<'a>(observed: &Observed, wish: &Wish, catalog: &'a Catalog) -> Result<Option<&'a Offer>, Refusal> {
+    let engine = &observed.db.spec.engine;
+    let asked = match &engine.version {
+        Some(_) => Some(catalog.choose(engine).map_err(|why| ("VersionUnknown", why))?),
+        // Today's default may be another major version than that of then.
+        None => catalog.newest(wish.major),
+    };
+    let Some((offer, runs)) = asked.zip(wish.release) else { return Ok(None) };
+    if offer.release < runs {
+        // One who asks for nothing, or for a major version, asks for no way back.
+        let exact = engine.version.as_deref().is_some_and(|version| version.contains('.'));
+        let back = exact || offer.release.major < runs.major;
+        return if back { Err(downgrade(&offer.release.to_string(), &runs.to_string())) } else { Ok(None) };
+    }
+    let known = offer.release.major == runs.major
+        || offer.upgradable_from.is_empty()
+        || offer.upgradable_from.contains(&runs.major);
+    if !known {
+        let from: Vec<String> = offer.upgradable_from.iter().map(u32::to_string).collect();
+        let why = format!(
+            "the catalog lets PostgreSQL {} be upgraded to from {} only, and this is {runs}: go through one of them",
+            offer.release,
+            from.join(", ")
+        );
+        return Err(("UpgradePathUnknown", why));
+    }
+    Ok((offer.release > runs).then_some(offer))
+}
+
+/// That there is no way back to an earlier release.
+pub(super) fn downgrade(to: &str, from: &str) -> Refusal {
+    let why = format!(
+        "the data are of PostgreSQL {from}, and there is no way back to {to}: set engine.version to {from} or later, or \
+         make a new SampleDB from a snapshot of before"
+    );
+    ("DowngradeRefused", why)
+}

@@ -1,0 +1,197 @@
+//! What follows from the server's pod, and from what the server says.
+
+use runtime::views::{ConfigMap, Service, StatefulSet};
+
+use super::*;
+use crate::plan::{Answer, Login, Parameters};
+
+/// What a plan applies.
+fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
+    let is = |apply: &&Apply| apply.kind.kind == kind && *apply.key.name == *name;
+    let mut applies = plan.effects.iter().filter_map(|effect| match effect {
+        Effect::Apply(apply) => Some(apply),
+        _ => None,
+    });
+    applies.find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
+}
+
+/// A view of what was applied, as the API server would have it.
+fn live<V: View>(plan: &DbPlan, name: &str) -> Seen<V> {
+    let apply = applied(plan, V::KIND.kind, name);
+    let mut object = apply.body.clone();
+    object["metadata"]["uid"] = json!(name);
+    object["metadata"]["generation"] = json!(1);
+    if V::KIND.kind == "StatefulSet" {
+        object["status"] = json!({ "observedGeneration": 1 });
+    }
+    let view = Arc::new(V::decode(&object.to_string()).unwrap());
+    Seen::Ours(runtime::plan::seen::Live { view, fingerprint: apply.fingerprint() })
+}
+
+/// A database whose children stand and whose pod runs; nothing is left to do.
+pub(super) fn standing(spec: &Value, status: &Value) -> Observed {
+    let mut seen = observed(spec, status);
+    seen.claims = vec![claim("u-1", "c-1")];
+    stand(&mut seen);
+    seen.asked = says(|_| ());
+    seen
+}
+
+/// Children and pod as the plan makes them now.
+pub(super) fn stand(seen: &mut Observed) {
+    (seen.server, seen.configuration) = (Seen::Absent, Seen::Absent);
+    (seen.peers, seen.read_write, seen.connection) = (Seen::Absent, Seen::Absent, Seen::Absent);
+    let made = plan(seen, now());
+    seen.peers = live::<Service>(&made, "shop-pods");
+    seen.read_write = live::<Service>(&made, "shop-rw");
+    seen.connection = live::<ConfigMap>(&made, "shop-connection");
+    seen.configuration = live::<ConfigMap>(&made, "shop-configuration");
+    seen.server = live::<StatefulSet>(&made, "shop");
+    seen.pods = vec![pod_of(&applied(&made, "StatefulSet", "shop").body["spec"]["template"], true)];
+}
+
+/// A pod of the server's template.
+fn pod_of(template: &Value, ready: bool) -> Arc<Pod> {
+    let mut pod = json!({ "metadata": template["metadata"].clone(), "status": {
+        "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": if ready { "True" } else { "False" } }] } });
+    for (key, value) in [("namespace", "n"), ("name", "shop-0"), ("uid", "p-1")] {
+        pod["metadata"][key] = json!(value);
+    }
+    Arc::new(Pod::decode(&pod.to_string()).unwrap())
+}
+
+/// An answer of the server.
+pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
+    let mut answer = Answer {
+        system_identifier: "7".to_owned(),
+        version: "17.12".to_owned(),
+        login: Login::In,
+        parameters: Parameters::default(),
+        bytes: 1 << 20,
+    };
+    but(&mut answer);
+    Asked::Answered(Box::new(answer))
+}
+
+fn settled() -> Value {
+    let mut status = initialised();
+    status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
+    status
+}
+
+#[test]
+fn one_that_serves_is_left_alone() {
+    let plan = plan(&standing(&json!({}), &settled()), now());
+    assert_eq!(done(&plan), Vec::<String>::new());
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::True, "Running".to_owned()));
+    assert_eq!(reason(&status, "UpToDate"), (ConditionStatus::True, "Current".to_owned()));
+    assert_eq!((status.phase, status.ready.as_deref()), (Some(Phase::Running), Some("1/1")));
+}
+
+#[test]
+fn who_was_shut_out_is_let_in_and_the_secret_is_what_holds() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.login = Login::ShutOut);
+    assert_eq!(done(&plan(&seen, now())), ["LetIn"]);
+    seen.asked = says(|answer| answer.login = Login::WrongPassword);
+    assert_eq!(done(&plan(&seen, now())), ["SetPassword"]);
+    seen.asked = says(|answer| answer.system_identifier = "8".to_owned());
+    let strange = plan(&seen, now());
+    assert!(strange.effects.is_empty());
+    assert_eq!(reason(&strange.status.unwrap(), "Stalled").1, "ForeignData");
+}
+
+#[test]
+fn parameters_are_set_then_written_down_then_the_server_starts_again_if_it_must() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "8MB" } } }), &settled()).db;
+    let differs = vec![("work_mem".to_owned(), "8MB".to_owned())];
+    seen.asked = says(|answer| answer.parameters.set.clone_from(&differs));
+    // Its template has another fingerprint of parameters, which restarts nothing.
+    assert_eq!(done(&plan(&seen, now())), ["apply StatefulSet shop"]);
+    let before = std::mem::replace(&mut seen.configuration, Seen::Absent);
+    stand(&mut seen);
+    seen.configuration = before;
+    assert_eq!(done(&plan(&seen, now())), [r#"SetParameters { set: [("work_mem", "8MB")], reset: [] }"#]);
+    seen.asked = says(|_| ());
+    assert_eq!(done(&plan(&seen, now())), ["apply ConfigMap shop-configuration"]);
+    stand(&mut seen);
+    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_parameter_that_is_refused_gets_into_no_file() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "a lot" } } }), &settled()).db;
+    let before = std::mem::replace(&mut seen.configuration, Seen::Absent);
+    stand(&mut seen);
+    seen.configuration = before;
+    seen.asked = says(|answer| answer.parameters.refused = Some("invalid value".to_owned()));
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), Vec::<String>::new());
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
+}
+
+#[test]
+fn a_superusers_secret_that_was_lost_is_made_again_and_told_to_the_server_at_its_next_start() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.system = SecretSeen::Absent;
+    assert_eq!(done(&plan(&seen, now())), ["MakeSecret(System)"]);
+    (seen.system, seen.system_remade, seen.asked) = (SecretSeen::Usable, Some("today".to_owned()), Asked::BadPassword);
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), ["apply StatefulSet shop"]);
+    assert!(applied(&told, "StatefulSet", "shop").body.to_string().contains("--reset-password"));
+    let pods = seen.pods.clone();
+    stand(&mut seen);
+    seen.pods = pods;
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_restart_waits_for_a_backup_and_for_the_controller_that_makes_pods() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    seen.snapshots = vec![snapshot("shop-x", "Manual", &json!({ "phase": "Running" }))];
+    assert!(plan(&seen, now()).effects.is_empty());
+    seen.snapshots.clear();
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+}
+
+#[test]
+fn sql_that_failed_runs_again_once_it_is_another() {
+    let spec = json!({ "init": { "sqlFrom": [{ "configMapKeyRef": { "name": "sql", "key": "a" } }] } });
+    let mut status = initialised();
+    status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
+    let mut seen = observed(&spec, &status);
+    seen.claims = vec![claim("u-1", "c-1")];
+    stand(&mut seen);
+    seen.init_sources = InitSources::Missing("the entry a of the ConfigMap sql (init.sqlFrom) is missing".to_owned());
+    let told = plan(&seen, now());
+    assert_eq!((done(&told).len(), reason(&told.status.unwrap(), "Stalled").1.as_str()), (0, "InitSourceMissing"));
+    seen.init_sources = InitSources::Digest("one".to_owned());
+    let begun = plan(&seen, now());
+    assert_eq!(done(&begun), ["create Job shop-init"]);
+    let noted = begun.status.unwrap().initialization;
+    assert_eq!(noted.sql_digest.as_deref(), Some("one"));
+    let job = json!({ "metadata": { "namespace": "n", "name": "shop-init", "uid": "j" }, "status": { "conditions": [
+        { "type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "no" }] } });
+    let failed = |digest: &str, noted: &api::sample_db::InitializationStatus| {
+        let mut status = status.clone();
+        status["initialization"] = serde_json::to_value(noted).unwrap();
+        let mut seen = observed(&spec, &status);
+        seen.claims = vec![claim("u-1", "c-1")];
+        stand(&mut seen);
+        seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];
+        seen.init_sources = InitSources::Digest(digest.to_owned());
+        plan(&seen, now())
+    };
+    let told = failed("one", &noted).status.unwrap();
+    assert_eq!(reason(&told, "Stalled").1, "InitFailed");
+    assert_eq!(told.initialization.failed_digest.as_deref(), Some("one"));
+    assert!(done(&failed("one", &told.initialization)).is_empty());
+    assert_eq!(done(&failed("two", &told.initialization)), ["delete Job shop-init"]);
+}

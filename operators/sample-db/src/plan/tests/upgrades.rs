@@ -1,0 +1,281 @@
+//! From one release to another, step by step.
+
+use api::sample_db::{UpgradeResult, UpgradeStep as At};
+use runtime::views::Job;
+
+use super::server::{says, stand, standing};
+use super::*;
+use crate::plan::Login;
+
+/// What a database of that release says of itself.
+fn of(release: &str) -> Value {
+    let mut status = initialised();
+    status["engine"] = json!({ "version": release, "running": release,
+        "image": format!("docker.io/library/postgres:{release}") });
+    status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
+    status
+}
+
+/// Plays: each pass is given what the one before wrote.
+struct Play {
+    seen: Observed,
+    spec: Value,
+    meta: Value,
+}
+
+impl Play {
+    fn new(spec: Value, release: &str) -> Self {
+        let meta = json!({ "finalizers": [FINAL_SNAPSHOT] });
+        let mut seen = standing(&spec, &of(release));
+        seen.asked = says(|answer| answer.version = release.to_owned());
+        Self { seen, spec, meta }
+    }
+
+    /// A pass; its effects in words.
+    fn pass(&mut self) -> Vec<String> {
+        let decided = plan(&self.seen, now());
+        let effects = done(&decided);
+        if let Some(status) = decided.status {
+            let again = with(&self.meta, &self.spec, &serde_json::to_value(&status).unwrap());
+            self.seen.db = again.db;
+        }
+        effects
+    }
+
+    /// Passes until something is done, or nothing more is.
+    fn next(&mut self) -> Vec<String> {
+        (0..5).map(|_| self.pass()).find(|effects| !effects.is_empty()).unwrap_or_default()
+    }
+
+    fn step(&self) -> Option<At> {
+        self.seen.db.status.upgrade.step
+    }
+
+    /// A Job that has ended, with its pod's words.
+    fn ends(&mut self, name: &str, code: i32, words: &Value) {
+        let end = if code == 0 { "Complete" } else { "Failed" };
+        let job = json!({ "metadata": { "namespace": "n", "name": name, "uid": name }, "status": { "conditions": [
+            { "type": end, "status": "True", "reason": "Ended", "message": "ended" }] } });
+        self.seen.jobs = vec![Arc::new(Job::decode(&job.to_string()).unwrap())];
+        let pod = json!({ "metadata": { "namespace": "n", "name": format!("{name}-x"), "uid": name, "labels": {
+            "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": name } },
+            "status": { "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0, "state": { "terminated": {
+                "exitCode": code, "message": words.to_string() } } }] } });
+        self.seen.pods.truncate(1);
+        self.seen.pods.push(Arc::new(Pod::decode(&pod.to_string()).unwrap()));
+    }
+
+    /// The server's pod is replaced by one as the StatefulSet has it now.
+    fn restarted(&mut self, release: &str, login: Login, identifier: &str) {
+        let (jobs, pods) = (std::mem::take(&mut self.seen.jobs), self.seen.pods.split_off(1));
+        stand(&mut self.seen);
+        self.seen.jobs = jobs;
+        self.seen.pods.extend(pods);
+        self.seen.asked = says(|answer| {
+            (answer.version, answer.login) = (release.to_owned(), login);
+            answer.system_identifier = identifier.to_owned();
+        });
+    }
+
+    fn snapshot(&mut self, phase: &str) {
+        let status = json!({ "phase": phase, "sampleDBUID": "u-1", "error": "no room" });
+        self.seen.snapshots = vec![snapshot("shop-pre-1", "PreUpgrade", &status)];
+    }
+
+    fn claim(&mut self, name: &str) {
+        let labels = json!({ "multi-operator.example.com/owner-uid": "u-1" });
+        let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels } });
+        self.seen.claims.push(Arc::new(Claim::decode(&claim.to_string()).unwrap()));
+    }
+
+    /// Up to the copy of 15.20 into 17.12.
+    fn to_the_copy() -> Self {
+        let mut play = Self::new(json!({ "engine": { "version": "17" } }), "15.20");
+        assert_eq!(play.next(), ["create Job shop-check"]);
+        play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+        assert_eq!(play.next(), ["create SampleDBSnapshot shop-pre-1"]);
+        play.snapshot("Ready");
+        assert_eq!(play.next(), ["apply PersistentVolumeClaim data-shop-17"]);
+        play.claim("data-shop-17");
+        assert_eq!(play.next(), ["create Job shop-upgrade-17-12"]);
+        assert_eq!(play.step(), Some(At::Copy));
+        play
+    }
+
+    /// Up to the switch.
+    fn to_the_switch() -> Self {
+        let mut play = Self::to_the_copy();
+        let closed = NOW * 1000 - 6500;
+        play.ends("shop-upgrade-17-12", 0, &json!({ "systemIdentifier": "17", "closedAt": closed }));
+        play.seen.asked = says(|answer| answer.login = Login::ShutOut);
+        assert_eq!(play.next(), ["apply StatefulSet shop"]);
+        assert_eq!(play.step(), Some(At::Switch));
+        play
+    }
+
+    fn condition(&self, type_: &str) -> (ConditionStatus, String) {
+        reason(&self.seen.db.status, type_)
+    }
+}
+
+#[test]
+fn a_minor_release_is_gone_to_by_policy() {
+    let goes = |spec: Value| {
+        let mut play = Play::new(spec, "15.18");
+        play.next();
+        play.seen.db.status.engine.target.clone()
+    };
+    assert_eq!(goes(json!({})).as_deref(), Some("15.20"), "not to today's default, which is another major version");
+    assert_eq!(goes(json!({ "engine": { "version": "15" } })).as_deref(), Some("15.20"));
+    assert_eq!(goes(json!({ "engine": { "version": "15.18" } })), None);
+    assert_eq!(goes(json!({ "upgrade": { "policy": "Manual" } })), None);
+    let mut told = Play::new(json!({ "upgrade": { "policy": "Manual" } }), "15.18");
+    told.pass();
+    assert_eq!(told.condition("UpToDate").1, "UpgradeAvailable");
+}
+
+#[test]
+fn a_minor_release_is_looked_at_saved_before_rolled_and_finished() {
+    let mut play = Play::new(json!({ "engine": { "version": "15" } }), "15.18");
+    assert_eq!(play.next(), ["create Job shop-check"]);
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True);
+    play.ends("shop-check", 0, &json!({ "version": "15.20" }));
+    assert_eq!(play.next(), ["create SampleDBSnapshot shop-pre-1"]);
+    play.snapshot("Ready");
+    assert_eq!(play.next(), ["apply StatefulSet shop"]);
+    assert_eq!(play.step(), Some(At::Roll));
+    let old = play.seen.pods.clone();
+    play.restarted("15.20", Login::In, "7");
+    let new = std::mem::replace(&mut play.seen.pods, old);
+    assert_eq!(play.next(), ["delete Pod shop-0"]);
+    play.seen.pods = new;
+    assert_eq!(play.next(), ["create Job shop-upgrade-15-20"]);
+    assert!(play.seen.db.status.upgrade.downtime_milliseconds.is_some());
+    play.ends("shop-upgrade-15-20", 0, &json!({ "extensions": 1 }));
+    assert_eq!(play.next(), ["delete Job shop-upgrade-15-20"], "its work is done");
+    let status = &play.seen.db.status;
+    assert_eq!(
+        (status.upgrade.result, status.engine.version.as_deref()),
+        (Some(UpgradeResult::Completed), Some("15.20"))
+    );
+    assert_eq!((status.engine.previous.as_deref(), &status.engine.target), (Some("15.18"), &None));
+}
+
+#[test]
+fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
+    let mut play = Play::to_the_switch();
+    assert_eq!(play.condition("Ready").0, ConditionStatus::False, "nobody can write");
+    let status = &play.seen.db.status;
+    assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
+    assert_eq!(status.storage.previous_claim.as_deref(), Some("data-shop-0"));
+    assert_eq!(status.system_identifier.as_deref(), Some("17"));
+    play.restarted("17.12", Login::ShutOut, "17");
+    assert_eq!(play.next(), ["LetIn"]);
+    assert_eq!(play.step(), Some(At::Finish));
+    play.restarted("17.12", Login::In, "17");
+    assert_eq!(play.next(), ["create Job shop-finish-17-12"]);
+    assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(6500));
+    play.ends("shop-finish-17-12", 1, &json!({ "reason": "ToolFailed", "message": "no statistics" }));
+    assert_eq!(play.next(), ["delete Job shop-finish-17-12"]);
+    let status = &play.seen.db.status;
+    assert_eq!(status.upgrade.result, Some(UpgradeResult::Completed));
+    assert!(status.upgrade.message.as_deref().is_some_and(|message| message.contains("no statistics")));
+    assert!(status.storage.previous_claim_until.is_some(), "the old volume is kept for a while");
+}
+
+#[test]
+fn until_writers_are_let_in_there_is_a_way_back() {
+    let mut play = Play::to_the_copy();
+    play.ends("shop-upgrade-17-12", 1, &json!({ "reason": "NoSpace", "message": "no room" }));
+    play.seen.asked = says(|answer| answer.login = Login::ShutOut);
+    assert_eq!(play.next(), ["delete Job shop-upgrade-17-12"]);
+    assert_eq!(play.step(), Some(At::RollBack));
+    (play.seen.jobs, play.seen.pods) = (Vec::new(), play.seen.pods[..1].to_vec());
+    assert_eq!(play.next(), ["LetIn"]);
+    play.seen.asked = says(|answer| answer.version = "15.20".to_owned());
+    assert_eq!(play.next(), ["delete PersistentVolumeClaim data-shop-17"]);
+    play.seen.claims.truncate(1);
+    assert_eq!(play.next(), Vec::<String>::new(), "it is not tried again");
+    let status = &play.seen.db.status;
+    assert_eq!(
+        (status.upgrade.result, status.engine.version.as_deref()),
+        (Some(UpgradeResult::RolledBack), Some("15.20"))
+    );
+    assert!(status.upgrade.message.as_deref().is_some_and(|message| message.contains("no room")));
+    assert_eq!(play.condition("UpToDate").1, "UpgradeFailed");
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True);
+    play.meta["generation"] = json!(2);
+    play.pass();
+    assert_eq!(play.next(), ["create Job shop-check"], "once the spec changes it is");
+}
+
+#[test]
+fn a_new_server_that_does_not_start_gives_way_to_the_old_one() {
+    let mut play = Play::to_the_switch();
+    let Effect::Apply(server) = plan(&play.seen, now()).effects.remove(0) else { panic!("no server") };
+    play.restarted("17.12", Login::ShutOut, "17");
+    let mut broken = json!({ "metadata": server.body["spec"]["template"]["metadata"].clone(), "status": {
+        "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 5, "state": { "waiting": {
+            "reason": "ImagePullBackOff", "message": "no such image" } } }] } });
+    for (key, value) in [("namespace", "n"), ("name", "shop-0"), ("uid", "p-2")] {
+        broken["metadata"][key] = json!(value);
+    }
+    play.seen.pods = vec![Arc::new(Pod::decode(&broken.to_string()).unwrap())];
+    play.seen.jobs = Vec::new();
+    assert_eq!(play.next(), ["apply StatefulSet shop"]);
+    let status = &play.seen.db.status;
+    assert_eq!((play.step(), status.storage.claim.as_deref()), (Some(At::RollBack), Some("data-shop-0")));
+    assert_eq!((status.engine.version.as_deref(), status.system_identifier.as_deref()), (Some("15.20"), Some("7")));
+}
+
+#[test]
+fn what_fails_before_anything_is_shut_out_changes_nothing() {
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    play.next();
+    play.ends("shop-check", 0, &json!({ "version": "15.20" }));
+    assert_eq!(play.next(), ["delete Job shop-check"]);
+    let upgrade = &play.seen.db.status.upgrade;
+    assert_eq!((upgrade.step, upgrade.result), (None, Some(UpgradeResult::RolledBack)));
+
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    play.next();
+    play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+    play.next();
+    play.snapshot("Failed");
+    play.seen.jobs = Vec::new();
+    assert_eq!(play.next(), Vec::<String>::new());
+    let upgrade = &play.seen.db.status.upgrade;
+    assert!(upgrade.message.as_deref().is_some_and(|message| message.contains("no room")), "{upgrade:?}");
+}
+
+#[test]
+fn there_is_no_way_back_to_an_earlier_release() {
+    for version in ["13", "15.18"] {
+        let mut play = Play::new(json!({ "engine": { "version": version } }), "15.20");
+        assert_eq!(play.next(), Vec::<String>::new());
+        assert_eq!(play.condition("UpToDate").1, "DowngradeRefused");
+        assert_eq!(play.condition("Stalled").1, "DowngradeRefused");
+        assert_eq!(play.condition("Ready").0, ConditionStatus::True, "it serves on");
+    }
+    let mut play = Play::new(json!({ "engine": { "version": "16" } }), "15.20");
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!(play.condition("Stalled").1, "VersionUnknown");
+}
+
+#[test]
+fn the_old_volume_goes_when_its_time_is_over() {
+    let mut status = of("17.12");
+    status["storage"]["claim"] = json!("data-shop-17");
+    status["storage"]["previousClaim"] = json!("data-shop-0");
+    status["storage"]["previousClaimUntil"] = json!("2026-01-01T00:00:00Z");
+    let mut play = Play::new(json!({}), "17.12");
+    play.claim("data-shop-17");
+    play.seen.db = observed(&json!({}), &status).db;
+    status["storage"]["claimUID"] = json!("data-shop-17");
+    play.seen.db = observed(&json!({}), &status).db;
+    stand(&mut play.seen);
+    assert_eq!(play.next(), ["delete PersistentVolumeClaim data-shop-0"]);
+    play.seen.claims.remove(0);
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!(play.seen.db.status.storage.previous_claim, None);
+}

@@ -1,0 +1,272 @@
+//! From one release to another, a step a pass; each is written down before it is taken. Pure.
+//!
+//! Nobody writes between the moment in which the copy begins and that in which writers are let in: so until then the old
+//! data are whole, and the way back is to start the old server again.
+
+use api::sample_db::{
+    EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At, condition_type as domain, span,
+};
+use api::sample_db_snapshot::SnapshotPhase;
+use api::{Condition, ConditionStatus};
+use jiff::{SignedDuration, Timestamp, Unit};
+use runtime::plan::conditions::{Announcement, condition};
+
+use super::answer::Login;
+use super::catalog::Release;
+use super::steps::{self, Step};
+use super::target::{Goal, Target, downgrade, target};
+use super::wish::{Refusal, Wish};
+use super::{DbAct, Observed, names};
+
+mod copy;
+mod end;
+mod jobs;
+mod roll;
+
+/// How long a server may take to start before the old one is brought back.
+const START: SignedDuration = SignedDuration::from_mins(10);
+
+/// What there is to do about releases.
+#[derive(Debug)]
+pub(super) enum Go {
+    /// Nothing.
+    Rest,
+    /// This, on the way.
+    On(Step),
+    /// The next step is written down.
+    Turn(Box<Turn>),
+}
+
+/// What is written down before the next step.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turn {
+    pub(super) upgrade: UpgradeStatus,
+    /// What runs from now on, if it is something else.
+    pub(super) engine: Option<EngineStatus>,
+    pub(super) storage: Option<StorageStatus>,
+    pub(super) system_identifier: Option<String>,
+    pub(super) event: Option<Announcement>,
+}
+
+/// Decides; for a database that has been configured.
+pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+    let upgrade = &observed.db.status.upgrade;
+    let Some(at) = upgrade.step else {
+        return match target(observed, wish) {
+            Target::Upgrade(goal) => begin(observed, wish, &goal, now),
+            _ => end::tidy(observed, now),
+        };
+    };
+    if upgrade.result == Some(UpgradeResult::Failed) {
+        return end::left_for_a_person(observed, at, now);
+    }
+    match at {
+        At::Check => check(observed, wish, now),
+        At::Snapshot => snapshot(observed, wish, now),
+        At::Copy => copy::copy(observed, wish, now),
+        At::Switch => copy::switch(observed, wish, now),
+        At::Roll => roll::roll(observed, wish, now),
+        At::Finish => roll::finish(observed, wish, now),
+        At::RollBack => end::roll_back(observed, wish, now),
+    }
+}
+
+/// Whether writers are, or may be, shut out.
+pub(super) fn shuts_out(observed: &Observed) -> bool {
+    matches!(observed.db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
+}
+
+/// What the upgrade leads to, as it was written down.
+fn goal(observed: &Observed) -> Option<Goal> {
+    let engine = &observed.db.status.engine;
+    let (target, image) = engine.target.as_ref().zip(engine.target_image.clone())?;
+    let release = Release::parse(target);
+    let major = release.map(|release| release.major).or_else(|| target.parse().ok())?;
+    Some(Goal { major, release, image })
+}
+
+/// The upgrade, at another step.
+fn turn(observed: &Observed, step: At, now: Timestamp) -> Turn {
+    let before = &observed.db.status.upgrade;
+    let step_since = now.round(Unit::Second).ok();
+    Turn { upgrade: UpgradeStatus { step: Some(step), step_since, ..before.clone() }, ..Turn::default() }
+}
+
+fn to(observed: &Observed, step: At, now: Timestamp) -> Go {
+    Go::Turn(Box::new(turn(observed, step, now)))
+}
+
+fn wait(message: impl Into<String>) -> Go {
+    Go::On(Step::Wait("Upgrading", message.into()))
+}
+
+fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
+    if let Some(step) = end::drop_previous(observed) {
+        return Go::On(step);
+    }
+    let status = &observed.db.status;
+    let second = now.round(Unit::Second).ok();
+    let from = status.engine.running.clone().or_else(|| status.engine.version.clone());
+    let upgrade = UpgradeStatus {
+        from: from.clone(),
+        to: Some(goal.name()),
+        step: Some(At::Check),
+        step_since: second,
+        started_at: second,
+        job: Some(jobs::check_name(observed)),
+        ..UpgradeStatus::default()
+    };
+    let engine = EngineStatus {
+        target: Some(goal.name()),
+        target_image: Some(goal.image.clone()),
+        ..wish.engine(&status.engine)
+    };
+    let event = Announcement {
+        warning: false,
+        reason: "UpgradeStarted".into(),
+        message: format!("from PostgreSQL {} to {}", from.unwrap_or_default(), goal.name()),
+    };
+    Go::Turn(Box::new(Turn { upgrade, engine: Some(engine), event: Some(event), ..Turn::default() }))
+}
+
+/// The new image is fetched, and says what it is, while the old server serves.
+fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+    let Some(goal) = goal(observed) else { return end::fail(observed, "what it leads to is not known", now) };
+    let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal)) {
+        Ok(words) => words,
+        Err(jobs::NotDone::Step(step)) => return Go::On(step),
+        Err(jobs::NotDone::Failed(why)) => return end::fail(observed, &why, now),
+    };
+    let release = job.said.version.as_deref().and_then(Release::parse);
+    let Some(release) = release else { return end::fail(observed, "the image does not tell its version", now) };
+    if release.major != goal.major {
+        let why = format!("the image {} is PostgreSQL {release}, not {}", goal.image, goal.name());
+        return end::fail(observed, &why, now);
+    }
+    if let Some(runs) = wish.release.filter(|runs| *runs > release) {
+        return end::fail(observed, &downgrade(&release.to_string(), &runs.to_string()).1, now);
+    }
+    let upgrade = &observed.db.spec.upgrade;
+    let step = if upgrade.snapshot_before() { At::Snapshot } else { after_snapshot(release, wish) };
+    let mut turn = begin_of(observed, step, release, wish, now);
+    turn.upgrade.to = Some(release.to_string());
+    let engine = turn.engine.unwrap_or_else(|| observed.db.status.engine.clone());
+    turn.engine = Some(EngineStatus { target: Some(release.to_string()), ..engine });
+    Go::Turn(Box::new(turn))
+}
+
+fn after_snapshot(release: Release, wish: &Wish) -> At {
+    if release.major == wish.major { At::Roll } else { At::Copy }
+}
+
+/// The turn to a step; to roll means to run the other release from now on.
+fn begin_of(observed: &Observed, step: At, release: Release, wish: &Wish, now: Timestamp) -> Turn {
+    let mut turn = turn(observed, step, now);
+    turn.upgrade.job = match step {
+        At::Copy => Some(jobs::copy_name(observed, release)),
+        At::Roll => Some(jobs::finish_name(observed, release)),
+        _ => turn.upgrade.job,
+    };
+    if step == At::Roll {
+        let before = &observed.db.status.engine;
+        turn.upgrade.shut_out_at = now.round(Unit::Second).ok();
+        turn.engine = Some(EngineStatus {
+            version: Some(release.to_string()),
+            image: before.target_image.clone(),
+            previous: wish.release.map(|release| release.to_string()),
+            previous_image: Some(wish.image.clone()),
+            ..before.clone()
+        });
+    }
+    turn
+}
+
+/// The snapshot of before.
+fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+    let name = names::pre_snapshot(&observed.db);
+    let Some(release) = goal(observed).and_then(|goal| goal.release) else {
+        return end::fail(observed, "what it leads to is not known", now);
+    };
+    let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {
+        let create = jobs::snapshot(observed, &name, now);
+        return Go::On(Step::Take(vec![create], "Upgrading", format!("taking the snapshot {name} before the upgrade")));
+    };
+    match found.status.phase {
+        Some(SnapshotPhase::Ready) => {
+            let mut turn = begin_of(observed, after_snapshot(release, wish), release, wish, now);
+            turn.upgrade.pre_snapshot = Some(name);
+            Go::Turn(Box::new(turn))
+        }
+        Some(SnapshotPhase::Failed) => {
+            let why = found.status.error.clone().unwrap_or_default();
+            end::fail(observed, &format!("the snapshot {name} before it failed: {why}"), now)
+        }
+        _ => wait(format!("taking the snapshot {name} before the upgrade")),
+    }
+}
+
+/// Lets writers in if they are not, and tells whether they are.
+fn let_in(observed: &Observed) -> Result<(), Step> {
+    match observed.asked.answer().map(|answer| &answer.login) {
+        Some(Login::In | Login::WrongPassword) => Ok(()),
+        Some(Login::ShutOut) => Err(Step::Take(
+            vec![runtime::plan::Effect::Act(DbAct::LetIn)],
+            "Upgrading",
+            "letting writers in".to_owned(),
+        )),
+        Some(Login::Unknown) | None => Err(Step::Wait("Upgrading", "asking the server who gets in".to_owned())),
+    }
+}
+
+/// The server that is to run, once it is ready.
+fn server(observed: &Observed, wish: &Wish, now: Timestamp) -> Result<(), Result<Step, String>> {
+    let since = observed.db.status.upgrade.step_since;
+    let late = since.is_some_and(|since| now.duration_since(since) > START);
+    match steps::server(observed, wish) {
+        None => Ok(()),
+        Some(Step::Stuck(_, why)) => Err(Err(why)),
+        Some(Step::Wait(_, why)) if late => Err(Err(format!("{why}, for more than ten minutes"))),
+        Some(step) => Err(Ok(step)),
+    }
+}
+
+/// Whether the release that runs is the one to run.
+pub(super) fn up_to_date(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
+    let upgrade = &observed.db.status.upgrade;
+    let no =
+        |reason: &'static str, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
+    if upgrade.step.is_some() {
+        let to = upgrade.to.as_deref().unwrap_or_default();
+        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way"));
+    }
+    match target(observed, wish) {
+        Target::Current => {
+            let why = "the release that runs is the one to run";
+            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", why, now)
+        }
+        Target::Upgrade(goal) => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
+        Target::Available(goal) => no(
+            "UpgradeAvailable",
+            format!(
+                "PostgreSQL {} is asked for or to be had, and upgrade.policy is Manual: set it to Auto to have the upgrade \
+                 done",
+                goal.name()
+            ),
+        ),
+        Target::Refused((reason, why)) => no(reason, why),
+    }
+}
+
+/// Why what the spec asks for cannot be got to.
+pub(super) fn refusal(observed: &Observed, wish: &Wish) -> Option<Refusal> {
+    match target(observed, wish) {
+        Target::Refused(refusal) => Some(refusal),
+        _ => None,
+    }
+}
+
+/// How long the volume of before is kept.
+fn kept_until(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    let kept = span(observed.db.spec.upgrade.keep_previous_volume_for())?;
+    now.checked_add(kept).ok()?.round(Unit::Second).ok()
+}

@@ -1,0 +1,203 @@
+//! How upgrades end, for good or ill, and what they leave behind. Pure.
+
+use api::sample_db::{EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At};
+use jiff::{Timestamp, Unit};
+use runtime::cache::View;
+use runtime::plan::conditions::Announcement;
+use runtime::plan::{Delete, Effect};
+use runtime::views::{Claim, Job};
+
+use super::{Go, Turn, let_in, server, turn};
+use crate::plan::objects::OWNER_UID;
+use crate::plan::steps::Step;
+use crate::plan::wish::Wish;
+use crate::plan::{DbAct, Observed, names};
+
+/// It does not get further: the old version goes on, or is brought back.
+pub(super) fn fail(observed: &Observed, why: &str, now: Timestamp) -> Go {
+    let upgrade = &observed.db.status.upgrade;
+    let (from, to) = (upgrade.from.as_deref().unwrap_or_default(), upgrade.to.as_deref().unwrap_or_default());
+    let message = format!("the upgrade from PostgreSQL {from} to {to} failed: {why}");
+    match upgrade.step {
+        None | Some(At::Check | At::Snapshot) => Go::Turn(Box::new(ended(
+            observed,
+            UpgradeResult::RolledBack,
+            format!("{message}; nothing was changed"),
+            now,
+        ))),
+        Some(at) if !observed.db.spec.upgrade.rollback_on_failure() => {
+            let mut turn = turn(observed, at, now);
+            turn.upgrade.result = Some(UpgradeResult::Failed);
+            turn.upgrade.retry_after_generation = Some(observed.db.meta.generation);
+            turn.event = Some(warning("UpgradeFailed", &message));
+            turn.upgrade.message = Some(message);
+            Go::Turn(Box::new(turn))
+        }
+        Some(at) => back(observed, at, message, now),
+    }
+}
+
+/// An upgrade that failed, and was not to be taken back by itself.
+pub(super) fn left_for_a_person(observed: &Observed, at: At, now: Timestamp) -> Go {
+    let message = observed.db.status.upgrade.message.clone().unwrap_or_default();
+    if observed.db.spec.upgrade.rollback_on_failure() {
+        return back(observed, at, message, now);
+    }
+    let message = format!(
+        "{message}; the database stays closed: set upgrade.rollbackOnFailure to true to have the old version back"
+    );
+    Go::On(Step::Stuck("UpgradeFailed", message))
+}
+
+/// What runs is the old version again; writers are let in once its server is ready.
+fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
+    let status = &observed.db.status;
+    let mut turn = turn(observed, At::RollBack, now);
+    turn.event = Some(warning("UpgradeRollingBack", &message));
+    turn.upgrade.message = Some(message);
+    turn.upgrade.result = None;
+    if matches!(at, At::Switch | At::Roll) {
+        turn.engine = Some(EngineStatus {
+            version: status.engine.previous.clone(),
+            image: status.engine.previous_image.clone(),
+            previous: None,
+            previous_image: None,
+            ..status.engine.clone()
+        });
+    }
+    if at == At::Switch {
+        let claim = status.storage.previous_claim.clone();
+        turn.system_identifier = status.upgrade.from_system_identifier.clone();
+        turn.storage = Some(StorageStatus {
+            claim_uid: claim.as_deref().and_then(|claim| observed.claim(claim)).map(|claim| claim.meta.uid.to_string()),
+            claim,
+            previous_claim: None,
+            previous_claim_until: None,
+            ..status.storage.clone()
+        });
+    }
+    Go::Turn(Box::new(turn))
+}
+
+/// The old version is brought back: first nothing copies any more, then its server runs, then writers are let in.
+pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+    let db = &*observed.db;
+    let gone = |job: &Job| {
+        Effect::Delete(Delete { kind: Job::KIND, key: job.meta.key.clone(), uid: job.meta.uid.clone(), unless: None })
+    };
+    let server_pod = names::pod(db);
+    if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
+        let name = &job.meta.key.name;
+        return Go::On(Step::Take(vec![gone(job)], "RollingBack", format!("ending the Job {name}")));
+    }
+    if !observed.jobs.is_empty() || observed.pods.iter().any(|pod| *pod.meta.key.name != *server_pod) {
+        return Go::On(Step::Wait("RollingBack", "waiting until nothing copies any more".to_owned()));
+    }
+    match server(observed, wish, now) {
+        Ok(()) => {}
+        Err(Ok(step)) => return Go::On(step),
+        Err(Err(why)) => return Go::On(Step::Stuck("ServerFails", why)),
+    }
+    if let Err(step) = let_in(observed) {
+        return Go::On(step);
+    }
+    let major = db.status.engine.target.as_deref().and_then(|to| to.split('.').next()?.parse().ok());
+    let copy = major.map(|major| names::upgrade_claim(db, major)).filter(|name| *name != wish.claim);
+    if let Some(step) = copy.and_then(|name| drop_claim(observed, &name, "RollingBack")) {
+        return Go::On(step);
+    }
+    let why = db.status.upgrade.message.clone().unwrap_or_default();
+    let runs = db.status.upgrade.from.clone().unwrap_or_default();
+    Go::Turn(Box::new(ended(
+        observed,
+        UpgradeResult::RolledBack,
+        format!("{why}; PostgreSQL {runs} serves again"),
+        now,
+    )))
+}
+
+/// It failed, and the old version serves.
+fn ended(observed: &Observed, result: UpgradeResult, message: String, now: Timestamp) -> Turn {
+    let status = &observed.db.status;
+    Turn {
+        upgrade: UpgradeStatus {
+            step: None,
+            step_since: None,
+            job: None,
+            result: Some(result),
+            ended_at: now.round(Unit::Second).ok(),
+            retry_after_generation: Some(observed.db.meta.generation),
+            message: Some(message.clone()),
+            ..status.upgrade.clone()
+        },
+        engine: Some(EngineStatus { target: None, target_image: None, ..status.engine.clone() }),
+        event: Some(warning("UpgradeRolledBack", &message)),
+        ..Turn::default()
+    }
+}
+
+/// The new version serves.
+pub(super) fn completed(observed: &Observed, left: &str, now: Timestamp) -> Turn {
+    let before = &observed.db.status.upgrade;
+    let (from, to) = (before.from.as_deref().unwrap_or_default(), before.to.as_deref().unwrap_or_default());
+    let downtime = before.downtime_milliseconds.unwrap_or(0);
+    let mut message = format!("PostgreSQL {to} serves; from {from} on, nobody could write for {downtime} ms");
+    if !left.is_empty() {
+        message = format!("{message}; {left}");
+    }
+    let upgrade = UpgradeStatus {
+        step: None,
+        step_since: None,
+        job: None,
+        result: Some(UpgradeResult::Completed),
+        ended_at: now.round(Unit::Second).ok(),
+        retry_after_generation: None,
+        message: Some(message.clone()),
+        ..before.clone()
+    };
+    let event = Announcement { warning: false, reason: "UpgradeCompleted".into(), message };
+    Turn { upgrade, event: Some(event), ..Turn::default() }
+}
+
+/// The volume of before goes when its time is over, and Jobs when their work is done.
+pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
+    let storage = &observed.db.status.storage;
+    let over = storage.previous_claim_until.is_some_and(|until| until <= now);
+    match over.then(|| drop_previous(observed)).flatten() {
+        Some(step) => Go::On(step),
+        None if over => {
+            let storage = StorageStatus { previous_claim: None, previous_claim_until: None, ..storage.clone() };
+            let engine = EngineStatus { previous_image: None, ..observed.db.status.engine.clone() };
+            let upgrade = observed.db.status.upgrade.clone();
+            let turn = Turn { upgrade, storage: Some(storage), engine: Some(engine), ..Turn::default() };
+            Go::Turn(Box::new(turn))
+        }
+        None => Go::Rest,
+    }
+}
+
+/// The volume of before the last upgrade goes.
+pub(super) fn drop_previous(observed: &Observed) -> Option<Step> {
+    let previous = observed.db.status.storage.previous_claim.as_deref()?;
+    drop_claim(observed, previous, "Upgrading")
+}
+
+/// A volume that nobody needs goes.
+fn drop_claim(observed: &Observed, name: &str, reason: &'static str) -> Option<Step> {
+    let claim = observed.claim(name)?;
+    let ours = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid);
+    if !ours || observed.db.status.storage.claim.as_deref() == Some(name) {
+        return None;
+    }
+    let message = format!("removing the volume {name}, which is needed no longer");
+    if claim.meta.deleting {
+        return Some(Step::Wait(reason, message));
+    }
+    let (key, uid) = (claim.meta.key.clone(), claim.meta.uid.clone());
+    let delete: Effect<DbAct> = Effect::Delete(Delete { kind: Claim::KIND, key, uid, unless: None });
+    Some(Step::Take(vec![delete], reason, message))
+}
+
+fn warning(reason: &'static str, message: &str) -> Announcement {
+    Announcement { warning: true, reason: reason.into(), message: message.to_owned() }
+}

@@ -1,0 +1,145 @@
+//! The Jobs of upgrades, and how they fare. Pure.
+
+use api::sample_db::span;
+use jiff::{Timestamp, Unit};
+use runtime::cache::View;
+use runtime::plan::meta::{self, child_meta};
+use runtime::plan::{Create, Effect};
+use runtime::views::JobEnd;
+use serde_json::json;
+
+use crate::plan::catalog::Release;
+use crate::plan::objects::pod::{self, PGDATA};
+use crate::plan::objects::{self, CONFIGURATION, JobOf, Place, labels};
+use crate::plan::steps::Step;
+use crate::plan::target::Goal;
+use crate::plan::wish::Wish;
+use crate::plan::{DbAct, Observed, Words, names, words};
+use crate::{SampleDB, Snapshot};
+
+/// How many seconds a copy may take.
+const COPY: i64 = 24 * 3600;
+/// How many seconds everything else may.
+const WORK: i64 = 3600;
+
+/// Why there is nothing to go on from.
+pub(super) enum NotDone {
+    /// This comes first.
+    Step(Step),
+    /// It failed.
+    Failed(String),
+}
+
+/// The last words of a Job that has done its work; it is made if it is not there.
+pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create) -> Result<Words, NotDone> {
+    let doing = || format!("the Job {name} is at work");
+    let wait = |message: String| Err(NotDone::Step(Step::Wait("Upgrading", message)));
+    let Some(job) = observed.job(name) else {
+        let create = Effect::<DbAct>::Create(make());
+        return Err(NotDone::Step(Step::Take(vec![create], "Upgrading", format!("starting the Job {name}"))));
+    };
+    match &job.end {
+        _ if job.meta.deleting => wait(format!("waiting until an earlier Job {name} is gone")),
+        // The pod's last words come by another watch than the Job's end.
+        Some(JobEnd::Complete) => observed.words(name).map_or_else(|| wait(doing()), Ok),
+        Some(JobEnd::Failed { message, .. }) => {
+            let said = observed.words(name).as_ref().and_then(Words::failure).map(|(_, why)| why);
+            Err(NotDone::Failed(said.unwrap_or_else(|| message.clone())))
+        }
+        // A pod that has done its work need not wait for its Job to notice.
+        None => match (observed.words(name).filter(|words| words.code == 0), words::trouble(&observed.pods, name)) {
+            (Some(words), _) => Ok(words),
+            (None, Some(trouble)) if trouble.lasting => Err(NotDone::Failed(trouble.message.clone())),
+            (None, Some(trouble)) => wait(format!("{}: {}", doing(), trouble.message)),
+            (None, None) => wait(doing()),
+        },
+    }
+}
+
+pub(super) fn check_name(observed: &Observed) -> String {
+    format!("{}-check", observed.db.meta.key.name)
+}
+
+/// The one that carries the upgrade out.
+pub(super) fn copy_name(observed: &Observed, release: Release) -> String {
+    format!("{}-upgrade-{}-{}", observed.db.meta.key.name, release.major, release.minor)
+}
+
+/// The one that does what a minor release needs.
+pub(super) fn finish_name(observed: &Observed, release: Release) -> String {
+    copy_name(observed, release)
+}
+
+/// The one that does what a major release needs when writers are in again.
+pub(super) fn last_name(observed: &Observed, release: Release) -> String {
+    format!("{}-finish-{}-{}", observed.db.meta.key.name, release.major, release.minor)
+}
+
+/// The snapshot of before.
+pub(super) fn snapshot(observed: &Observed, name: &str, now: Timestamp) -> Effect<DbAct> {
+    let db = &*observed.db;
+    let kept = span(db.spec.backup.retention.max_age()).and_then(|kept| now.checked_add(kept).ok());
+    let snapshot = json!({
+        "metadata": { "labels": meta::labels(&SampleDB::KIND, &db.meta) },
+        "spec": {
+            "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": "PreUpgrade",
+            "retainUntil": kept.and_then(|until| until.round(Unit::Second).ok()),
+        },
+    });
+    Effect::Create(Create::new(Snapshot::KIND, db.meta.key.sibling(name), &snapshot))
+}
+
+/// What the new image says of itself.
+pub(super) fn check(observed: &Observed, goal: &Goal) -> Create {
+    let of = base(observed, &check_name(observed), vec!["pg-version".to_owned()], WORK);
+    objects::job(JobOf { env_from: None, ..of }, &place(observed, &goal.image))
+}
+
+/// Copies the data, under the new version, into the new volume.
+pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str) -> Create {
+    let db = &*observed.db;
+    let mut arguments = vec!["pg-upgrade".to_owned(), format!("--pgdata={PGDATA}"), format!("--major={}", goal.major)];
+    arguments.extend([format!("--configuration={CONFIGURATION}"), format!("--owner={}", db.meta.uid)]);
+    arguments.extend([format!("--database={}", names::database(db)), "--jobs=2".to_owned()]);
+    arguments.extend(db.status.system_identifier.iter().map(|id| format!("--from-system-identifier={id}")));
+    let mut of = base(observed, name, arguments, COPY);
+    // Nobody can write until it has ended: the way back begins at its first failure.
+    of.retries = 0;
+    of.volumes = vec![
+        (pod::of_claim("data", &names::upgrade_claim(db, goal.major)), pod::data_mount()),
+        objects::configuration_volume(db),
+    ];
+    objects::job(of, &place(observed, &goal.image))
+}
+
+/// Does what a release needs while writers are in.
+pub(super) fn finish(observed: &Observed, wish: &Wish, name: &str, major: bool) -> Create {
+    let mut arguments = vec!["pg-finish".to_owned()];
+    arguments.extend(major.then(|| "--major".to_owned()));
+    objects::job(base(observed, name, arguments, WORK), &place(observed, &wish.image))
+}
+
+fn base(observed: &Observed, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> JobOf {
+    let db = &*observed.db;
+    JobOf {
+        key: db.meta.key.sibling(name),
+        labels: labels(db),
+        owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
+        arguments,
+        env: Vec::new(),
+        env_from: Some((names::connection(db), names::system_secret(db))),
+        volumes: Vec::new(),
+        deadline_seconds,
+        retries: 2,
+        linger: None,
+    }
+}
+
+fn place<'a>(observed: &'a Observed, image: &'a str) -> Place<'a> {
+    Place {
+        scheduling: &observed.db.spec.scheduling,
+        engine: image,
+        agent: &observed.agent_image,
+        dictated_users: observed.dictated_users,
+    }
+}

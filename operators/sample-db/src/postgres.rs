@@ -1,0 +1,164 @@
+//! The server over a connection, as its superuser: what it says of itself, and what is changed without a restart.
+//!
+//! One short connection at a time for each database, with deadlines; about once a minute while all is well.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use runtime::Error;
+use runtime::plan::Key;
+
+mod ask;
+mod change;
+mod connect;
+
+use crate::SampleDB;
+use crate::plan::{Asked, names};
+use crate::secrets::Password;
+use connect::{Address, Refused};
+
+/// How long an answer is taken for true. With the pass that follows, an edit of a Secret is in force within 90 s.
+const FRESH: Duration = Duration::from_secs(20);
+/// How long a failure is.
+const FAILED: Duration = Duration::from_secs(2);
+
+/// A server, and what is needed to get in.
+#[derive(Clone)]
+pub(crate) struct Access {
+    /// The pod's uid and address.
+    pub(crate) pod: String,
+    pub(crate) ip: String,
+    /// The superuser's password, and the application's.
+    pub(crate) system: Password,
+    pub(crate) app: Option<Password>,
+}
+
+/// What is remembered of a server between two looks.
+#[derive(Default)]
+struct Held {
+    /// Of which pod, Secrets and spec.
+    of: u64,
+    answer: Option<(Instant, Asked)>,
+    /// The pod that has read its files again since this process runs.
+    reloaded: Option<String>,
+    /// Its file said what the spec says no longer.
+    stale: bool,
+    /// Parameters that it does not take, and why.
+    refused: Option<(BTreeMap<String, String>, String)>,
+}
+
+/// All servers.
+#[derive(Default)]
+pub(crate) struct Servers {
+    held: Mutex<HashMap<Key, Held>>,
+}
+
+impl Servers {
+    /// Asks a server, unless it has just been asked.
+    pub(crate) async fn look(&self, db: &SampleDB, access: &Access) -> Asked {
+        let of = fingerprint(db, access);
+        let (fresh, reload) = {
+            let mut all = self.lock();
+            let held = all.entry(db.meta.key.clone()).or_default();
+            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
+            // What was changed by a process that died, or brought by the kubelet, is read now.
+            let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale;
+            (fresh.map(|(_, answer)| answer.clone()), reload)
+        };
+        if let Some(answer) = fresh {
+            return answer;
+        }
+        let address = Address::of(access);
+        let mut asked = match ask::server(&address, db, access, reload).await {
+            Ok(answer) => Asked::Answered(Box::new(answer)),
+            Err(Refused::BadPassword) => Asked::BadPassword,
+            Err(Refused::Failed(why)) => Asked::Failed(why),
+        };
+        let mut all = self.lock();
+        let held = all.entry(db.meta.key.clone()).or_default();
+        if let Asked::Answered(answer) = &mut asked {
+            held.reloaded = Some(access.pod.clone());
+            held.stale = answer.parameters.stale;
+            let refused = held.refused.as_ref().filter(|(of, _)| *of == db.spec.engine.parameters);
+            answer.parameters.refused = refused.map(|(_, why)| why.clone());
+        }
+        held.of = of;
+        held.answer = Some((Instant::now(), asked.clone()));
+        asked
+    }
+
+    /// Has the server take the application's password out of the Secret.
+    pub(crate) async fn set_password(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
+        self.forget(&db.meta.key);
+        let Some(app) = &access.app else { return Ok(()) };
+        change::password(&Address::of(access), access, names::database(db), app).await.map_err(failed)
+    }
+
+    /// Has the server take parameters; one that it refuses is remembered until the spec has others.
+    pub(crate) async fn set_parameters(
+        &self,
+        db: &SampleDB,
+        access: &Access,
+        set: &[(String, String)],
+        reset: &[String],
+    ) -> Result<(), Error> {
+        self.forget(&db.meta.key);
+        match change::parameters(&Address::of(access), access, set, reset).await.map_err(failed)? {
+            None => Ok(()),
+            Some(why) => {
+                let mut all = self.lock();
+                let held = all.entry(db.meta.key.clone()).or_default();
+                held.refused = Some((db.spec.engine.parameters.clone(), why));
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets writers in.
+    pub(crate) async fn let_in(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
+        self.forget(&db.meta.key);
+        change::let_in(&Address::of(access), access).await.map_err(failed)
+    }
+
+    /// What it said is asked again.
+    fn forget(&self, key: &Key) {
+        if let Some(held) = self.lock().get_mut(key) {
+            held.answer = None;
+        }
+    }
+
+    /// Nothing is remembered of a database that is gone.
+    pub(crate) fn drop(&self, key: &Key) {
+        self.lock().remove(key);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What an answer depends on.
+fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&access.pod, &access.ip, access.system.text(), access.app.as_ref().map(Password::text)).hash(&mut hasher);
+    (&db.spec.engine.parameters, db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn lasts(answer: &Asked) -> Duration {
+    match answer {
+        Asked::Answered(_) => FRESH,
+        _ => FAILED,
+    }
+}
+
+fn failed(refused: Refused) -> Error {
+    match refused {
+        Refused::BadPassword => {
+            Error::transient("AuthenticationFailed", "the server does not take the superuser's password")
+        }
+        Refused::Failed(why) => Error::transient("ConnectionFailed", why),
+    }
+}
