@@ -63,9 +63,11 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
 
-/// What the init step, or the server, last failed with.
+/// What the init step, or the server, last failed with; it may be trying again.
 fn failure(pod: &Pod) -> Option<(String, String)> {
-    let words = Words::of(pod)?;
+    let containers = &pod.running.as_ref()?.containers;
+    let failed = containers.iter().find(|of| of.ended.as_ref().is_some_and(|ended| ended.code != 0))?;
+    let words = Words::of_container(failed)?;
     words.failure().map(|(reason, message)| (reason.to_owned(), message))
 }
 
