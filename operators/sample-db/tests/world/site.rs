@@ -53,6 +53,8 @@ pub struct Site {
     pub sql: (String, bool),
     /// Rows that were acknowledged, by database.
     pub acked: BTreeMap<String, Rows>,
+    /// Databases that have been written to.
+    pub written: BTreeSet<String>,
     pub violations: Vec<String>,
     /// Whether the namespace is being deleted.
     pub going: bool,
@@ -101,6 +103,7 @@ impl Site {
         let lost: Vec<u32> = acked.difference(&data.rows).copied().collect();
         data.rows.insert(row);
         acked.insert(row);
+        self.written.insert(db.name.to_string());
         if !lost.is_empty() {
             self.violation(format!("writers of {db} are in on data without the rows {lost:?}"));
         }

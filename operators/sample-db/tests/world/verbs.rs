@@ -49,7 +49,7 @@ impl Site {
     fn new_data(&mut self, pod: &PodSeen, life: &Life, major: u32, owner: Option<String>) -> Result<Data, Option<End>> {
         let name = pod.key.name.trim_end_matches("-0").to_owned();
         let Some(from) = pod.flag("--from") else {
-            if self.acked.get(&name).is_some_and(|rows| !rows.is_empty()) {
+            if self.written.contains(&name) {
                 self.violation(format!("initdb for {name}, which has rows"));
             }
             return Ok(self.disks.initdb(major, owner, &life.passwords.0));
@@ -68,11 +68,16 @@ impl Site {
         self.disks.volumes.get(&self.snapshots.get(&pod.uid).cloned()?)?.files.get(path.rsplit('/').next()?).cloned()
     }
 
-    /// A stage of what a Job's pod does.
-    pub fn work(&mut self, world: &World, pod: &PodSeen, life: &mut Life) -> Option<End> {
+    /// Notes which volume a pod has its snapshots on.
+    pub fn find_snapshots(&mut self, world: &World, pod: &PodSeen) {
         if let Some(claim) = pod.claim("snapshots").and_then(|key| claim_uid(world, &key)) {
             self.snapshots.insert(pod.uid.clone(), claim);
         }
+    }
+
+    /// A stage of what a Job's pod does.
+    pub fn work(&mut self, world: &World, pod: &PodSeen, life: &mut Life) -> Option<End> {
+        self.find_snapshots(world, pod);
         let verb = pod.verb();
         let fails_at = self.faults.failing.get(verb.as_str()).copied();
         if fails_at.is_some_and(|stage| life.age >= stage && verb != "pg-upgrade") {
