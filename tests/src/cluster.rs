@@ -66,7 +66,13 @@ pub async fn manager_is_ready(client: &Client) {
         .get_or_init(|| async {
             whole_run();
             let crds: Api<CustomResourceDefinition> = Api::all(client.clone());
-            for name in ["myapps.example.com", "samples.example.com", "etcdclusters.etcd.database.coreos.com"] {
+            for name in [
+                "myapps.example.com",
+                "samples.example.com",
+                "sampledbs.example.com",
+                "sampledbsnapshots.example.com",
+                "etcdclusters.etcd.database.coreos.com",
+            ] {
                 let found = crds.get_opt(name).await.unwrap_or_else(|error| panic!("CRDs cannot be read: {error}"));
                 assert!(
                     found.is_some(),

@@ -1,13 +1,21 @@
 //! A SampleDB in a test's namespace, as a person with kubectl sees it.
 
 use api::sample_db::SampleDB;
-use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase, VerificationPhase};
+use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase, SnapshotReason, VerificationPhase};
 use api::{ConditionStatus, Contract};
 use k8s_openapi::api::core::v1::Secret;
+use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::Value;
 
+use crate::kubectl::Answer;
 use crate::namespace::Namespace;
 use crate::objects::Ours;
+
+mod files;
+mod writer;
+
+pub use files::Files;
+pub use writer::Writer;
 
 impl Ours for SampleDB {
     fn contract(&self) -> Option<&Contract> {
@@ -70,18 +78,95 @@ impl<'a> Database<'a> {
 
     /// What psql prints, connected as applications are: by the Service, with what is in the Secret.
     pub async fn asks(&self, sql: &str) -> String {
-        let secret = self.ns.get::<Secret>(&format!("{}-app", self.name)).await;
-        let uri = secret.data.and_then(|data| String::from_utf8(data.get("uri")?.0.clone()).ok()).expect("a URI");
+        let uri = self.secret("app", "uri").await;
+        self.psql(&uri, sql).await
+    }
+
+    /// What psql prints for the superuser, whose password nobody else needs.
+    pub async fn superuser_asks(&self, sql: &str) -> String {
+        self.superuser_asks_of("app", sql).await
+    }
+
+    /// The same, in that database.
+    pub async fn superuser_asks_of(&self, database: &str, sql: &str) -> String {
+        let password = self.secret("system", "password").await;
+        self.psql(&format!("postgresql://postgres:{password}@{}-rw/{database}", self.name), sql).await
+    }
+
+    /// What psql prints, connected to that URI.
+    pub async fn psql(&self, uri: &str, sql: &str) -> String {
         let pod = format!("{}-0", self.name);
-        let psql =
-            ["exec", &pod, "--container=postgres", "--", "psql", &uri, "--no-align", "--tuples-only", "--command", sql];
-        self.ns.kubectl(&psql).await.ok().trim().to_owned()
+        let answer = self.run_psql(&pod, uri, sql).await;
+        answer.ok().trim().to_owned()
+    }
+
+    /// The same; what psql says if it fails.
+    pub async fn try_psql(&self, uri: &str, sql: &str) -> Result<String, String> {
+        let answer = self.run_psql(&format!("{}-0", self.name), uri, sql).await;
+        if answer.success { Ok(answer.stdout.trim().to_owned()) } else { Err(answer.stderr) }
+    }
+
+    async fn run_psql(&self, pod: &str, uri: &str, sql: &str) -> Answer {
+        let options =
+            ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "--command", sql];
+        let psql = [&["exec", pod, "--container=postgres", "--", "psql", uri][..], &options].concat();
+        self.ns.kubectl(&psql).await
+    }
+
+    /// What psql prints, connected as applications are, or why it does not get in now.
+    pub async fn try_asks(&self, sql: &str) -> Result<String, String> {
+        let uri = self.try_secret("app", "uri").await.ok_or("there is no Secret")?;
+        self.try_psql(&uri, sql).await
+    }
+
+    /// The same for the superuser.
+    pub async fn try_superuser_asks(&self, sql: &str) -> Result<String, String> {
+        let password = self.try_secret("system", "password").await.ok_or("there is no Secret")?;
+        self.try_psql(&format!("postgresql://postgres:{password}@{}-rw/app", self.name), sql).await
+    }
+
+    async fn try_secret(&self, which: &str, entry: &str) -> Option<String> {
+        let api = self.ns.api::<Secret>();
+        let secret = api.get_opt(&format!("{}-{which}", self.name)).await.expect("Secrets can be read")?;
+        String::from_utf8(secret.data?.get(entry)?.0.clone()).ok()
+    }
+
+    async fn secret(&self, which: &str, entry: &str) -> String {
+        let secret = self.ns.get::<Secret>(&format!("{}-{which}", self.name)).await;
+        secret.data.and_then(|data| String::from_utf8(data.get(entry)?.0.clone()).ok()).expect("an entry of the Secret")
+    }
+
+    /// Deletes it, and does not wait.
+    pub async fn delete(&self, propagation: PropagationPolicy) {
+        let how = DeleteParams { propagation_policy: Some(propagation), ..DeleteParams::default() };
+        self.ns.api::<SampleDB>().delete(self.name, &how).await.expect("the SampleDB can be deleted");
+    }
+
+    /// Waits until it is gone.
+    pub async fn is_gone(&self) {
+        self.ns.until_gone::<SampleDB>(self.name).await;
+    }
+
+    /// Its last snapshot, if there is one.
+    pub async fn last_snapshot(&self) -> Option<SampleDBSnapshot> {
+        let all =
+            self.ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
+        let of = |snapshot: &SampleDBSnapshot| {
+            snapshot.spec.sample_db == self.name && snapshot.spec.reason == SnapshotReason::Final
+        };
+        all.items.into_iter().find(of)
+    }
+
+    /// Asks for a snapshot of that name.
+    pub async fn order(&self, name: &str, spec: &str) {
+        let head = "apiVersion: example.com/v1alpha1\nkind: SampleDBSnapshot";
+        let spec = format!("sampleDB: {}{spec}", self.name);
+        self.ns.apply(&format!("{head}\nmetadata:\n  name: {name}\nspec: {{{spec}}}\n")).await;
     }
 
     /// Asks for a snapshot of that name, and waits until it is proved.
     pub async fn snapshot(&self, name: &str) -> SampleDBSnapshot {
-        let head = "apiVersion: example.com/v1alpha1\nkind: SampleDBSnapshot";
-        self.ns.apply(&format!("{head}\nmetadata:\n  name: {name}\nspec: {{sampleDB: {}}}\n", self.name)).await;
+        self.order(name, "").await;
         self.proved(name).await
     }
 
@@ -95,4 +180,46 @@ impl<'a> Database<'a> {
             })
             .await
     }
+    /// Waits until the Ready condition of a snapshot has that status and reason; returns it.
+    pub async fn snapshot_says(&self, name: &str, status: ConditionStatus, reason: &str) -> SampleDBSnapshot {
+        let what = format!("Ready to be {status:?}, {reason}");
+        self.ns
+            .until::<SampleDBSnapshot, SampleDBSnapshot>(name, &what, |snapshot| {
+                let ready = snapshot?.condition("Ready")?;
+                ((ready.status, &*ready.reason) == (status, reason)).then(|| snapshot.cloned()).flatten()
+            })
+            .await
+    }
+
+    /// Has a snapshot verified again, and waits until that has ended; returns it.
+    pub async fn verified_again(&self, name: &str, request: &str) -> SampleDBSnapshot {
+        let annotation = format!("example.com/verify={request}");
+        drop(self.ns.kubectl(&["annotate", "--overwrite", "sdbsnap", name, &annotation]).await.ok());
+        self.ns
+            .until::<SampleDBSnapshot, SampleDBSnapshot>(name, "another verdict", |snapshot| {
+                let of = &snapshot?.status.as_ref()?.verification;
+                let judged = matches!(of.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed));
+                (judged && of.request.as_deref() == Some(request)).then(|| snapshot.cloned()).flatten()
+            })
+            .await
+    }
+}
+
+/// What the Ready condition of a snapshot says.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn message(snapshot: &SampleDBSnapshot) -> &str {
+    snapshot.condition("Ready").map_or_else(|| panic!("{snapshot:?}"), |ready| &ready.message)
+}
+
+/// Waits until an Event of that reason is told of an object, and returns its words.
+pub async fn told(ns: &Namespace, object: &str, reason: &str) -> String {
+    let words = format!("--field-selector=involvedObject.name={object},reason={reason}");
+    ns.eventually(&format!("an Event {reason} of {object}"), || async {
+        let said = ns.kubectl(&["get", "events", &words, "--output=jsonpath={.items[*].message}"]).await.ok();
+        if said.is_empty() { Err("none yet".to_owned()) } else { Ok(said) }
+    })
+    .await
 }

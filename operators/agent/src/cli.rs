@@ -17,7 +17,9 @@ use crate::url::PeerUrl;
 mod flags;
 mod help;
 mod help_postgres;
+mod help_upgrade;
 mod postgres;
+mod upgrade;
 
 #[derive(Debug)]
 pub(crate) enum Command {

@@ -64,6 +64,14 @@ pub(crate) enum Reason {
     /// SQL of the user's failed, and was rolled back.
     SqlFailed,
     BadPassword,
+    /// The new version's image lacks an extension that the database uses.
+    ExtensionMissing,
+    /// Transactions are prepared, which no copy has in it: somebody must commit them or roll them back.
+    PreparedTransactions,
+    /// Sessions of others do not end, although they were told to.
+    SessionsLeft,
+    /// The server has something that a copy would lose.
+    Unsupported,
     /// Something that the operator gives (a file, a variable of the environment) is missing or malformed.
     BadInput,
 }
@@ -72,6 +80,9 @@ pub(crate) enum Reason {
 pub(crate) struct Failure {
     reason: Reason,
     message: String,
+    /// Whether writers are shut out of the old server, where that is what matters most and is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    closed: Option<bool>,
 }
 
 impl Failure {
@@ -79,7 +90,11 @@ impl Failure {
         let message = message.into();
         let shown = cut(&message, LONGEST_MESSAGE);
         let message = if shown.len() < message.len() { format!("{shown} ...") } else { message };
-        Self { reason, message }
+        Self { reason, message, closed: None }
+    }
+
+    pub(crate) fn with_closed(self, closed: bool) -> Self {
+        Self { closed: Some(closed), ..self }
     }
 
     pub(crate) fn reason(&self) -> Reason {
@@ -127,6 +142,8 @@ mod tests {
     fn reasons_are_written_as_operators_read_them() {
         let written = |reason| serde_json::to_string(&Failure::new(reason, "so")).unwrap();
         assert_eq!(written(Reason::DataMissing), r#"{"reason":"DataMissing","message":"so"}"#);
+        let closed = Failure::new(Reason::NoSpace, "so").with_closed(true);
+        assert_eq!(serde_json::to_string(&closed).unwrap(), r#"{"reason":"NoSpace","message":"so","closed":true}"#);
         assert_eq!(written(Reason::DnsTimeout), r#"{"reason":"DNSTimeout","message":"so"}"#);
     }
 

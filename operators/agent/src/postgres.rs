@@ -14,11 +14,13 @@
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
-//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs` | one verb each |
+//! | `outgoing.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left; from one into another; what is in the new volume |
+//! | `passwords.rs` | the superuser's password, in data without a server |
+//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::failure::{Failure, leave};
 
@@ -28,6 +30,7 @@ pub(crate) mod configuration;
 mod controldata;
 pub(crate) mod dump;
 mod files;
+pub(crate) mod finish;
 mod folder;
 mod folder_reader;
 mod globals;
@@ -38,6 +41,8 @@ mod inventory;
 mod lock;
 mod making;
 mod manifest;
+mod outgoing;
+mod passwords;
 pub(crate) mod prepare;
 pub(crate) mod prune;
 mod quote;
@@ -50,6 +55,9 @@ mod session;
 pub(crate) mod snapshot;
 mod statements;
 mod tools;
+mod transfer;
+pub(crate) mod upgrade;
+mod upgraded;
 pub(crate) mod verify;
 mod words;
 
@@ -64,6 +72,10 @@ pub(crate) enum Verb {
     Restore(restore::Restore),
     Init(init::Init),
     Prune(prune::Prune),
+    Upgrade(upgrade::Upgrade),
+    Finish(finish::Finish),
+    /// What the image's own programs are.
+    Version,
 }
 
 /// Does it, and tells what came of it: on stdout, and to the kubelet.
@@ -77,6 +89,9 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Restore(options) => restore::restore(options)?,
         Verb::Init(options) => init::init(options)?,
         Verb::Prune(options) => prune::prune(options)?,
+        Verb::Upgrade(options) => upgrade::upgrade(options)?,
+        Verb::Finish(options) => finish::finish(options)?,
+        Verb::Version => json!({ "version": tools::Tools::find()?.version()? }),
     };
     println!("{result}");
     if let Err(error) = leave(&result) {

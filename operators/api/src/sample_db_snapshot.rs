@@ -16,6 +16,9 @@ use crate::sample_db::{Method, WITH_OFFSET, unchanged};
 /// The finalizer that holds a SampleDBSnapshot until its files are removed or let go.
 pub const SNAPSHOT_FILES: &str = "example.com/snapshot-files";
 
+/// The annotation by which a snapshot is verified again: each new value once.
+pub const VERIFY: &str = "example.com/verify";
+
 /// The most characters of a SampleDBSnapshot's name: its Jobs are `<name>-backup` and `<name>-verify`, and end at 63. A
 /// SampleDB's name leaves 11 of them to what the operator adds.
 pub const LONGEST_SNAPSHOT_NAME: usize = 56;
@@ -39,6 +42,12 @@ pub const LONGEST_SNAPSHOT_NAME: usize = 56;
     printcolumn(name = "Verified", type_ = "string", json_path = ".status.verification.phase"),
     printcolumn(name = "Expires", type_ = "string", json_path = ".spec.retainUntil"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
+    printcolumn(
+        name = "Message",
+        type_ = "string",
+        json_path = ".status.conditions[?(@.type==\"Ready\")].message",
+        priority = 1
+    ),
     validation = Rule::new("self.metadata.name.matches('^[a-z]([-a-z0-9]{0,54}[a-z0-9])?$')").message(
         "metadata.name must be 1 to 56 lower-case letters, digits or '-', start with a letter and end with a letter or \
          digit: Jobs and pods are named after it"

@@ -18,6 +18,7 @@ use runtime::{Error, Operator};
 
 mod catalog;
 mod look;
+mod metrics;
 mod observe;
 pub mod plan;
 mod postgres;
@@ -53,6 +54,7 @@ pub enum SnapshotKind {}
 impl CustomKind for SnapshotKind {
     const KIND: Kind =
         Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
+    const ANNOTATIONS: &'static [&'static str] = &[api::sample_db_snapshot::VERIFY];
     type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
     type Status = api::sample_db_snapshot::SampleDBSnapshotStatus;
 
@@ -100,6 +102,9 @@ pub const PERMISSIONS: &[Permission] = &[
 
 /// The ConfigMap with the catalog of releases, in the manager's own namespace.
 pub const CATALOG: &str = "multi-operator-postgres";
+
+/// What the controllers may do in the manager's own namespace, which it may not watch: read the catalog.
+pub const OWN_NAMESPACE: &[Permission] = &[Permission { group: "", resources: &["configmaps"], verbs: &["get"] }];
 
 /// What a manager says of all databases.
 #[derive(Clone, Debug)]

@@ -37,7 +37,6 @@ impl SampleDBOperator {
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
-        let namespace = look::namespace(&self.client, &key.namespace).await;
         let mut observed = Observed {
             catalog: self.catalogs.look().await,
             server: self.servers.child(key, &db.meta),
@@ -56,13 +55,14 @@ impl SampleDBOperator {
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
             snapshots_on_data: self.snapshots_on_data(db),
-            namespace_going: db.meta.deleting && namespace.going,
-            dictated_users: namespace.dictates_users,
+            namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
         if db.meta.deleting {
             self.postgres.drop(key);
+            crate::metrics::tell(&observed);
             return observed;
         }
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
@@ -71,6 +71,7 @@ impl SampleDBOperator {
         if let Some(access) = access(&observed, system.password, app.password) {
             observed.asked = self.postgres.look(db, &access).await;
         }
+        crate::metrics::tell(&observed);
         observed
     }
 

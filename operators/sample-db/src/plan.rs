@@ -106,6 +106,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
     let status = status::of(observed, &judged, now);
+    let mut events = backup::events(&db.status, &status, &backups);
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
     let news = turn.is_some()
         || (&status.initialization, &status.engine, &status.restore)
@@ -122,7 +123,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
     let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
-    let events = turn.and_then(|turn| turn.event).into_iter().collect();
+    events.extend(turn.and_then(|turn| turn.event));
     Plan { effects, aside, events, status: Some(status), next: Next::After(next) }
 }
 

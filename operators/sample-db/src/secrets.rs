@@ -109,7 +109,9 @@ impl Secrets {
         self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         let owner = found.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
-        if owner.is_none_or(|uid| *uid != *db.meta.uid) {
+        // One that was taken over still bears the uid of whom it was made for.
+        let adopted = db.annotations.get(api::sample_db::ADOPT);
+        if owner.is_none_or(|uid| *uid != *db.meta.uid && adopted.is_none_or(|old| **old != **uid)) {
             return Ok(());
         }
         let preconditions = Preconditions { uid: found.metadata.uid, resource_version: None };

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kube::Client;
+use k8s_openapi::api::core::v1::PersistentVolumeClaim;
+use kube::core::PartialObjectMeta;
+use kube::{Api, Client};
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::controller::Watches;
 use runtime::plan::Owner;
@@ -12,9 +14,12 @@ use runtime::{Error, Operator};
 
 use crate::{SampleDB, Settings, Snapshot, look};
 
+mod events;
 mod jobs;
 pub mod observed;
 pub mod plan;
+mod proof;
+mod release;
 mod status;
 
 use observed::Observed;
@@ -49,6 +54,25 @@ impl SnapshotOperator {
     }
 }
 
+impl SnapshotOperator {
+    /// Whether the volume that its files are on is there to stay. A claim of the user's bears no label of ours, so no
+    /// store holds it: that is asked for when it matters.
+    async fn has_volume(&self, snapshot: &Snapshot) -> Result<bool, Error> {
+        let Some(claim) = snapshot.status.location.claim.as_deref() else { return Ok(false) };
+        let key = snapshot.meta.key.sibling(claim);
+        match self.claims.get(&key) {
+            Some(Entry::Object(claim)) => Ok(!claim.meta.deleting),
+            _ if snapshot.meta.deleting => {
+                let api: Api<PartialObjectMeta<PersistentVolumeClaim>> =
+                    Api::namespaced(self.client.clone(), &key.namespace);
+                let found = api.get_opt(claim).await?;
+                Ok(found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()))
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
 impl Operator for SnapshotOperator {
     const NAME: &'static str = Self::NAME;
     type Object = Snapshot;
@@ -68,18 +92,18 @@ impl Operator for SnapshotOperator {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let entry = self.databases.get(&key.sibling(&snapshot.spec.sample_db));
-        let namespace = look::namespace(&self.client, &key.namespace).await;
-        let claim = snapshot.status.location.claim.as_deref().and_then(|claim| self.claims.get(&key.sibling(claim)));
+        let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
         Ok(Observed {
             db: match entry {
                 Some(Entry::Object(db)) => Some(db),
                 _ => None,
             },
-            has_volume: claim.is_some(),
+            siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
+            has_volume: self.has_volume(snapshot).await?,
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
-            namespace_going: snapshot.meta.deleting && namespace.going,
-            dictated_users: namespace.dictates_users,
+            namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),
         })
@@ -93,3 +117,6 @@ impl Operator for SnapshotOperator {
         match act {}
     }
 }
+
+#[cfg(test)]
+mod tests;

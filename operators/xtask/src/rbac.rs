@@ -23,7 +23,10 @@ pub(crate) fn files() -> Vec<Generated> {
         ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
         ("config/rbac/manager_role.yaml".into(), role("manager", work)),
         ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &rules(CLUSTER))),
-        ("config/rbac/leader_election_role.yaml".into(), role("leader-election", rules(LEASE))),
+        (
+            "config/rbac/leader_election_role.yaml".into(),
+            role("leader-election", rules(LEASE.iter().chain(sample_db::OWN_NAMESPACE))),
+        ),
     ]
 }
 

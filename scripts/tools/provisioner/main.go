@@ -7,10 +7,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
+	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"slices"
@@ -162,6 +164,12 @@ func (p *provisioner) provision(ctx context.Context, claim *core.PersistentVolum
 	if err := os.Mkdir(path, 0o777); err != nil && !os.IsExist(err) {
 		return err
 	}
+	if class.Parameters["size"] == "true" {
+		size := claim.Spec.Resources.Requests[core.ResourceStorage]
+		if err := fileSystem(path, size.Value()); err != nil {
+			return err
+		}
+	}
 	policy := core.PersistentVolumeReclaimDelete
 	if class.ReclaimPolicy != nil {
 		policy = *class.ReclaimPolicy
@@ -205,6 +213,14 @@ func (p *provisioner) reclaim(ctx context.Context, volume *core.PersistentVolume
 	if volume.Spec.Local == nil || filepath.Clean(volume.Spec.Local.Path) != path {
 		return fmt.Errorf("its path is not %s: left alone", path)
 	}
+	if _, err := os.Stat(path + image); err == nil {
+		if err := command("umount", "--lazy", path); err != nil {
+			log.Print(err)
+		}
+		if err := os.Remove(path + image); err != nil {
+			return err
+		}
+	}
 	if err := os.RemoveAll(path); err != nil {
 		return err
 	}
@@ -217,4 +233,33 @@ func (p *provisioner) reclaim(ctx context.Context, volume *core.PersistentVolume
 		return nil
 	}
 	return err
+}
+
+// What a volume of true size is kept in, beside the folder that it is mounted at.
+const image = ".ext4"
+
+// fileSystem mounts a file system of that size at a folder: one that gets full.
+func fileSystem(path string, size int64) error {
+	if command("mountpoint", "--quiet", path) == nil {
+		return nil
+	}
+	file, err := os.OpenFile(path+image, os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		err = errors.Join(os.Truncate(path+image, size), file.Close(), command("mkfs.ext4", "-q", "-m", "0", "-O", "^has_journal", path+image))
+	}
+	if err != nil && !os.IsExist(err) {
+		return errors.Join(err, os.Remove(path+image))
+	}
+	if err := command("mount", "-o", "loop", path+image, path); err != nil {
+		return err
+	}
+	return errors.Join(os.Remove(filepath.Join(path, "lost+found")), os.Chmod(path, 0o777))
+}
+
+func command(name string, arguments ...string) error {
+	said, err := exec.Command(name, arguments...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s %v: %w: %s", name, arguments, err, said)
+	}
+	return nil
 }

@@ -51,6 +51,33 @@ impl Forward {
     }
 }
 
+/// Reads metrics as Prometheus does.
+pub(crate) struct Scraper {
+    forward: Forward,
+    token: String,
+    _binding: Binding,
+}
+
+impl Scraper {
+    /// One with an account in that namespace.
+    pub(crate) async fn new(ns: &Namespace) -> Self {
+        drop(ns.kubectl(&["create", "serviceaccount", "scraper"]).await.ok());
+        let (binding, token) = (Binding::new(ns).await, ns_token((ns, "scraper")).await);
+        Self { forward: Forward::start().await, token, _binding: binding }
+    }
+
+    /// The lines about an object.
+    ///
+    /// # Errors
+    /// If it is refused: a refusal is remembered for a while.
+    pub(crate) async fn of(&self, ns: &Namespace, name: &str) -> Result<Vec<String>, String> {
+        let (code, body) = self.forward.scrape(Some(&format!("Bearer {}", self.token))).await;
+        let of = format!("{{namespace=\"{}\",name=\"{name}\"", ns.name);
+        let lines = body.lines().filter(|line| line.contains(&of)).map(|line| line.replace(&of, "{"));
+        if code == "200" { Ok(lines.collect()) } else { Err(format!("{code}: {body}")) }
+    }
+}
+
 #[tokio::test]
 async fn only_whom_the_api_server_allows_reads_metrics() {
     let ns = Namespace::new("metrics").await;

@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use api::ConditionStatus;
-use api::sample_db::SampleDB;
-use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotReason};
-use e2e::sample_db::{Database, namespace};
+use e2e::sample_db::{Database, namespace, told};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::ResourceExt;
@@ -14,12 +12,6 @@ use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 /// A sum over the rows of what [`FILL`] makes.
 const SUM: &str = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from notes";
 const FILL: &str = "create table notes as select a, md5(a::text) b from generate_series(1, 2000) a";
-
-/// The last snapshot of a database that is gone.
-async fn last_snapshot(ns: &e2e::namespace::Namespace) -> SampleDBSnapshot {
-    let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
-    all.items.into_iter().find(|snapshot| snapshot.spec.reason == SnapshotReason::Final).expect("a final snapshot")
-}
 
 async fn gone_but_saved(purpose: &str, propagation: PropagationPolicy, dead: bool) {
     let ns = namespace(purpose).await;
@@ -35,20 +27,18 @@ async fn gone_but_saved(purpose: &str, propagation: PropagationPolicy, dead: boo
         ns.api::<Pod>().delete("shop-0", &now).await.expect("the pod can be deleted");
     }
     let begun = Instant::now();
-    let how = DeleteParams { propagation_policy: Some(propagation), ..DeleteParams::default() };
-    ns.api::<SampleDB>().delete("shop", &how).await.expect("the SampleDB can be deleted");
-    ns.until_gone::<SampleDB>("shop").await;
+    db.delete(propagation).await;
+    db.is_gone().await;
     println!("it is gone, and saved, after {:.1?}", begun.elapsed());
-    for name in ["data-shop-0"] {
-        ns.until_gone::<PersistentVolumeClaim>(name).await;
-    }
+    told(&ns, "shop", "FinalSnapshotTaken").await;
+    ns.until_gone::<PersistentVolumeClaim>("data-shop-0").await;
     for name in ["shop-app", "shop-system"] {
         ns.until_gone::<Secret>(name).await;
     }
     ns.until_gone::<StatefulSet>("shop").await;
     ns.until_gone::<Pod>("shop-0").await;
 
-    let last = last_snapshot(&ns).await.name_any();
+    let last = db.last_snapshot().await.expect("a final snapshot").name_any();
     let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
     let again = Database::apply(&ns, "again", &spec).await;
     again.serves().await;

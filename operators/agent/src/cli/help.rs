@@ -17,6 +17,9 @@ Usage: agent VERB ...
   pg-restore     puts a logical snapshot into a server
   pg-init        makes an application's role and database, and runs SQL once
   pg-prune       removes snapshots
+  pg-upgrade     copies all databases of a server into a new data folder, under a higher major version
+  pg-finish      does what a server needs after an upgrade, while it serves
+  pg-version     tells which PostgreSQL the image is
 
 agent VERB --help tells more; agent --version tells the version. The verbs about PostgreSQL tell their result as JSON on
 stdout and in the termination message.

@@ -6,7 +6,8 @@ Looks at PostgreSQL's data folder, or makes it, and writes who may connect: the 
 Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECTORY [--initialise]
                         [--from DIRECTORY/NAME] [--sha256 HEX] [--run-dir DIRECTORY]
                         [--system-identifier ID] [--owner WORD] [--access keep|open|closed] [--closed]
-                        [--passwd FILE] [--install DIRECTORY] [--lock-timeout SECONDS]
+                        [--reset-password] [--passwd FILE] [--install DIRECTORY]
+                        [--lock-timeout SECONDS]
 
   --pgdata DIRECTORY         the data folder: a folder in the volume, not the volume's own
   --major NUMBER             the major version that the data must be of
@@ -22,14 +23,16 @@ Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECT
                              (the default: as pg_hba.conf has it by now; new data is open, and a file that does not
                              say is closed); --closed is short for closed. pg_hba.open.conf and pg_hba.closed.conf in
                              the data folder are what to replace pg_hba.conf by while the server runs
+  --reset-password           the superuser of data that is there gets the password of the environment, if it has another
   --passwd FILE              writes a passwd file in which the user that runs this is called postgres
   --install DIRECTORY        does first what agent install does
   --lock-timeout SECONDS     how long to wait until no other server is at the data (30), then DataInUse
 
-Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made.
-Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\"}
+Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made, or
+for --reset-password. postgresql.auto.conf is emptied: what ALTER SYSTEM changed holds until the next start.
+Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\", \"passwordSet\" (it was another one)}
 Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise
-BadPassword PermissionDenied ToolMissing; with --from those of agent pg-verify --mode checksum too";
+CannotStart BadPassword PermissionDenied ToolMissing; with --from those of agent pg-verify --mode checksum too";
 
 pub(super) const RUN: &str = "\
 Becomes postgres: what a database's container runs.
@@ -40,7 +43,7 @@ Usage: agent pg-run --pgdata DIRECTORY [--lock-timeout SECONDS] [-- ARGUMENT...]
   --lock-timeout SECONDS   how long to wait until no other server is at the data (60), then DataInUse
   ARGUMENT...              for postgres, after -D DIRECTORY
 
-The lock, DIRECTORY.lock, is held until the last process of the server is gone. SIGINT is a fast shutdown.
+A pg_hba.conf of which only a part was written is replaced by pg_hba.closed.conf. The lock, DIRECTORY.lock, is held until the last process of the server is gone. SIGINT is a fast shutdown.
 Reasons: DataMissing (exit code 3) DataInUse DataUnreadable PermissionDenied ToolMissing";
 
 pub(super) const DUMP: &str = "\
@@ -103,12 +106,13 @@ NewerSnapshot WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMi
 pub(super) const RESTORE: &str = "\
 Puts a logical snapshot into a server of the same or of a higher major version, compares the rows, and analyzes.
 
-Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAME]... [--jobs N]
-                        [--connect-timeout SECONDS]
+Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAME]... [--as NAME]
+                        [--jobs N] [--connect-timeout SECONDS]
 
   --snapshot DIRECTORY/NAME   the snapshot
   --sha256 HEX                what its manifest.json must be
   --database NAME             one of the databases to restore (all)
+  --as NAME                   what the one database is to be called; its owner and all in it stay as they were
   --jobs N                    how many tables are restored at once (1)
   --connect-timeout SECONDS   how long to try while the server does not answer (30)
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use lexopt::{Arg, Parser, ValueExt};
 
 use super::flags::{Flags, Kind};
-use super::{Stop, help_postgres, wrong};
+use super::{Stop, help_postgres, help_upgrade, upgrade, wrong};
 use crate::postgres::Verb;
 use crate::postgres::basebackup::BaseBackup;
 use crate::postgres::configuration;
@@ -32,6 +32,9 @@ pub(super) fn parse(verb: &str, parser: &mut Parser) -> Option<(Result<Verb, Sto
         "pg-restore" => (restore(parser), help_postgres::RESTORE),
         "pg-init" => (init(parser), help_postgres::INIT),
         "pg-prune" => (prune(parser), help_postgres::PRUNE),
+        "pg-upgrade" => (upgrade::upgrade(parser), help_upgrade::UPGRADE),
+        "pg-finish" => (upgrade::finish(parser), help_upgrade::FINISH),
+        "pg-version" => (Flags::read(parser, &[]).map(|_| Verb::Version), help_upgrade::VERSION),
         _ => return None,
     })
 }
@@ -51,6 +54,7 @@ fn prepare(parser: &mut Parser) -> Result<Verb, Stop> {
             ("run-dir", Kind::Value),
             ("access", Kind::Value),
             ("closed", Kind::Switch),
+            ("reset-password", Kind::Switch),
             ("passwd", Kind::Value),
             ("install", Kind::Value),
             ("lock-timeout", Kind::Value),
@@ -65,21 +69,18 @@ fn prepare(parser: &mut Parser) -> Result<Verb, Stop> {
             return wrong(format!("--access {other}: it must be keep, open or closed (--closed is short for that)"));
         }
     };
-    let owner = flags.text("owner")?;
-    if owner.as_ref().is_some_and(|owner| owner.trim() != owner || owner.is_empty() || owner.contains('\n')) {
-        return wrong("--owner must be one word");
-    }
     Ok(Verb::Prepare(Prepare {
         data: flags.required("pgdata")?,
         major: flags.required_number("major")?,
         configuration: flags.required("configuration")?,
         initialise: flags.is_set("initialise"),
         system_identifier: flags.text("system-identifier")?,
-        owner,
+        owner: owner(&flags)?,
         from: if flags.is_set("from") { Some(snapshot(&flags, "from")?) } else { None },
         sha256: flags.text("sha256")?,
         run: run_dir(&flags),
         access,
+        reset_password: flags.is_set("reset-password"),
         passwd: flags.path("passwd"),
         install: flags.path("install"),
         lock_timeout: flags.seconds("lock-timeout", 30)?,
@@ -193,6 +194,7 @@ fn restore(parser: &mut Parser) -> Result<Verb, Stop> {
             ("snapshot", Kind::Value),
             ("sha256", Kind::Value),
             ("database", Kind::Many),
+            ("as", Kind::Value),
             ("jobs", Kind::Value),
             ("connect-timeout", Kind::Value),
         ],
@@ -201,6 +203,7 @@ fn restore(parser: &mut Parser) -> Result<Verb, Stop> {
         snapshot: snapshot(&flags, "snapshot")?,
         sha256: flags.text("sha256")?,
         databases: flags.texts("database")?,
+        name: flags.text("as")?.filter(|name| !name.is_empty()),
         jobs: jobs(&flags)?,
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
@@ -248,19 +251,28 @@ fn snapshot(flags: &Flags, flag: &'static str) -> Result<PathBuf, Stop> {
     Ok(path)
 }
 
+/// A note of whose data it is.
+pub(super) fn owner(flags: &Flags) -> Result<Option<String>, Stop> {
+    let owner = flags.text("owner")?;
+    if owner.as_ref().is_some_and(|owner| owner.trim() != owner || owner.is_empty() || owner.contains('\n')) {
+        return wrong("--owner must be one word");
+    }
+    Ok(owner)
+}
+
 /// Programs that work on a dump at once.
-fn jobs(flags: &Flags) -> Result<u16, Stop> {
+pub(super) fn jobs(flags: &Flags) -> Result<u16, Stop> {
     match flags.number("jobs")?.unwrap_or(1) {
         0 => wrong("--jobs must be 1 or more"),
         jobs => Ok(jobs),
     }
 }
 
-fn run_dir(flags: &Flags) -> PathBuf {
+pub(super) fn run_dir(flags: &Flags) -> PathBuf {
     flags.path("run-dir").unwrap_or_else(|| "/tmp".into())
 }
 
-fn parameters(flags: &Flags) -> Result<Vec<(String, String)>, Stop> {
+pub(super) fn parameters(flags: &Flags) -> Result<Vec<(String, String)>, Stop> {
     let texts = flags.texts("parameter")?;
     texts
         .iter()

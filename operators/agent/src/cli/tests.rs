@@ -51,7 +51,7 @@ fn each_verb_has_help() {
 
 #[test]
 fn each_verb_about_postgres_has_help() {
-    for verb in ["prepare", "run", "dump", "basebackup", "verify", "restore", "init", "prune"] {
+    for verb in ["prepare", "run", "dump", "basebackup", "verify", "restore", "init", "prune", "upgrade", "finish"] {
         for flag in ["--help", "-h"] {
             let said = parsed(&format!("pg-{verb} {flag}"));
             assert!(
@@ -86,6 +86,19 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!(dump.offline.unwrap().parameters, [("jit".into(), "on".into())]);
     let Verb::Run(run) = verb("pg-run --pgdata /d -- -c --x=y --help") else { panic!() };
     assert_eq!(run.arguments, ["-c", "--x=y", "--help"]);
+    let line =
+        "pg-upgrade --pgdata /v/d --major 17 --configuration /c --from-system-identifier 7 --jobs 2 --database a";
+    let Verb::Upgrade(upgrade) = verb(line) else { panic!() };
+    assert_eq!((upgrade.major, upgrade.jobs, upgrade.from_system_identifier.as_deref()), (17, 2, Some("7")));
+    let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
+    assert!(finish.major && finish.jobs == 1);
+    assert!(matches!(verb("pg-version"), Verb::Version));
+    let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --reset-password") else {
+        panic!()
+    };
+    assert!(prepare.reset_password);
+    let Verb::Restore(restore) = verb("pg-restore --snapshot /s/n --as other") else { panic!() };
+    assert_eq!(restore.name.as_deref(), Some("other"));
 }
 
 #[test]
@@ -102,6 +115,9 @@ fn says_what_is_wrong_with_what_postgres_verbs_are_told() {
         ("pg-dump --to /s/n --offline /d --parameter x", "--parameter: it must be name=value"),
         ("pg-verify --snapshot /s/n", "needs --scratch"),
         ("pg-init --database d", "--owner is missing"),
+        ("pg-upgrade --pgdata /d --major 17 --configuration /c", "it must be a folder in the new volume"),
+        ("pg-upgrade --pgdata /v/d --configuration /c", "--major is missing"),
+        ("pg-finish --all", "there is no flag --all"),
         ("pg-run -- -c", "--pgdata is missing"),
         ("pg-prune --dir /s --color", "there is no flag --color"),
     ] {

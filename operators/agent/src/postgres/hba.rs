@@ -51,6 +51,29 @@ pub(crate) fn render(access: Access, superuser: &str) -> String {
     )
 }
 
+/// The last line of a file that shuts out all but the superuser for the sake of a copy. A copy is good while it stands
+/// there: whoever lets others in replaces the file.
+const SINCE: &str = "# closed for a copy since ";
+
+/// The whole file, with the moment in milliseconds since 1970.
+pub(crate) fn shut(superuser: &str, since: u64) -> String {
+    format!("{}{SINCE}{since}\n", render(Access::Closed, superuser))
+}
+
+/// The moment of such a file, if it is whole.
+pub(crate) fn shut_since(text: &str, superuser: &str) -> Option<u64> {
+    let since = text.lines().last()?.strip_prefix(SINCE)?.parse().ok()?;
+    (text == shut(superuser, since)).then_some(since)
+}
+
+/// The file for `access`, in place of `text`. While it is to stay shut it keeps the moment.
+pub(crate) fn renewed(text: &str, access: Access, superuser: &str) -> String {
+    match shut_since(text, superuser) {
+        Some(since) if access == Access::Closed => shut(superuser, since),
+        _ => render(access, superuser),
+    }
+}
+
 /// For a server that nobody else reaches: its socket is in a private folder, and it listens nowhere else.
 pub(crate) const THROW_AWAY: &str = "local all all trust\n";
 
@@ -65,6 +88,17 @@ mod tests {
         }
         assert_eq!(Access::of("# PostgreSQL Client Authentication\n"), None);
         assert_eq!(Access::of(""), None);
+    }
+
+    #[test]
+    fn the_moment_stays_while_it_is_closed() {
+        let text = shut("boss", 7);
+        assert_eq!((Access::of(&text), shut_since(&text, "boss")), (Some(Access::Closed), Some(7)));
+        assert_eq!(renewed(&text, Access::Closed, "boss"), text);
+        assert_eq!(shut_since(&renewed(&text, Access::Open, "boss"), "boss"), None);
+        // A file of which only a part was written, and one that the operator replaced.
+        assert_eq!(shut_since(&text[..text.len() - 1], "boss"), None);
+        assert_eq!(shut_since(&render(Access::Closed, "boss"), "boss"), None);
     }
 
     #[test]

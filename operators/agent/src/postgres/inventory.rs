@@ -67,6 +67,22 @@ pub(crate) fn outline(session: &mut Session<'_>, name: &str) -> Result<Database,
     })
 }
 
+/// Where a sequence stands.
+#[derive(Debug, PartialEq, Eq, serde::Deserialize)]
+pub(crate) struct Sequence {
+    pub(crate) schema: String,
+    pub(crate) name: String,
+    /// None, if it was never asked.
+    last: Option<i64>,
+}
+
+pub(crate) fn sequences(session: &mut Session<'_>) -> Result<Vec<Sequence>, Failure> {
+    session.ask_json(
+        "SELECT pg_catalog.json_build_object('schema', schemaname::text, 'name', sequencename::text, 'last', last_value) \
+         FROM pg_catalog.pg_sequences",
+    )
+}
+
 /// The databases that a snapshot is of: those asked for, or all that take connections and are no templates.
 pub(crate) fn databases(session: &mut Session<'_>, asked: &[String]) -> Result<Vec<String>, Failure> {
     let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \

@@ -12,12 +12,12 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::inventory::MAINTENANCE;
 use super::manifest::Kind;
-use super::prepare::{Prepare, configure};
-use super::quote::{identifier, literal};
+use super::prepare::{Prepare, configure, no_overrides};
+use super::quote::identifier;
 use super::server::Server;
 use super::session::{Session, UNLOGGED};
 use super::tools::{self, PASSWORD, Tools};
-use super::{configuration, files, folder_reader, init, snapshot};
+use super::{configuration, files, folder_reader, passwords, snapshot};
 use crate::failure::{Failure, Reason};
 
 /// The folder that is worked in is named after the data's.
@@ -61,24 +61,28 @@ pub(crate) fn initialise(tools: &Tools, options: &Prepare, wanted: &Wanted<'_>) 
 fn make(tools: &Tools, options: &Prepare, new: &Path) -> Result<(), Failure> {
     let password = superusers_password()?;
     match &options.from {
-        None => initdb(tools, new, &password)?,
+        None => initdb(tools, new, &password, &[])?,
         Some(from) => recover(tools, options, from, new, &password)?,
     }
     // Whoever was let in where a snapshot was made is let in here.
     let rules = files::remove(&new.join("pg_hba.conf"));
-    let written = rules.and_then(|()| configure(new, options, Access::Open)).and_then(|_| match &options.owner {
-        Some(owner) => files::write(&new.join(folder_reader::OWNER), &format!("{owner}\n")),
-        None => files::remove(&new.join(folder_reader::OWNER)),
-    });
+    let written =
+        rules.and_then(|()| configure(new, &options.configuration, options.access, Access::Open)).and_then(|_| {
+            match &options.owner {
+                Some(owner) => files::write(&new.join(folder_reader::OWNER), &format!("{owner}\n")),
+                None => files::remove(&new.join(folder_reader::OWNER)),
+            }
+        });
     // The other files were made to last before.
     let lasting = written.and_then(|()| File::open(new)?.sync_all());
     lasting.map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))
 }
 
-fn initdb(tools: &Tools, new: &Path, password: &str) -> Result<(), Failure> {
+/// A new cluster, as all of ours are.
+pub(crate) fn initdb(tools: &Tools, new: &Path, password: &str, more: &[&str]) -> Result<(), Failure> {
     let mut command = tools.command("initdb");
     command.arg("-D").arg(new).arg(format!("--username={}", tools::superuser()));
-    command.args(["--data-checksums", "--encoding=UTF8", "--locale=C.UTF-8"]);
+    command.args(["--data-checksums", "--encoding=UTF8", "--locale=C.UTF-8"]).args(more);
     command.args(["--auth-local=scram-sha-256", "--auth-host=scram-sha-256", "--pwfile=/dev/stdin"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut process = command.spawn().map_err(|error| tools.not_started("initdb", &error))?;
@@ -111,6 +115,7 @@ fn recover(tools: &Tools, options: &Prepare, from: &Path, new: &Path, password: 
     snapshot::check_files(from, &manifest)?;
     let base = from.join(BASE);
     files::copy(&base, new).map_err(|error| files::failed("copied", &base, &error, Reason::CannotInitialise))?;
+    no_overrides(new).map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))?;
     let wanted = Wanted {
         major: options.major,
         initialise: false,
@@ -124,24 +129,23 @@ fn recover(tools: &Tools, options: &Prepare, from: &Path, new: &Path, password: 
     let mut session = Session::open(tools, &server.connection(&manifest.superuser), MAINTENANCE)?;
     session.ask(UNLOGGED)?;
     let superuser = tools::superuser();
-    let there = format!("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = {}", literal(&superuser));
-    let verb = if session.ask_one(&there)?.is_some() { "ALTER" } else { "CREATE" };
-    session.run(&format!(
-        "SET password_encryption = 'scram-sha-256'; {verb} ROLE {} WITH SUPERUSER LOGIN PASSWORD {}",
-        identifier(&superuser),
-        literal(&init::kept(password)?)
-    ))?;
+    passwords::set(&mut session, &superuser, password)?;
     if superuser != manifest.superuser {
         session.ask(&format!("ALTER ROLE {} NOLOGIN", identifier(&manifest.superuser)))?;
     }
     drop(session);
     server.stop()?;
+    sync(tools, new)
+}
+
+/// Makes all of a data folder last.
+pub(crate) fn sync(tools: &Tools, data: &Path) -> Result<(), Failure> {
     let mut sync = tools.command("initdb");
-    tools.run(sync.arg("--sync-only").arg("-D").arg(new).stdout(Stdio::null()), Reason::CannotInitialise).map(|_| ())
+    tools.run(sync.arg("--sync-only").arg("-D").arg(data).stdout(Stdio::null()), Reason::CannotInitialise).map(|_| ())
 }
 
 /// initdb reads one line, and would take an empty one for no password.
-fn superusers_password() -> Result<String, Failure> {
+pub(crate) fn superusers_password() -> Result<String, Failure> {
     let password = std::env::var(PASSWORD).unwrap_or_default();
     if password.is_empty() || password.contains(['\n', '\r']) {
         let sentence = format!("{PASSWORD} must be the superuser's password: not empty, and one line");

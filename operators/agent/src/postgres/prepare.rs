@@ -12,7 +12,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making};
+use super::{configuration, files, folder_reader, hba, making, passwords, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -30,6 +30,8 @@ pub(crate) struct Prepare {
     pub(crate) configuration: PathBuf,
     /// `None`: as pg_hba.conf has it by now.
     pub(crate) access: Option<Access>,
+    /// The superuser's password becomes that of the environment.
+    pub(crate) reset_password: bool,
     pub(crate) passwd: Option<PathBuf>,
     pub(crate) install: Option<PathBuf>,
     pub(crate) lock_timeout: Duration,
@@ -43,7 +45,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
         passwd(path)?;
     }
     let tools = Tools::find()?;
-    let _lock = lock::take(&lock::beside(&options.data), options.lock_timeout, Without::GoOn)?;
+    let lock = lock::take(&lock::beside(&options.data), options.lock_timeout, Without::GoOn)?;
     let data = &options.data;
     let failed = |error: io::Error| files::failed("prepared", data, &error, Reason::DataUnreadable);
     making::remove_leftovers(data).map_err(failed)?;
@@ -59,13 +61,17 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     };
     // A file that says nothing was being replaced when power was lost: whom it was to let in is not known, and rows that
     // are written to a version that is being left are lost.
-    let access = configure(data, options, Access::Closed).map_err(failed)?;
+    let access = configure(data, &options.configuration, options.access, Access::Closed).map_err(failed)?;
+    // From here on this data is the newest there is; a copy that is made again must not take its place.
+    upgraded::in_use(data).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
+    let password_set = options.reset_password && !made && passwords::reset(&tools, options, &control, &lock)?;
     Ok(json!({
         "systemIdentifier": control.system_identifier,
         "version": tools.version()?,
         "initialised": made,
         "access": access.word(),
+        "passwordSet": password_set,
     }))
 }
 
@@ -84,18 +90,31 @@ pub(crate) fn passwd(path: &Path) -> Result<(), Failure> {
 }
 
 /// Writes the files that are the operator's, and tells who is let in.
-pub(crate) fn configure(data: &Path, options: &Prepare, before: Access) -> io::Result<Access> {
+pub(crate) fn configure(
+    data: &Path,
+    configuration: &Path,
+    access: Option<Access>,
+    before: Access,
+) -> io::Result<Access> {
     let conf = data.join("postgresql.conf");
-    let text = configuration::including(&fs::read_to_string(&conf)?, &options.configuration.to_string_lossy());
+    let text = configuration::including(&fs::read_to_string(&conf)?, &configuration.to_string_lossy());
     files::write(&conf, &text)?;
+    no_overrides(data)?;
     let superuser = tools::superuser();
     for access in [Access::Open, Access::Closed] {
         // The operator copies one of these over pg_hba.conf while the server runs.
         files::write(&data.join(access.file()), &hba::render(access, &superuser))?;
     }
     let rules = data.join("pg_hba.conf");
-    let there = || fs::read_to_string(&rules).ok().and_then(|text| Access::of(&text));
-    let access = options.access.or_else(there).unwrap_or(before);
-    files::write(&rules, &hba::render(access, &superuser))?;
+    let there = fs::read_to_string(&rules).unwrap_or_default();
+    let access = access.or_else(|| Access::of(&there)).unwrap_or(before);
+    files::write(&rules, &hba::renewed(&there, access, &superuser))?;
     Ok(access)
+}
+
+/// What was changed by ALTER SYSTEM while a server ran was the operator's, and is in its mounted files by now. These
+/// would lose against what is left in postgresql.auto.conf, which a server reads last.
+pub(crate) fn no_overrides(data: &Path) -> io::Result<()> {
+    let text = "# multi-operator empties this file before each start: settings are the operator's files' to make\n";
+    files::write(&data.join("postgresql.auto.conf"), text)
 }

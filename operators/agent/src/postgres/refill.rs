@@ -9,6 +9,7 @@ use super::inventory::{self, MAINTENANCE};
 use super::manifest::{self, Database, Manifest};
 use super::quote;
 use super::session::{Session, UNLOGGED};
+use super::statements::Open;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 
@@ -24,24 +25,9 @@ pub(crate) struct Refill<'a> {
 impl Refill<'_> {
     /// Makes the roles, all or none: a role that is there has been there before, or is complete.
     pub(crate) fn globals(&self) -> Result<(), Failure> {
-        let corrupt = |why: String| Failure::new(Reason::Corrupt, format!("{GLOBALS}: {why}"));
-        let text = fs::read_to_string(self.snapshot.join(GLOBALS)).map_err(|error| corrupt(error.to_string()))?;
-        let mut session = Session::open(self.tools, self.connection, MAINTENANCE)?;
-        session.ask(UNLOGGED)?;
-        let roles: Vec<String> =
-            session.ask_json("SELECT pg_catalog.to_json(rolname::text) FROM pg_catalog.pg_roles")?;
-        let place = Place {
-            superuser: &self.connection.user,
-            superuser_then: &self.manifest.superuser,
-            roles: roles.into_iter().collect(),
-        };
-        let statements = globals::adapted(&text, &place)
-            .map_err(|open| corrupt(format!("the {} in line {} does not end", open.what, open.line)))?;
-        session.ask("BEGIN")?;
-        for statement in &statements {
-            session.run(statement).map_err(restore_failed)?;
-        }
-        session.ask("COMMIT").map(|_| ())
+        let text = fs::read_to_string(self.snapshot.join(GLOBALS))
+            .map_err(|error| Failure::new(Reason::Corrupt, format!("{GLOBALS}: {error}")))?;
+        make_roles(self.tools, self.connection, MAINTENANCE, &text, &self.manifest.superuser)
     }
 
     /// Makes the database, which must not be there (but for the one that every server has), and compares.
@@ -87,8 +73,29 @@ impl Refill<'_> {
     }
 }
 
+/// Makes what pg_dumpall says of roles, all or none.
+pub(crate) fn make_roles(
+    tools: &Tools,
+    connection: &Connection,
+    by_way_of: &str,
+    text: &str,
+    superuser_then: &str,
+) -> Result<(), Failure> {
+    let mut session = Session::open(tools, connection, by_way_of)?;
+    session.ask(UNLOGGED)?;
+    let roles: Vec<String> = session.ask_json("SELECT pg_catalog.to_json(rolname::text) FROM pg_catalog.pg_roles")?;
+    let place = Place { superuser: &connection.user, superuser_then, roles: roles.into_iter().collect() };
+    let open = |open: Open| format!("{GLOBALS}: the {} in line {} does not end", open.what, open.line);
+    let statements = globals::adapted(text, &place).map_err(|at| Failure::new(Reason::Corrupt, open(at)))?;
+    session.ask("BEGIN")?;
+    for statement in &statements {
+        session.run(statement).map_err(restore_failed)?;
+    }
+    session.ask("COMMIT").map(|_| ())
+}
+
 /// What a server says of SQL from a snapshot is about the snapshot.
-fn restore_failed(failure: Failure) -> Failure {
+pub(crate) fn restore_failed(failure: Failure) -> Failure {
     match failure.reason() {
         Reason::ToolFailed | Reason::PermissionDenied => Failure::new(Reason::RestoreFailed, failure.message()),
         _ => failure,

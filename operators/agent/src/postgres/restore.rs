@@ -19,6 +19,8 @@ pub(crate) struct Restore {
     pub(crate) snapshot: PathBuf,
     pub(crate) sha256: Option<String>,
     pub(crate) databases: Vec<String>,
+    /// What the one database is to be called.
+    pub(crate) name: Option<String>,
     pub(crate) jobs: u16,
     pub(crate) connect_timeout: Duration,
 }
@@ -37,6 +39,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
         return Err(Failure::new(Reason::BadInput, sentence));
     }
     let databases = chosen(&manifest, &options.databases)?;
+    refuse_to_rename(&databases, options.name.as_deref())?;
     snapshot::check_files(&options.snapshot, &manifest)?;
     let tools = Tools::find()?;
     let connection = Connection::from_environment()?;
@@ -59,7 +62,12 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     // Before anything is changed, as a refusal must leave all as it was.
     let mut open = Vec::new();
     for database in databases {
-        if !is_finished(&refill, &mut notes, database, &sha256)? {
+        let name = options.name.as_ref().unwrap_or(&database.name);
+        if !is_finished(&refill, &mut notes, name, &sha256)? {
+            // It is made under its own name, and there may be another one of that.
+            if *name != database.name && is_finished(&refill, &mut notes, &database.name, &sha256)? {
+                return Err(occupied(&database.name, "was restored before under its own name"));
+            }
             open.push(database);
         }
     }
@@ -68,6 +76,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     }
     for database in &open {
         put(&refill, &mut notes, database, &sha256)?;
+        finish(&refill, &mut notes, &database.name, options.name.as_ref().unwrap_or(&database.name), &sha256)?;
     }
     Ok(timed(
         json!({
@@ -92,18 +101,44 @@ fn chosen<'a>(manifest: &'a Manifest, asked: &[String]) -> Result<Vec<&'a Databa
     Ok(all.filter(|database| asked.is_empty() || asked.contains(&database.name)).collect())
 }
 
-/// Whether the database has been restored before; fails if it is somebody's.
-fn is_finished(
-    refill: &Refill<'_>,
-    notes: &mut Session<'_>,
-    database: &Database,
-    sha256: &str,
-) -> Result<bool, Failure> {
-    let name = &database.name;
-    let occupied = |why: &str| {
-        let sentence = format!("database {} {why}; it is not replaced", quote::identifier(name));
-        Err(Failure::new(Reason::TargetNotEmpty, sentence))
+/// There must be one, and not the one that every server has.
+fn refuse_to_rename(databases: &[&Database], name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else { return Ok(()) };
+    let wrong = match databases {
+        [database] if database.name == name => return Ok(()),
+        [database] if database.name != MAINTENANCE && name != MAINTENANCE => return Ok(()),
+        [_] => "database postgres keeps its name, and no other one gets it".to_owned(),
+        several => format!("--as is for one database, and these are {}: --database says which", several.len()),
     };
+    Err(Failure::new(Reason::BadInput, wrong))
+}
+
+/// What was restored gets its name in one step with the notes on it: what bears a name is whole, or noted as not.
+fn finish(refill: &Refill<'_>, notes: &mut Session<'_>, from: &str, to: &str, sha256: &str) -> Result<(), Failure> {
+    let mut renamed = String::new();
+    if from != to {
+        // One that is empty, as was seen before.
+        if refill.exists(notes, to)? {
+            notes.ask(&format!("DROP DATABASE {} WITH (FORCE)", quote::identifier(to)))?;
+        }
+        renamed = format!(
+            "ALTER DATABASE {} RENAME TO {}; DELETE FROM multi_operator.restore WHERE database = {};",
+            quote::identifier(from),
+            quote::identifier(to),
+            quote::literal(from)
+        );
+    }
+    let (to, sha256) = (quote::literal(to), quote::literal(sha256));
+    notes.ask("BEGIN")?;
+    notes.ask(&format!(
+        "{renamed} INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({to}, {sha256}, true) \
+         ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = true"
+    ))?;
+    notes.ask("COMMIT").map(|_| ())
+}
+
+/// Whether the database has been restored before; fails if it is somebody's.
+fn is_finished(refill: &Refill<'_>, notes: &mut Session<'_>, name: &str, sha256: &str) -> Result<bool, Failure> {
     let sql = format!(
         "SELECT pg_catalog.json_build_array(snapshot, finished) FROM multi_operator.restore WHERE database = {}",
         quote::literal(name)
@@ -114,10 +149,10 @@ fn is_finished(
             if snapshot == sha256 {
                 return Ok(true);
             }
-            occupied("was restored from another snapshot")
+            Err(occupied(name, "was restored from another snapshot"))
         }
         Some((_, false)) => Ok(false),
-        _ if exists && !refill.is_empty(name)? => occupied("is there, and this step has not made it"),
+        _ if exists && !refill.is_empty(name)? => Err(occupied(name, "is there, and this step has not made it")),
         _ => Ok(false),
     }
 }
@@ -137,8 +172,12 @@ fn put(refill: &Refill<'_>, notes: &mut Session<'_>, database: &Database, sha256
     }
     eprintln!("restoring database {name}");
     refill.database(database)?;
-    refill.analyze(database)?;
-    notes.ask(&format!("UPDATE multi_operator.restore SET finished = true WHERE database = {text}")).map(|_| ())
+    refill.analyze(database)
+}
+
+fn occupied(name: &str, why: &str) -> Failure {
+    let sentence = format!("database {} {why}; it is not replaced", quote::identifier(name));
+    Failure::new(Reason::TargetNotEmpty, sentence)
 }
 
 /// It cannot be dropped, as the notes are in it; a first try that was killed leaves things there.

@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools};
 use super::{files, folder_reader};
@@ -33,6 +35,7 @@ fn become_postgres(options: &Run) -> Result<Failure, Failure> {
         return Err(Failure::new(Reason::DataMissing, sentence));
     }
     folder_reader::make_way(data)?;
+    mend_rules(data).map_err(|error| files::failed("made whole", data, &error, Reason::DataUnreadable))?;
     // A second mount of the volume may have opened the folder to its group, and postgres refuses that.
     fs::set_permissions(data, Permissions::from_mode(0o700))
         .map_err(|error| files::failed("closed to others", data, &error, Reason::DataUnreadable))?;
@@ -42,4 +45,19 @@ fn become_postgres(options: &Run) -> Result<Failure, Failure> {
     // of its processes.
     let error = command.stdin(lock).exec();
     Ok(tools.not_started("postgres", &error))
+}
+
+/// A container is started again without its pod's init steps, and pg_hba.conf is replaced over a connection while a server
+/// runs: one of which only a part was written would not let it start. What it was to be is not known, so it is closed.
+fn mend_rules(data: &Path) -> io::Result<()> {
+    let rules = data.join("pg_hba.conf");
+    let text = fs::read_to_string(&rules).unwrap_or_default();
+    let whole = |access: Access| fs::read_to_string(data.join(access.file())).ok().filter(|whole| !whole.is_empty());
+    match (whole(Access::Open), whole(Access::Closed)) {
+        (Some(open), Some(closed)) if !text.starts_with(&open) && !text.starts_with(&closed) => {
+            eprintln!("{} is not whole, and is replaced by {}", rules.display(), Access::Closed.file());
+            files::write(&rules, &closed)
+        }
+        _ => Ok(()),
+    }
 }

@@ -18,6 +18,13 @@ pub(crate) fn verifier(password: &str, salt: &[u8; 16]) -> Option<String> {
     Some(format!("SCRAM-SHA-256${ITERATIONS}:{}${}:{}", base64(salt), base64(&stored), base64(&server)))
 }
 
+/// Whether a verifier is this password's. One that this program could not have made is nobody's.
+pub(crate) fn accepts(there: &str, password: &str) -> bool {
+    let salt = there.strip_prefix("SCRAM-SHA-256$").and_then(|rest| rest.split_once(':')?.1.split_once('$'));
+    let salt = salt.and_then(|(salt, _)| <[u8; 16]>::try_from(unbase64(salt)?).ok());
+    salt.and_then(|salt| verifier(password, &salt)).is_some_and(|own| own == there)
+}
+
 /// PBKDF2 with one block.
 fn stretched(password: &[u8], salt: &[u8]) -> Hash {
     let mut round = mac(password, &[salt, &1_u32.to_be_bytes()]);
@@ -47,8 +54,9 @@ fn mac(key: &[u8], parts: &[&[u8]]) -> Hash {
     outer.chain_update(inner.finalize()).finalize().into()
 }
 
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::new();
     for chunk in bytes.chunks(3) {
         let word = chunk.iter().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte)) << (8 * (3 - chunk.len()));
@@ -60,6 +68,17 @@ fn base64(bytes: &[u8]) -> String {
     text
 }
 
+fn unbase64(text: &str) -> Option<Vec<u8>> {
+    let text = text.trim_end_matches('=').as_bytes();
+    let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
+    for chunk in text.chunks(4) {
+        let six = |word: u32, c: &u8| Some((word << 6) | u32::try_from(ALPHABET.iter().position(|a| a == c)?).ok()?);
+        let word = chunk.iter().try_fold(0, six)? << (6 * (4 - chunk.len()));
+        bytes.extend(&word.to_be_bytes()[1..chunk.len()]);
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +87,18 @@ mod tests {
     fn base64_is_padded() {
         let encoded = ["", "f", "fo", "foo", "foob"].map(|text| base64(text.as_bytes()));
         assert_eq!(encoded, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg=="]);
+        for text in encoded {
+            assert_eq!(unbase64(&text).map(|bytes| base64(&bytes)), Some(text));
+        }
+        assert_eq!((unbase64("Zm9vYg=="), unbase64("Z.")), (Some(b"foob".to_vec()), None));
+    }
+
+    #[test]
+    fn a_verifier_is_one_passwords() {
+        let there = verifier("right", &[7; 16]).unwrap();
+        assert!(accepts(&there, "right") && !accepts(&there, "wrong"));
+        assert!(!accepts("md5abc", "right") && !accepts("", "right"));
+        assert!(!accepts(&there.replace("4096", "5000"), "right"));
     }
 
     /// RFC 4231, cases 2 and 6.

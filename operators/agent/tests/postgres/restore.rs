@@ -1,6 +1,7 @@
 //! `agent pg-restore`: from one server into another.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::thread;
 use std::time::Duration;
 
@@ -97,4 +98,49 @@ fn a_snapshot_does_not_go_back() {
     assert_eq!(reason, "NewerSnapshot");
     assert!(message.contains("PostgreSQL 99.1"), "{message}");
     server.check_contents();
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn a_database_gets_another_name() {
+    let (old, new) = (Place::new("old-name"), Place::new("new-name"));
+    let source = old.serve();
+    source.fill();
+    source.sql("postgres", "ALTER DATABASE app SET work_mem = '7MB'");
+    old.dump("one", &[]);
+    let target = new.serve();
+    let snapshot = moved(&old, &new);
+    let restore = ["pg-restore", "--snapshot", &snapshot, "--as", "shop"];
+    assert_eq!(new.fails(&restore).0, "BadInput");
+    let restore = [&restore[..], &["--database", "app"]].concat();
+    target.sql("postgres", "CREATE DATABASE app");
+    target.sql("app", "CREATE TABLE t (a int)");
+    assert_eq!(new.fails(&restore).0, "TargetNotEmpty");
+    target.sql("postgres", "DROP DATABASE app");
+    target.sql("postgres", "CREATE DATABASE shop");
+    target.sql("shop", "CREATE TABLE t (a int)");
+    assert_eq!(new.fails(&restore).0, "TargetNotEmpty");
+    target.sql("shop", "DROP TABLE t");
+    let mut killed = 0;
+    for moment in [100, 200, 300, 400, 500] {
+        let mut child = { new.agent(&restore) }.process_group(0).spawn().unwrap();
+        thread::sleep(Duration::from_millis(moment));
+        killed += u32::from(child.try_wait().unwrap().is_none());
+        signal("-KILL", &format!("-{}", child.id()));
+        child.wait().unwrap();
+    }
+    assert!(killed > 0);
+    new.run(&restore);
+    assert_eq!(target.sql("shop", "SELECT count(*) FROM mine.hidden"), "1000");
+    let about = "SELECT pg_get_userbyid(datdba) || ' ' || datname FROM pg_database WHERE datname IN ('app', 'shop')";
+    assert_eq!(target.sql("postgres", about), "reader shop");
+    assert_eq!(target.sql("shop", "SHOW work_mem"), "7MB");
+    assert!(target.psql("reader", "reader's", "shop", "SELECT 1").status.success());
+    target.sql("shop", "INSERT INTO words VALUES ('new')");
+    assert_eq!(new.run(&restore)["reused"], true);
+    // Under its own name it is another database.
+    new.run(&["pg-restore", "--snapshot", &snapshot, "--database", "app"]);
+    target.check_contents();
+    assert_eq!(target.sql("shop", "SELECT count(*) FROM words"), "2");
+    assert_eq!(new.fails(&[&restore[..4], &["other", "--database", "app"]].concat()).0, "TargetNotEmpty");
 }

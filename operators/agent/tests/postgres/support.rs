@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::trees;
+
 pub const PASSWORD: &str = "boss' \"secret\"";
 
 pub fn bin() -> PathBuf {
@@ -45,7 +47,9 @@ pub fn command(program: &Path) -> Command {
 /// The folder of a test, which goes with it.
 pub struct Place {
     pub directory: PathBuf,
-    host: String,
+    pub host: String,
+    /// Of the tree that this is served by, or else of `PG_BIN`.
+    pub major: Option<String>,
 }
 
 impl Place {
@@ -57,7 +61,26 @@ impl Place {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { directory, host }
+        Self { directory, host, major: None }
+    }
+
+    /// A place that is served by another version than that of `PG_BIN`.
+    pub fn of(name: &str, major: &str) -> Self {
+        let mut place = Self::new(name);
+        place.major = Some(major.into());
+        place
+    }
+
+    pub fn command(&self, program: &Path) -> Command {
+        let Some(major) = &self.major else { return command(program) };
+        trees::command(major, program)
+    }
+
+    pub fn program(&self, name: &str) -> Command {
+        match &self.major {
+            None => command(&bin().join(name)),
+            Some(major) => self.command(&PathBuf::from(format!("/usr/lib/postgresql/{major}/bin/{name}"))),
+        }
     }
 
     pub fn path(&self, part: &str) -> PathBuf {
@@ -80,7 +103,7 @@ impl Place {
         if !copy.exists() {
             fs::copy(env!("CARGO_BIN_EXE_agent"), &copy).unwrap();
         }
-        let mut command = command(&copy);
+        let mut command = self.command(&copy);
         command.args(arguments).env("TERMINATION_LOG", self.path("termination-log"));
         command.env("PGHOST", &self.host).env("PGPORT", "5432").env("PGUSER", "boss").env("PGPASSWORD", PASSWORD);
         command
@@ -109,12 +132,12 @@ impl Place {
         (text("reason"), text("message"))
     }
 
-    fn last_words(&self) -> Value {
+    pub fn last_words(&self) -> Value {
         serde_json::from_slice(&fs::read(self.path("termination-log")).unwrap()).unwrap()
     }
 
     pub fn prepare(&self, more: &[&str]) -> Vec<String> {
-        let major = major();
+        let major = self.major.clone().unwrap_or_else(major);
         fs::create_dir_all(self.path("conf")).unwrap();
         let data = self.text("volume/data");
         let conf = self.text("conf");
@@ -208,9 +231,14 @@ pub struct Server<'a> {
 
 impl Server<'_> {
     pub fn psql(&self, user: &str, password: &str, database: &str, sql: &str) -> Output {
-        let mut command = command(&bin().join("psql"));
-        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.place.host, "-U", user, "-d", database, "-c", sql]);
-        command.env("PGPASSWORD", password).output().unwrap()
+        self.client(user, password, database).args(["-c", sql]).output().unwrap()
+    }
+
+    pub fn client(&self, user: &str, password: &str, database: &str) -> Command {
+        let mut command = self.place.program("psql");
+        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.place.host, "-U", user, "-d", database]);
+        command.env("PGPASSWORD", password);
+        command
     }
 
     /// What the superuser gets.

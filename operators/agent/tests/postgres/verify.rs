@@ -68,6 +68,10 @@ fn checks_are_run_by_the_owner_who_writes_nothing() {
         outcome(r#"[{"sql":"select word, 2 from words","expect":"Word|2"},{"sql":"select 1;select 2"}]"#),
         Ok(())
     );
+    assert_eq!(
+        outcome(r#"[{"sql":"select null","expect":""},{"sql":"select count(*) from words","expect":"1"}]"#),
+        Ok(())
+    );
     let refused = |checks: &str| outcome(checks).unwrap_err();
     let (reason, message) = refused(r#"[{"sql":"select count(*) from words","expect":"2"}]"#);
     assert_eq!((reason.as_str(), message.as_str()), ("CheckFailed", "check 1: the result is \"1\", not \"2\""));

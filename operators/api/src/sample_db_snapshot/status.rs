@@ -77,7 +77,7 @@ pub enum SnapshotPhase {
     Running,
     /// It can be restored.
     Ready,
-    /// It could not be taken, or its files are not whole.
+    /// It could not be taken, or its files are not what they were.
     Failed,
     /// Its time is over: its files are being removed.
     Expired,
@@ -103,6 +103,13 @@ pub struct SnapshotVerification {
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub phase: Option<VerificationPhase>,
+    /// The value of the annotation `example.com/verify` that it was last carried out for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<String>,
+    /// When it began.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub started_at: Option<Timestamp>,
     /// When it ended.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]

@@ -1,19 +1,19 @@
 //! Which snapshots to take and to let go, and how snapshots fare. Pure.
 
-use std::sync::Arc;
-
-use api::sample_db::{BackupFailure, BackupStatus, BackupSuccess, BackupVerified, condition_type as domain, span};
+use api::sample_db::{
+    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, condition_type as domain, span,
+};
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase};
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::conditions::condition;
-use runtime::plan::{Create, Delete, Effect, meta};
+use runtime::plan::{Announcement, Create, Delete, Effect, meta};
 use serde_json::json;
 
 use super::schedule::{Due, Schedule};
 use super::{DbAct, Observed};
-use crate::snapshot::plan::is_proved;
+use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
 /// What is to be done about snapshots now.
@@ -41,13 +41,25 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     };
     let effect = match slot {
         Some(slot) => Some(Effect::Create(scheduled(db, slot))),
-        None => surplus(observed, now).map(|snapshot| gone(snapshot)),
+        None => surplus(observed, now).map(gone),
     };
     Backups { effect, taken: slot, due }
 }
 
 fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
     matches!(status.phase, None | Some(SnapshotPhase::Pending | SnapshotPhase::Running))
+}
+
+/// Whether one that was judged before is being judged again.
+fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
+    status.verification.phase == Some(VerificationPhase::Running)
+}
+
+/// The snapshots of this very database: one of the same name may have left others.
+fn own(observed: &Observed) -> impl Iterator<Item = &Snapshot> {
+    let uid = &observed.db.meta.uid;
+    let all = observed.snapshots.iter().map(|snapshot| &**snapshot);
+    all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref() == Some(&**uid))
 }
 
 fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
@@ -68,26 +80,28 @@ fn scheduled(db: &SampleDB, slot: Timestamp) -> Create {
     Create::new(Snapshot::KIND, db.meta.key.sibling(&name), &snapshot)
 }
 
-/// A snapshot of the schedule's that is kept no longer. Never the newest that is proved.
+/// A snapshot of the schedule's that is kept no longer. Never the newest that is proved, and none that is being judged. One
+/// that did not stand its proof does not count among those that are kept, and no more of them stay than of the good ones.
 fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
     let retention = &observed.db.spec.backup.retention;
     let keep = usize::try_from(retention.keep_last()).unwrap_or(usize::MAX);
     let oldest = span(retention.max_age()).and_then(|age| now.checked_sub(age).ok());
-    let ours = |snapshot: &&Arc<Snapshot>| {
-        let of = snapshot.status.sample_db_uid.as_deref() == Some(&*observed.db.meta.uid);
+    let ours = |snapshot: &&Snapshot| {
         let over = !is_under_way(&snapshot.status) && !snapshot.meta.deleting;
-        of && over && snapshot.spec.reason == SnapshotReason::Scheduled
+        over && snapshot.spec.reason == SnapshotReason::Scheduled
     };
-    let mut all: Vec<&Arc<Snapshot>> = observed.snapshots.iter().filter(ours).collect();
+    let mut all: Vec<&Snapshot> = own(observed).filter(ours).collect();
     all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.status.started_at));
     let proved = all.iter().position(|snapshot| is_proved(&snapshot.status));
-    let mut good = 0;
+    let (mut good, mut bad) = (0, 0);
     all.iter().enumerate().find_map(|(place, snapshot)| {
         let until = snapshot.spec.retain_until.is_some_and(|until| until > now);
         let old = snapshot.status.started_at.zip(oldest).is_some_and(|(at, oldest)| at < oldest);
-        let many = good >= keep;
-        good += usize::from(snapshot.status.phase == Some(SnapshotPhase::Ready));
-        ((old || many) && !until && Some(place) != proved).then_some(&***snapshot)
+        let many = good >= keep || bad >= keep && is_bad(&snapshot.status);
+        let count = if is_bad(&snapshot.status) { &mut bad } else { &mut good };
+        *count += 1;
+        let stays = until || Some(place) == proved || is_in_doubt(&snapshot.status);
+        ((old || many) && !stays).then_some(&**snapshot)
     })
 }
 
@@ -99,53 +113,63 @@ fn gone(snapshot: &Snapshot) -> Effect<DbAct> {
 /// How snapshots fare.
 pub(super) fn status(observed: &Observed, backups: &Backups) -> BackupStatus {
     let before = &observed.db.status.backup;
-    let of = |snapshot: &&Arc<Snapshot>| snapshot.status.sample_db_uid.as_deref() == Some(&*observed.db.meta.uid);
-    let mut all: Vec<&Arc<Snapshot>> = observed.snapshots.iter().filter(of).collect();
+    let mut all: Vec<&Snapshot> = own(observed).collect();
     all.sort_by_key(|snapshot| snapshot.status.started_at);
-    let taken = all.iter().rev().find(|snapshot| snapshot.status.completed_at.is_some());
-    let proved = all.iter().rev().find(|snapshot| is_proved(&snapshot.status));
-    let failed = |snapshot: &&&Arc<Snapshot>| snapshot.status.phase == Some(SnapshotPhase::Failed);
+    let newest = |holds: fn(&SampleDBSnapshotStatus) -> bool| all.iter().rev().find(|of| holds(&of.status));
+    let taken = newest(|status| status.completed_at.is_some() && !is_bad(status));
+    let proved = newest(is_proved);
+    let failed = newest(is_bad);
+    // What is gone is remembered; what is there, and is no more what it was, is not.
+    let is_gone = |name: &Option<String>| !all.iter().any(|of| name.as_deref() == Some(&*of.meta.key.name));
     let due = backups.due.as_ref().and_then(|due| due.as_ref().ok());
     // What is due waits while another one is under way; what came while the schedule rested is nobody's.
     let rests = observed.db.spec.backup.suspend;
     let over = due.filter(|due| rests || due.slot.is_none() || backups.taken.is_some());
     let passed = over.and_then(|due| due.latest);
     let missed = over.filter(|_| !rests).map_or(0, |due| due.missed).saturating_add(before.missed.unwrap_or(0));
+    let failures = all.iter().rev().filter(|of| !is_under_way(&of.status)).take_while(|of| is_bad(&of.status)).count();
+    let ready = all.iter().filter(|snapshot| snapshot.status.phase == Some(SnapshotPhase::Ready)).count();
     BackupStatus {
         next: due.and_then(|due| due.next).or(before.next.filter(|_| backups.due.is_none())),
         last_scheduled: backups.taken.or(passed).or(before.last_scheduled),
         missed: (missed > 0).then_some(missed),
         running: all.iter().find(|snapshot| is_under_way(&snapshot.status)).map(|of| of.meta.key.name.to_string()),
         last_successful: taken.map_or_else(
-            || before.last_successful.clone(),
-            |snapshot| BackupSuccess {
-                name: Some(snapshot.meta.key.name.to_string()),
-                time: snapshot.status.completed_at,
-                bytes: snapshot.status.bytes,
-                seconds: seconds(&snapshot.status),
-            },
+            || Some(before.last_successful.clone()).filter(|last| is_gone(&last.name)).unwrap_or_default(),
+            |of| success(of),
         ),
         last_verified: proved.map_or_else(
-            || before.last_verified.clone(),
-            |snapshot| BackupVerified {
-                name: Some(snapshot.meta.key.name.to_string()),
-                time: snapshot.status.verification.at,
-                seconds: snapshot.status.verification.seconds,
-            },
+            || Some(before.last_verified.clone()).filter(|last| is_gone(&last.name)).unwrap_or_default(),
+            |of| verified(of),
         ),
-        last_failure: all.iter().rev().find(failed).map_or_else(
-            || before.last_failure.clone(),
-            |snapshot| BackupFailure {
-                name: Some(snapshot.meta.key.name.to_string()),
-                time: snapshot.status.verification.at.or(snapshot.status.started_at),
-                message: snapshot.status.error.clone(),
-            },
-        ),
-        consecutive_failures: i32::try_from(all.iter().rev().take_while(failed).count())
-            .ok()
-            .filter(|count| *count > 0),
-        count: i32::try_from(all.iter().filter(|snapshot| snapshot.status.phase == Some(SnapshotPhase::Ready)).count())
-            .ok(),
+        last_failure: failed.map_or_else(|| before.last_failure.clone(), |of| failure(of)),
+        consecutive_failures: i32::try_from(failures).ok().filter(|count| *count > 0),
+        count: i32::try_from(ready).ok(),
+    }
+}
+
+fn success(snapshot: &Snapshot) -> BackupSuccess {
+    BackupSuccess {
+        name: Some(snapshot.meta.key.name.to_string()),
+        time: snapshot.status.completed_at,
+        bytes: snapshot.status.bytes,
+        seconds: seconds(&snapshot.status),
+    }
+}
+
+fn verified(snapshot: &Snapshot) -> BackupVerified {
+    BackupVerified {
+        name: Some(snapshot.meta.key.name.to_string()),
+        time: snapshot.status.verification.at,
+        seconds: snapshot.status.verification.seconds,
+    }
+}
+
+fn failure(snapshot: &Snapshot) -> BackupFailure {
+    BackupFailure {
+        name: Some(snapshot.meta.key.name.to_string()),
+        time: snapshot.status.verification.at.or(snapshot.status.started_at),
+        message: snapshot.status.error.clone(),
     }
 }
 
@@ -155,47 +179,80 @@ fn seconds(status: &SampleDBSnapshotStatus) -> Option<i64> {
 
 /// Whether backups are as they should be.
 pub(super) fn conditions(observed: &Observed, backups: &Backups, now: Timestamp) -> Vec<Condition> {
-    let last = |judged: fn(&SampleDBSnapshotStatus) -> bool| {
-        let judged = observed.snapshots.iter().filter(|snapshot| judged(&snapshot.status));
-        judged.max_by_key(|snapshot| snapshot.status.started_at)
-    };
-    let ended = last(|status| matches!(status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed)));
-    let healthy = match (&backups.due, ended) {
-        (Some(Err(why)), _) => {
-            condition(domain::BACKUP_HEALTHY, ConditionStatus::False, "ScheduleInvalid", why.clone(), now)
-        }
-        (_, Some(last)) if last.status.phase == Some(SnapshotPhase::Failed) => {
+    vec![healthy(observed, backups, now), proved(observed, now)]
+}
+
+fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
+    use ConditionStatus::{False, True, Unknown};
+    let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
+    if let Some(Err(why)) = &backups.due {
+        return tell(False, "ScheduleInvalid", why.clone());
+    }
+    let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
+    match own(observed).filter(ended).max_by_key(|of| of.status.started_at) {
+        Some(last) if is_bad(&last.status) => {
             let why = last.status.error.clone().unwrap_or_default();
-            let why = format!("the snapshot {} failed: {why}", last.meta.key.name);
-            condition(domain::BACKUP_HEALTHY, ConditionStatus::False, "LastFailed", why, now)
+            tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
         }
-        (_, Some(last)) => {
-            let why = format!("the last snapshot is {}", last.meta.key.name);
-            condition(domain::BACKUP_HEALTHY, ConditionStatus::True, "LastSucceeded", why, now)
-        }
-        (_, None) => {
-            condition(domain::BACKUP_HEALTHY, ConditionStatus::Unknown, "NoneYet", "there is no snapshot yet", now)
-        }
+        Some(last) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
+        None => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
+    }
+}
+
+/// By the last verdict, whichever snapshot it was about: files that went bad on a volume are no matter of that one alone.
+fn proved(observed: &Observed, now: Timestamp) -> Condition {
+    use ConditionStatus::{False, True, Unknown};
+    let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
+    let judged = |of: &&Snapshot| {
+        matches!(of.status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed))
     };
-    let judged =
-        last(|status| matches!(status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed)));
-    let verified = match judged {
+    match own(observed).filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
         Some(last) if is_proved(&last.status) => {
-            let why = format!("the snapshot {} can be restored", last.meta.key.name);
-            condition(domain::BACKUP_VERIFIED, ConditionStatus::True, "Verified", why, now)
+            tell(True, "Verified", format!("the snapshot {} can be restored", last.meta.key.name))
         }
         Some(last) => {
             let why = last.status.verification.message.clone().unwrap_or_default();
-            let why = format!("the snapshot {} cannot be relied upon: {why}", last.meta.key.name);
-            condition(domain::BACKUP_VERIFIED, ConditionStatus::False, "VerificationFailed", why, now)
+            let name = &last.meta.key.name;
+            let why = format!("the snapshot {name} cannot be relied upon: {why}");
+            tell(False, "VerificationFailed", why)
         }
-        None => condition(
-            domain::BACKUP_VERIFIED,
-            ConditionStatus::Unknown,
-            "NoneYet",
-            "no snapshot has been verified yet",
-            now,
-        ),
+        None => tell(Unknown, "NoneYet", "no snapshot has been verified yet".to_owned()),
+    }
+}
+
+/// What is told of snapshots on the database, once for each transition.
+pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus, backups: &Backups) -> Vec<Announcement> {
+    let mut events = Vec::new();
+    let mut tell = |warning, reason: &'static str, message: String| {
+        events.push(Announcement { warning, reason: reason.into(), message });
     };
-    vec![healthy, verified]
+    let (was, is) = (&before.backup, &after.backup);
+    if let Some(name) = is.running.as_deref().filter(|_| is.running != was.running) {
+        tell(false, "BackupStarted", format!("the snapshot {name} is being taken"));
+    }
+    if let Some(name) =
+        is.last_successful.name.as_deref().filter(|_| is.last_successful.time > was.last_successful.time)
+    {
+        tell(false, "BackupCompleted", format!("the snapshot {name} was taken"));
+    }
+    let turned = |type_: &str, to: ConditionStatus| {
+        let of = |status: &SampleDBStatus| status.contract.condition(type_).map(|of| (of.status, of.message.clone()));
+        of(after).filter(|now| now.0 == to && of(before).as_ref() != Some(now)).map(|(_, message)| message)
+    };
+    let failed = turned(domain::BACKUP_HEALTHY, ConditionStatus::False);
+    let unproved = turned(domain::BACKUP_VERIFIED, ConditionStatus::False);
+    if let Some(message) = failed.filter(|_| unproved.is_none()) {
+        tell(true, "BackupFailed", message);
+    }
+    if let Some(message) = unproved {
+        tell(true, "VerificationFailed", message);
+    }
+    if let Some(message) = turned(domain::BACKUP_VERIFIED, ConditionStatus::True) {
+        tell(false, "BackupVerified", message);
+    }
+    if let Some(Effect::Delete(delete)) = &backups.effect {
+        let why = "there are enough newer ones, or it is old: backup.retention";
+        tell(false, "SnapshotPruned", format!("the snapshot {} is removed: {why}", delete.key.name));
+    }
+    events
 }

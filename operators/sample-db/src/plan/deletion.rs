@@ -6,23 +6,20 @@
 
 use std::time::Duration;
 
-use api::sample_db::{
-    DeletionPolicy, DeletionStatus, DeletionStep, FINAL_SNAPSHOT, OnSnapshotFailure, Phase, SKIP_FINAL_SNAPSHOT,
-    SampleDBStatus, span,
-};
-use api::sample_db_snapshot::SnapshotPhase;
-use api::{ConditionStatus, Contract, sample_db::condition_type as domain};
+use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, span};
+use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase};
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::{Create, Delete, Effect, Kind, Meta, Next, Plan, meta};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 use serde_json::json;
 
 use super::objects::SecretOf;
 use super::{DbAct, DbPlan, LATER, Observed, STEP, finalizers, names};
-use crate::snapshot::plan::is_proved;
+use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
+
+mod status;
 
 /// What comes next.
 enum Step {
@@ -31,9 +28,15 @@ enum Step {
     /// A person is waited for: the reason and what to do.
     Blocked(&'static str, String),
     /// This is done.
-    Take(DeletionStep, Effect<DbAct>, String),
+    Take(DeletionStep, Box<Effect<DbAct>>, String),
     /// Nothing is left to do.
     Release,
+}
+
+impl Step {
+    fn take(step: DeletionStep, effect: Effect<DbAct>, message: String) -> Self {
+        Self::Take(step, Box::new(effect), message)
+    }
 }
 
 /// Decides.
@@ -43,12 +46,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         return Plan::nothing();
     }
     let (effects, status, next) = match next(observed, now) {
-        Step::Release => return Plan { effects: vec![Effect::Apply(finalizers(db, &json!([])))], ..later(LATER) },
-        Step::Take(step, effect, message) => (vec![effect], status(observed, Some(step), Ok(message), now), STEP),
-        Step::Wait(step, message) => (Vec::new(), status(observed, Some(step), Ok(message), now), SOON),
-        Step::Blocked(reason, message) => (Vec::new(), status(observed, None, Err((reason, message)), now), LATER),
+        Step::Release => {
+            let effects = vec![Effect::Apply(finalizers(db, &json!([])))];
+            return Plan { effects, events: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
+        }
+        Step::Take(step, effect, message) => (vec![*effect], status::of(observed, Some(step), Ok(message), now), STEP),
+        Step::Wait(step, message) => (Vec::new(), status::of(observed, Some(step), Ok(message), now), SOON),
+        Step::Blocked(reason, message) => (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER),
     };
-    Plan { effects, status: Some(status), ..later(next) }
+    let events = status::events(&db.status, &status);
+    Plan { effects, events, status: Some(status), ..later(next) }
 }
 
 /// While a Job or a pod comes to its end, of which watches tell.
@@ -74,10 +81,14 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
     if db.spec.deletion.policy == DeletionPolicy::Retain {
         return stop(observed).unwrap_or(Step::Release);
     }
-    let skipped = db.annotations.get(SKIP_FINAL_SNAPSHOT).is_some_and(|name| **name == *db.meta.key.name);
-    let wanted = db.spec.deletion.policy == DeletionPolicy::Snapshot && !skipped && has_data(observed);
+    let wanted = db.spec.deletion.policy == DeletionPolicy::Snapshot && !is_skipped(db) && has_data(observed);
     let saved = wanted.then(|| backups(observed).or_else(|| stop(observed)).or_else(|| save(observed, now))).flatten();
     saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(Step::Release)
+}
+
+/// Whether somebody lets it go without a last snapshot.
+fn is_skipped(db: &SampleDB) -> bool {
+    db.annotations.get(SKIP_FINAL_SNAPSHOT).is_some_and(|name| **name == *db.meta.key.name)
 }
 
 /// Whether there are data that somebody may miss.
@@ -90,18 +101,20 @@ fn has_data(observed: &Observed) -> bool {
 fn end_jobs(observed: &Observed) -> Option<Step> {
     let job = observed.jobs.iter().find(|job| !job.meta.deleting)?;
     let message = format!("ending the Job {}", job.meta.key.name);
-    Some(Step::Take(DeletionStep::WaitForBackup, gone(&job.meta, Job::KIND), message))
+    Some(Step::take(DeletionStep::WaitForBackup, gone(&job.meta, Job::KIND), message))
 }
 
 /// A snapshot that is being taken comes to its end.
 fn backups(observed: &Observed) -> Option<Step> {
-    let last = final_name(&observed.db);
+    let last = final_name(observed);
     let runs = |snapshot: &&std::sync::Arc<Snapshot>| {
         let taking = snapshot.status.phase == Some(SnapshotPhase::Running) && snapshot.status.completed_at.is_none();
-        taking && *snapshot.meta.key.name != *last
+        taking && !snapshot.meta.deleting && *snapshot.meta.key.name != *last
     };
     let running = observed.snapshots.iter().find(runs)?;
-    let message = format!("waiting until the snapshot {} has been taken", running.meta.key.name);
+    let name = &running.meta.key.name;
+    let message =
+        format!("waiting until the snapshot {name} has been taken; delete that SampleDBSnapshot to go on without");
     Some(Step::Wait(DeletionStep::WaitForBackup, message))
 }
 
@@ -109,53 +122,76 @@ fn backups(observed: &Observed) -> Option<Step> {
 fn stop(observed: &Observed) -> Option<Step> {
     if let Some(server) = observed.server.ours() {
         let message = "stopping the server, so that nobody writes any more".to_owned();
-        return Some(Step::Take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
+        return Some(Step::take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
     }
     let pod = observed.pods.iter().find(|pod| *pod.meta.key.name == *names::pod(&observed.db))?;
     let message = format!("waiting until the pod {} is gone", pod.meta.key.name);
     Some(match pod.meta.deleting {
         true => Step::Wait(DeletionStep::RemovePods, message),
-        false => Step::Take(DeletionStep::RemovePods, gone(&pod.meta, Pod::KIND), message),
+        false => Step::take(DeletionStep::RemovePods, gone(&pod.meta, Pod::KIND), message),
     })
 }
 
 /// The last snapshot.
 fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     let db = &*observed.db;
-    let name = final_name(db);
-    let found = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name);
-    let Some(snapshot) = found else {
+    let name = final_name(observed);
+    let Some(snapshot) = last(observed) else {
         let message = format!("taking the final snapshot {name}");
-        return Some(Step::Take(DeletionStep::Snapshot, Effect::Create(last_snapshot(db, &name, now)), message));
+        return Some(Step::take(DeletionStep::Snapshot, Effect::Create(last_snapshot(db, &name, now)), message));
     };
+    if snapshot.meta.deleting {
+        let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
+        return Some(Step::Wait(DeletionStep::Snapshot, message));
+    }
     if is_proved(&snapshot.status) {
         return None;
     }
     let begun = snapshot.status.started_at;
     let timeout = i64::try_from(2 * db.spec.deletion.timeout_seconds().unsigned_abs()).unwrap_or(i64::MAX);
     let late = begun.is_some_and(|begun| now.duration_since(begun).as_secs() > timeout);
-    if snapshot.status.phase == Some(SnapshotPhase::Failed) || late {
+    if is_bad(&snapshot.status) || late {
         if db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed {
             return None;
         }
         let why = snapshot.status.error.clone().unwrap_or_else(|| "it has not been taken in time".to_owned());
         let message = format!(
-            "the final snapshot {name} failed, so the data stay: {why}; mend that and delete the SampleDBSnapshot {name} to \
-             have it tried again, or let the data go without one: annotate this SampleDB with {SKIP_FINAL_SNAPSHOT}={}",
+            "there is no final snapshot, so the data stay: {why}; mend that and delete the SampleDBSnapshot {name} to have it \
+             taken again, or let the data go without one: annotate this SampleDB with {SKIP_FINAL_SNAPSHOT}={}",
             db.meta.key.name
         );
         return Some(Step::Blocked("FinalSnapshotFailed", message));
     }
-    Some(match snapshot.status.completed_at {
-        None => Step::Wait(DeletionStep::Snapshot, format!("taking the final snapshot {name}")),
-        Some(_) => Step::Wait(DeletionStep::Verify, format!("verifying the final snapshot {name}")),
-    })
+    let (step, doing) = match snapshot.status.completed_at {
+        None => (DeletionStep::Snapshot, "taking"),
+        Some(_) => (DeletionStep::Verify, "verifying"),
+    };
+    Some(Step::Wait(step, format!("{doing} the final snapshot {name}{}", hindered(&snapshot.status))))
 }
 
-/// The name of the last snapshot: its own for each object of that name.
-fn final_name(db: &SampleDB) -> String {
-    let uid: String = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).take(4).collect();
-    format!("{}-final-{uid}", db.meta.key.name)
+/// What keeps a snapshot from going on, after a colon: what it says while all is well is said by the step.
+fn hindered(status: &SampleDBSnapshotStatus) -> String {
+    let ready = status.contract.condition(api::condition_type::READY);
+    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
+    told.map_or_else(String::new, |ready| format!(": {}", ready.message))
+}
+
+/// The last snapshot, if there is one yet.
+fn last(observed: &Observed) -> Option<&Snapshot> {
+    let name = final_name(observed);
+    observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name)
+}
+
+/// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
+fn final_name(observed: &Observed) -> String {
+    let db = &*observed.db;
+    let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
+    let others = |name: &String| {
+        let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
+        of.is_some_and(|of| of.spec.sample_db_uid.as_deref() != Some(&*db.meta.uid))
+    };
+    uid.chunks(4).map(name).find(|name| !others(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
 }
 
 fn last_snapshot(db: &SampleDB, name: &str, now: Timestamp) -> Create {
@@ -174,9 +210,14 @@ fn last_snapshot(db: &SampleDB, name: &str, now: Timestamp) -> Create {
 /// The volume and the Secrets go; the snapshots' volume stays.
 fn clear(observed: &Observed) -> Option<Step> {
     let db = &*observed.db;
+    let storage = &db.status.storage;
     let ours = |claim: &&std::sync::Arc<Claim>| {
         let made = claim.labels.get(super::objects::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
-        made && *claim.meta.key.name != *names::snapshot_claim(db)
+        // One that was taken over from an earlier database bears that one's uid.
+        let used = storage.claim.as_deref() == Some(&*claim.meta.key.name)
+            && storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
+        let snapshots = [Some(names::snapshot_claim(db)), storage.snapshot_claim.clone()];
+        (made || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
     };
     if let Some(claim) = observed.claims.iter().find(ours) {
         let message = format!("removing the volume {}", claim.meta.key.name);
@@ -189,57 +230,18 @@ fn clear(observed: &Observed) -> Option<Step> {
             uid: claim.meta.uid.clone(),
             unless: Some((Pod::KIND, db.meta.key.sibling(&names::pod(db)))),
         };
-        return Some(Step::Take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
+        return Some(Step::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
     }
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
     let given = db.spec.credentials.secret_ref.is_some();
     secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
         let there = matches!(seen, super::SecretSeen::Usable | super::SecretSeen::Malformed(_));
         there.then(|| {
-            Step::Take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
+            Step::take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
         })
     })
 }
 
 fn gone(meta: &Meta, kind: Kind) -> Effect<DbAct> {
     Effect::Delete(Delete { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None })
-}
-
-fn status(
-    observed: &Observed,
-    step: Option<DeletionStep>,
-    told: Result<String, (&'static str, String)>,
-    now: Timestamp,
-) -> SampleDBStatus {
-    let before = &observed.db.status;
-    let (mut conditions, message) = match told {
-        Ok(message) => (Summary::Reconciling.conditions("Deleting", message.clone(), now), message),
-        Err((reason, message)) => {
-            let mut all = Summary::Stalled.conditions(reason, message.clone(), now);
-            all.push(condition(domain::DELETION_BLOCKED, ConditionStatus::True, reason, message.clone(), now));
-            (all, message)
-        }
-    };
-    let last = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *final_name(&observed.db));
-    if let Some(last) = last {
-        let (holds, reason) = match (is_proved(&last.status), last.status.phase) {
-            (true, _) => (ConditionStatus::True, "Verified"),
-            (_, Some(SnapshotPhase::Failed)) => (ConditionStatus::False, "Failed"),
-            _ => (ConditionStatus::Unknown, "Running"),
-        };
-        let why = format!("the final snapshot is {}", last.meta.key.name);
-        conditions.push(condition(domain::FINAL_SNAPSHOT, holds, reason, why, now));
-    }
-    SampleDBStatus {
-        phase: Some(Phase::Deleting),
-        deletion: DeletionStatus {
-            step: step.or(before.deletion.step),
-            final_snapshot: last
-                .map(|last| last.meta.key.name.to_string())
-                .or_else(|| before.deletion.final_snapshot.clone()),
-            message: Some(message),
-        },
-        contract: Contract { conditions, ..before.contract.clone() },
-        ..before.clone()
-    }
 }

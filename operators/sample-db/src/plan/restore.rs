@@ -17,7 +17,7 @@ use crate::{SampleDB, Snapshot};
 /// How many seconds a restore may take.
 const DEADLINE: i64 = 24 * 3600;
 /// How often it is tried again.
-const RETRIES: i32 = 3;
+const RETRIES: i32 = 2;
 
 /// The snapshot that a new database is to be filled from, if it is to be.
 ///
@@ -32,6 +32,11 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
     let ready = |snapshot: &&Snapshot| snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
     let all = || observed.sources.iter().map(|snapshot| &**snapshot);
     let latched = db.status.restore.snapshot_uid.as_deref();
+    let begun = observed.job(&job_name(db)).filter(|_| latched.is_some());
+    // What becomes of the snapshot afterwards is no matter of this database.
+    if begun.is_some_and(|job| job.end == Some(JobEnd::Complete)) {
+        return Ok(None);
+    }
     let found = match (latched, &from.name) {
         (Some(uid), _) => all().find(|snapshot| *snapshot.meta.uid == *uid),
         (None, Some(name)) => all().find(|snapshot| *snapshot.meta.key.name == **name),
@@ -52,6 +57,10 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
         };
         ("SnapshotMissing", message)
     })?;
+    // The Job that has begun tells by itself what is wrong with the snapshot.
+    if begun.is_some() {
+        return Ok(Some(snapshot));
+    }
     judge(snapshot, db, wish).map(|()| Some(snapshot))
 }
 
@@ -122,16 +131,22 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
 /// What is known of it.
 pub(super) fn status(observed: &Observed, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
     let before = &observed.db.status.restore;
-    let Some(source) = source else { return before.clone() };
-    let done = match source.status.method {
-        // The data were made of it.
-        Some(Method::Physical) => observed.db.status.initialization.data_created_at.is_some(),
-        _ => observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete)),
+    // Of a physical one the data were made.
+    let physical = source.is_some_and(|source| source.status.method == Some(Method::Physical));
+    let made = physical && observed.db.status.initialization.data_created_at.is_some();
+    let ended = || observed.job(&job_name(&observed.db)).is_some_and(|job| job.end == Some(JobEnd::Complete));
+    let done = made || ended();
+    let completed_at = before.completed_at.or_else(|| now.round(Unit::Second).ok().filter(|_| done));
+    let Some(source) = source else {
+        return RestoreStatus {
+            completed_at: completed_at.filter(|_| before.snapshot_uid.is_some()),
+            ..before.clone()
+        };
     };
     RestoreStatus {
         snapshot: Some(source.meta.key.name.to_string()),
         snapshot_uid: Some(source.meta.uid.to_string()),
         job: Some(job_name(&observed.db)),
-        completed_at: before.completed_at.or_else(|| now.round(Unit::Second).ok().filter(|_| done)),
+        completed_at,
     }
 }

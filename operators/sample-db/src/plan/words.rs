@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// The label by which the Job controller marks its pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
+/// The container of a Job's pod that does the work.
+pub(crate) const WORK: &str = "work";
+
 /// What the agent left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
@@ -71,8 +74,13 @@ impl Words {
     /// Those of a Job's pods, the last one's.
     #[must_use]
     pub fn of_job(pods: &[Arc<Pod>], job: &str) -> Option<Self> {
-        // One that succeeded is the last there is.
-        let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(|pod| Self::of(pod));
+        // That a step before the work has ended says nothing yet. One that succeeded is the last there is.
+        let worked = |pod: &&Arc<Pod>| {
+            let work = pod.running.as_deref().and_then(|running| running.container(WORK));
+            work.is_none_or(|work| !work.running && work.ended.is_some())
+        };
+        let of = |pod: &Arc<Pod>| Self::of(pod).filter(|words| words.code != 0 || worked(&pod));
+        let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(of);
         all().find(|words| words.code == 0).or_else(|| all().next_back())
     }
 
@@ -93,5 +101,32 @@ impl Words {
         let reason = self.said.reason.as_deref().unwrap_or("Failed");
         let message = self.said.message.clone().unwrap_or_else(|| format!("it ended with exit code {}", self.code));
         (self.code != 0).then_some((reason, message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::cache::View;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(work: &Value) -> Arc<Pod> {
+        let labels = json!({ "multi-operator.example.com/whole": "true", JOB_NAME: "j" });
+        let installed = json!({ "terminated": { "exitCode": 0, "message": "" } });
+        let pod = json!({ "metadata": { "namespace": "n", "name": "j-x", "labels": labels }, "status": {
+            "initContainerStatuses": [{ "name": "install", "image": "a", "restartCount": 0, "state": installed }],
+            "containerStatuses": [{ "name": WORK, "image": "i", "restartCount": 0, "state": work }] } });
+        Arc::new(Pod::decode(&pod.to_string()).unwrap())
+    }
+
+    #[test]
+    fn a_step_before_the_work_is_not_the_work() {
+        let words = |work: Value| Words::of_job(&[pod(&work)], "j").map(|words| (words.code, words.said.version));
+        assert_eq!(words(json!({ "waiting": { "reason": "PodInitializing" } })), None);
+        assert_eq!(words(json!({ "running": {} })), None);
+        let version = r#"{"version": "15.20"}"#;
+        let done = json!({ "terminated": { "exitCode": 0, "message": version } });
+        assert_eq!(words(done), Some((0, Some("15.20".to_owned()))));
     }
 }

@@ -2,9 +2,11 @@
 
 use api::sample_db::{Method, Scheduling, VerifyMode};
 use api::sample_db_snapshot::SnapshotReason;
+use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Volume};
 use runtime::cache::View;
 use runtime::plan::Create;
 use runtime::plan::meta::{self, OWNER_KIND, child_meta};
+use serde_json::json;
 
 use super::observed::Observed;
 use crate::plan::names;
@@ -54,8 +56,8 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     job(of, &place(observed, &db.spec.scheduling))
 }
 
-/// The Job that proves it.
-pub(super) fn verify(observed: &Observed, mode: VerifyMode, deadline_seconds: i64) -> Create {
+/// The Job that proves it, with the user's checks if there are any.
+pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<String>, deadline_seconds: i64) -> Create {
     let snapshot = &*observed.snapshot;
     let mode = if mode == VerifyMode::Checksum { "checksum" } else { "restore" };
     let mut arguments = vec!["pg-verify".to_owned(), format!("--snapshot={}", folder(snapshot))];
@@ -64,8 +66,34 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, deadline_seconds: i6
     let mut of = base(observed, &verify_name(snapshot), arguments);
     of.volumes.push((pod::empty("scratch"), pod::mount("scratch", "/scratch")));
     of.deadline_seconds = deadline_seconds;
-    of.retries = 0;
-    job(of, &place(observed, &scheduling(observed)))
+    if checks.is_some() {
+        of.arguments.push(format!("--checks={CHECKS_MOUNT}/{CHECKS_FILE}"));
+        of.volumes.push((checks_volume(), pod::mount("checks", CHECKS_MOUNT)));
+    }
+    let mut create = job(of, &place(observed, &scheduling(observed)));
+    // What the agent has judged is not tried again; what was evicted, or killed, is.
+    create.body["spec"]["podFailurePolicy"] = json!({ "rules": [
+        { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
+        { "action": "FailJob", "onExitCodes": { "containerName": "work", "operator": "In", "values": [1] } },
+    ] });
+    if let Some(checks) = checks {
+        create.body["spec"]["template"]["metadata"]["annotations"] = json!({ CHECKS: checks });
+    }
+    create
+}
+
+/// The annotation of a pod with the checks, which come to it as a file: no other object has to be there for it, and
+/// nothing of the database's.
+const CHECKS: &str = "multi-operator.example.com/checks";
+/// Where that file is.
+const CHECKS_MOUNT: &str = "/checks";
+const CHECKS_FILE: &str = "checks.json";
+
+fn checks_volume() -> Volume {
+    let field = ObjectFieldSelector { field_path: format!("metadata.annotations['{CHECKS}']"), ..Default::default() };
+    let file = DownwardAPIVolumeFile { path: CHECKS_FILE.to_owned(), field_ref: Some(field), ..Default::default() };
+    let of = DownwardAPIVolumeSource { items: Some(vec![file]), ..Default::default() };
+    Volume { name: "checks".to_owned(), downward_api: Some(of), ..Volume::default() }
 }
 
 /// The Job that removes its files.
@@ -75,7 +103,9 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let arguments = vec!["pg-prune".to_owned(), format!("--dir={SNAPSHOTS}"), format!("--name={path}")];
     // It works while its snapshot goes, and a foreground deletion would take away what the snapshot owns.
     let of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
-    job(of, &place(observed, &scheduling(observed)))
+    // The agent does so by itself: the engine's image may be long gone.
+    let scheduling = scheduling(observed);
+    job(of, &Place { engine: &observed.agent_image, ..place(observed, &scheduling) })
 }
 
 /// What all have in common: the volume of the snapshots, and whom they go with.
@@ -109,5 +139,5 @@ fn place<'a>(observed: &'a Observed, scheduling: &'a Scheduling) -> Place<'a> {
 
 /// As the database's pod, as long as there is a database.
 fn scheduling(observed: &Observed) -> Scheduling {
-    observed.db.as_ref().map(|db| db.spec.scheduling.clone()).unwrap_or_default()
+    observed.source().map(|db| db.spec.scheduling.clone()).unwrap_or_default()
 }

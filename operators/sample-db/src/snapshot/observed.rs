@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use runtime::plan::trouble::Trouble;
 use runtime::views::{Job, Pod};
 
 use crate::plan::Words;
@@ -14,7 +15,9 @@ pub struct Observed {
     pub snapshot: Arc<Snapshot>,
     /// The database of the name that it gives, if there is one.
     pub db: Option<Arc<SampleDB>>,
-    /// Whether the volume that its files are on is there.
+    /// All snapshots of databases of that name, itself among them.
+    pub siblings: Vec<Arc<Snapshot>>,
+    /// Whether the volume that its files are on is there to stay.
     pub has_volume: bool,
     /// Its Jobs, by name.
     pub jobs: Vec<Arc<Job>>,
@@ -29,6 +32,14 @@ pub struct Observed {
 }
 
 impl Observed {
+    /// The database that it is of: one of the same name that was made later is another.
+    #[must_use]
+    pub fn source(&self) -> Option<&SampleDB> {
+        let latched = self.snapshot.status.sample_db_uid.as_deref();
+        let uid = latched.or(self.snapshot.spec.sample_db_uid.as_deref());
+        self.db.as_deref().filter(|db| uid.is_none_or(|uid| *uid == *db.meta.uid))
+    }
+
     /// A Job by its name.
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&Job> {
@@ -39,5 +50,11 @@ impl Observed {
     #[must_use]
     pub fn words(&self, job: &str) -> Option<Words> {
         Words::of_job(&self.pods, job)
+    }
+
+    /// What keeps its pods from working.
+    #[must_use]
+    pub fn trouble(&self) -> Option<&Trouble> {
+        self.pods.iter().find_map(|pod| pod.trouble.as_ref())
     }
 }

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use api::sample_db::VerifyMode;
 use api::sample_db_snapshot::{
-    SNAPSHOT_FILES, SampleDBSnapshotStatus, SnapshotDeletionPolicy, SnapshotPhase, SnapshotReason, VerificationPhase,
+    SNAPSHOT_FILES, SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -13,14 +12,14 @@ use runtime::views::{Job, JobEnd};
 use serde_json::json;
 
 use super::observed::Observed;
-use super::{jobs, status};
+use super::{events, jobs, proof, release, status};
+use crate::Snapshot;
 use crate::plan::Words;
-use crate::{SampleDB, Snapshot};
 
 /// After a step: its own events are no news, so look again by ourselves.
-const STEP: Duration = Duration::from_millis(50);
+pub(super) const STEP: Duration = Duration::from_millis(50);
 /// While something is waited for.
-const LATER: Duration = Duration::from_secs(5);
+pub(super) const LATER: Duration = Duration::from_secs(5);
 
 /// A plan for a SampleDBSnapshot.
 pub type SnapshotPlan = Plan<SampleDBSnapshotStatus>;
@@ -28,171 +27,170 @@ pub type SnapshotPlan = Plan<SampleDBSnapshotStatus>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let mut plan = decide(observed, now);
+    if let Some(after) = &plan.status {
+        plan.events.extend(events::of(&observed.snapshot, after));
+    }
+    plan
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
     if snapshot.meta.deleting {
-        return release(observed);
+        return release::plan(observed, now);
     }
     if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
         let hold = Effect::Apply(finalizers(snapshot, &json!([SNAPSHOT_FILES])));
         return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
     }
-    match snapshot.status.phase {
-        Some(SnapshotPhase::Ready | SnapshotPhase::Failed | SnapshotPhase::Expired) => settled(observed, now),
-        Some(SnapshotPhase::Running) => running(observed, now),
+    let status = &snapshot.status;
+    match status.phase {
+        Some(SnapshotPhase::Expired) => release::expired(observed),
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) if proof::is_under_way(status) => {
+            proof::prove(observed, now)
+        }
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) => settled(observed, now),
+        Some(SnapshotPhase::Running) if status.completed_at.is_some() => proof::prove(observed, now),
+        Some(SnapshotPhase::Running) => take(observed, now),
         Some(SnapshotPhase::Pending) | None => begin(observed, now),
     }
 }
 
 /// Writes down what is going to be done, once it can be.
 fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
-    let wait = |reason, message: String| {
-        let status = Some(status::waits(observed, reason, message, now));
-        Plan { status, next: Next::After(LATER), ..Plan::nothing() }
-    };
+    let told = |status| Plan { status: Some(status), next: Next::After(LATER), ..Plan::nothing() };
+    let wait = |reason, message: String| told(status::waits(observed, reason, message, now));
+    let stuck = |reason, message: String| told(status::stuck(observed, reason, message, now));
     let spec = &observed.snapshot.spec;
-    let Some(db) = &observed.db else {
-        return wait("SampleDBMissing", format!("there is no SampleDB {}", spec.sample_db));
+    let name = &spec.sample_db;
+    let Some(db) = observed.source() else {
+        return stuck(
+            "SampleDBMissing",
+            match &observed.db {
+                None => format!("there is no SampleDB {name}: it is taken once there is one"),
+                Some(_) => {
+                    format!(
+                        "the SampleDB {name} that it was to be of is gone, and the one of today has another uid: delete this"
+                    )
+                }
+            },
+        );
     };
-    if spec.sample_db_uid.as_deref().is_some_and(|uid| *uid != *db.meta.uid) {
-        return wait("SampleDBMissing", format!("the SampleDB {} is another one than the one meant", spec.sample_db));
+    let last = spec.reason == SnapshotReason::Final;
+    match () {
+        () if last && !db.meta.deleting => stuck(
+            "NotDeleting",
+            format!(
+                "a snapshot with the reason Final is what the operator takes of a SampleDB that is being deleted, and {name} is \
+                 not: make one without spec.reason"
+            ),
+        ),
+        () if last && db.status.initialization.data_created_at.is_some() => started(observed, now),
+        () if db.meta.deleting => stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted")),
+        () if serves(db) => started(observed, now),
+        () => wait("DatabaseNotReady", format!("waiting until the SampleDB {name} serves{}", status::because(db))),
     }
-    let serves = db.status.ready.as_deref() == Some("1/1");
-    match spec.reason {
-        SnapshotReason::Final if db.status.initialization.data_created_at.is_some() => {}
-        _ if serves && !db.meta.deleting => {}
-        _ if db.meta.deleting => return wait("Deleting", format!("the SampleDB {} is being deleted", spec.sample_db)),
-        _ => return wait("DatabaseNotReady", format!("waiting until the SampleDB {} serves", spec.sample_db)),
-    }
-    Plan { status: Some(status::begun(observed, db, now)), next: Next::After(STEP), ..Plan::nothing() }
 }
 
-/// Takes it, then proves it.
-fn running(observed: &Observed, now: Timestamp) -> SnapshotPlan {
-    let snapshot = &*observed.snapshot;
-    if snapshot.status.completed_at.is_none() {
-        let name = jobs::backup_name(snapshot);
-        return match (observed.job(&name).map(|job| &job.end), &observed.db) {
-            (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
-            (None, None) => fail(observed, "SampleDBMissing", "the SampleDB is gone".to_owned(), now),
-            (Some(None), _) => Plan { next: Next::After(LATER), ..Plan::nothing() },
-            (Some(Some(JobEnd::Complete)), _) => {
-                let words = observed.words(&name);
-                // The pod's last words come by another watch than the Job's end.
-                words.map_or_else(soon, |words| told(status::taken(observed, &words, mode(observed), now)))
-            }
-            (Some(Some(JobEnd::Failed { message, .. })), _) => {
-                let why = why(observed.words(&name), message);
-                fail(observed, "BackupFailed", format!("the backup failed: {why}"), now)
-            }
-        };
-    }
-    let name = jobs::verify_name(snapshot);
-    match observed.job(&name).map(|job| &job.end) {
-        None => step(observed, Effect::Create(jobs::verify(observed, mode(observed), deadline(observed))), now),
-        Some(None) => Plan { next: Next::After(LATER), ..Plan::nothing() },
-        Some(Some(JobEnd::Complete)) => {
-            observed.words(&name).map_or_else(soon, |words| told(status::verified(observed, &words, now)))
+fn started(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let status = observed.source().map(|db| status::begun(observed, db, now));
+    Plan { status, next: Next::After(STEP), ..Plan::nothing() }
+}
+
+fn serves(db: &crate::SampleDB) -> bool {
+    db.status.ready.as_deref() == Some("1/1")
+}
+
+/// Takes it.
+fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let name = jobs::backup_name(&observed.snapshot);
+    match (observed.job(&name).map(|job| &job.end), observed.source()) {
+        (Some(Some(JobEnd::Complete)), _) => {
+            let words = observed.words(&name);
+            // The pod's last words come by another watch than the Job's end.
+            words.map_or_else(soon, |words| told(status::taken_of(observed, &words, proof::mode(observed), now)))
         }
-        Some(Some(JobEnd::Failed { message, .. })) => {
-            let why = why(observed.words(&name), message);
-            fail(observed, "VerificationFailed", format!("the snapshot did not stand the proof: {why}"), now)
+        (Some(Some(JobEnd::Failed { message, .. })), _) => {
+            let words = observed.words(&name);
+            let full = words.as_ref().is_some_and(|words| words.said.reason.as_deref() == Some("NoSpace"));
+            let why = why(observed, words, message);
+            let hint = if full { room(&observed.snapshot) } else { String::new() };
+            told(status::failed(observed, format!("the backup failed: {why}{hint}"), now))
         }
+        (_, db) if is_lost(observed) => {
+            let name = &observed.snapshot.spec.sample_db;
+            let how = if db.is_some() { "is being deleted, and its server has gone" } else { "is gone" };
+            told(status::failed(observed, format!("the backup was given up: the SampleDB {name} {how}"), now))
+        }
+        (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
+        (None | Some(None), _) => waits(observed, now),
     }
+}
+
+/// How to make room for the next one.
+fn room(snapshot: &Snapshot) -> String {
+    let claim = snapshot.status.location.claim.as_deref().unwrap_or_default();
+    format!(
+        "; make room on the volume {claim}: raise backup.storage.size, keep fewer by backup.retention, or delete snapshots"
+    )
+}
+
+/// Whether what it is to be taken of has gone while it waits for that: its pods would try on until their deadline.
+fn is_lost(observed: &Observed) -> bool {
+    let last = observed.snapshot.spec.reason == SnapshotReason::Final;
+    observed.source().is_none_or(|db| !last && db.meta.deleting && !serves(db))
 }
 
 /// Its Jobs have done their work.
 fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
-    let over = snapshot.spec.retain_until.filter(|until| *until < now);
-    if over.is_some() && snapshot.spec.reason != SnapshotReason::Scheduled {
-        return step(observed, gone(&snapshot.meta, Snapshot::KIND), now);
+    if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
+    {
+        return told(status::expired(observed, now));
     }
-    let left = observed.jobs.iter().find(|job| !job.meta.deleting);
-    let effects: Vec<_> = left.map(|job| gone(&job.meta, Job::KIND)).into_iter().collect();
+    if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
+        return step(observed, gone(&job.meta, Job::KIND), now);
+    }
+    if observed.jobs.is_empty() && proof::is_asked_for(snapshot) {
+        return told(proof::again(observed, now));
+    }
     let next = snapshot.spec.retain_until.map_or(Next::Change, |until| {
         let left = until.duration_since(now).unsigned_abs();
         Next::After(left.clamp(STEP, Duration::from_secs(3600)))
     });
-    let next = if effects.is_empty() { next } else { Next::After(STEP) };
-    Plan { effects, next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
+    Plan { next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
 }
 
-/// Removes its files if they are to go, and lets it go.
-fn release(observed: &Observed) -> SnapshotPlan {
-    let snapshot = &*observed.snapshot;
-    if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
-        return Plan::nothing();
-    }
-    let let_go = || {
-        let effects = vec![Effect::Apply(finalizers(snapshot, &json!([])))];
-        Plan { effects, next: Next::After(LATER), ..Plan::nothing() }
-    };
-    let has_files = snapshot.status.started_at.is_some() && observed.has_volume;
-    let keep = snapshot.spec.deletion_policy() == SnapshotDeletionPolicy::Retain;
-    if keep || !has_files || observed.namespace_going {
-        return let_go();
-    }
-    // What writes to the files ends first.
-    let name = jobs::prune_name(snapshot);
-    if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name) {
-        let effects = if job.meta.deleting { Vec::new() } else { vec![gone(&job.meta, Job::KIND)] };
-        return Plan { effects, next: Next::After(LATER), ..Plan::nothing() };
-    }
-    match observed.job(&name).map(|job| &job.end) {
-        None => {
-            Plan { effects: vec![Effect::Create(jobs::prune(observed))], next: Next::After(LATER), ..Plan::nothing() }
-        }
-        Some(Some(JobEnd::Complete)) => let_go(),
-        // A volume that cannot be written to keeps nobody from deleting the object for ever: the Job's deadline ends.
-        Some(Some(JobEnd::Failed { .. })) => let_go(),
-        Some(None) => Plan { next: Next::After(LATER), ..Plan::nothing() },
-    }
+/// Why a Job failed: what its pod said last; of one whose pods are gone, what kept them from working.
+pub(super) fn why(observed: &Observed, words: Option<Words>, otherwise: &str) -> String {
+    let said = words.as_ref().and_then(Words::failure).map(|(_, why)| why);
+    said.unwrap_or_else(|| match status::hindrance(&observed.snapshot.status) {
+        Some(hindrance) => format!("{otherwise}; {hindrance}"),
+        None => otherwise.to_owned(),
+    })
 }
 
-/// How it is to be proved: a last one always, whatever the spec says.
-fn mode(observed: &Observed) -> VerifyMode {
-    let asked = observed.db.as_ref().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
-    match (observed.snapshot.spec.reason, asked) {
-        (SnapshotReason::Final, VerifyMode::None) => VerifyMode::Checksum,
-        (_, asked) => asked,
-    }
+pub(super) fn step(observed: &Observed, effect: Effect, now: Timestamp) -> SnapshotPlan {
+    Plan { effects: vec![effect], ..waits(observed, now) }
 }
 
-fn deadline(observed: &Observed) -> i64 {
-    let db = observed.db.as_deref();
-    let of = |db: &SampleDB| match observed.snapshot.spec.reason {
-        SnapshotReason::Final => db.spec.deletion.timeout_seconds(),
-        _ => db.spec.backup.deadline_seconds(),
-    };
-    db.map_or(3600, of)
+pub(super) fn waits(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    Plan { status: Some(status::goes_on(observed, now)), next: Next::After(LATER), ..Plan::nothing() }
 }
 
-fn why(words: Option<Words>, otherwise: &str) -> String {
-    words.as_ref().and_then(Words::failure).map_or_else(|| otherwise.to_owned(), |(_, why)| why)
-}
-
-fn step(observed: &Observed, effect: Effect, now: Timestamp) -> SnapshotPlan {
-    let status = Some(status::goes_on(observed, now));
-    Plan { effects: vec![effect], status, next: Next::After(LATER), ..Plan::nothing() }
-}
-
-fn told(status: SampleDBSnapshotStatus) -> SnapshotPlan {
+pub(super) fn told(status: SampleDBSnapshotStatus) -> SnapshotPlan {
     Plan { status: Some(status), next: Next::After(STEP), ..Plan::nothing() }
 }
 
-fn soon() -> SnapshotPlan {
+pub(super) fn soon() -> SnapshotPlan {
     Plan { next: Next::After(Duration::from_millis(200)), ..Plan::nothing() }
 }
 
-fn fail(observed: &Observed, reason: &'static str, message: String, now: Timestamp) -> SnapshotPlan {
-    told(status::failed(observed, reason, message, now))
-}
-
-fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
+pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
     Effect::Delete(Delete { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None })
 }
 
-fn finalizers(snapshot: &Snapshot, finalizers: &serde_json::Value) -> Apply {
+pub(super) fn finalizers(snapshot: &Snapshot, finalizers: &serde_json::Value) -> Apply {
     let body = json!({ "metadata": { "finalizers": finalizers } });
     let mut apply = Apply::new(Snapshot::KIND, snapshot.meta.key.clone(), &body);
     apply.seen = Some(snapshot.meta.uid.clone());
@@ -204,4 +202,10 @@ fn finalizers(snapshot: &Snapshot, finalizers: &serde_json::Value) -> Apply {
 #[must_use]
 pub fn is_proved(status: &SampleDBSnapshotStatus) -> bool {
     status.phase == Some(SnapshotPhase::Ready) && status.verification.phase == Some(VerificationPhase::Passed)
+}
+
+/// Whether a snapshot could not be taken, or did not stand its proof.
+#[must_use]
+pub fn is_bad(status: &SampleDBSnapshotStatus) -> bool {
+    status.phase == Some(SnapshotPhase::Failed) || status.verification.phase == Some(VerificationPhase::Failed)
 }

@@ -1,17 +1,17 @@
 //! Status of a snapshot. Pure.
 
 use api::Contract;
-use api::sample_db::VerifyMode;
+use api::sample_db::{Method, VerifyMode};
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VerificationPhase,
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VerificationPhase,
 };
 use jiff::{Timestamp, Unit};
 use runtime::plan::conditions::Summary;
 
-use super::jobs;
 use super::observed::Observed;
-use crate::SampleDB;
+use super::{jobs, proof};
 use crate::plan::{Words, names};
+use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
 
@@ -30,86 +30,180 @@ pub(super) fn waits(observed: &Observed, reason: &'static str, message: String, 
     with(status, &Summary::Reconciling, reason, message, now)
 }
 
+/// It waits for a person.
+pub(super) fn stuck(observed: &Observed, reason: &'static str, message: String, now: Timestamp) -> Status {
+    let status = Status { phase: Some(SnapshotPhase::Pending), ..observed.snapshot.status.clone() };
+    with(status, &Summary::Stalled, reason, message, now)
+}
+
+/// Why a database is not Ready, after a colon.
+pub(super) fn because(db: &SampleDB) -> String {
+    let ready = db.status.contract.condition(api::condition_type::READY);
+    ready.map_or_else(String::new, |ready| format!(": {}", ready.message))
+}
+
 /// What is going to be done: all that its Jobs need is written down, since the database may be gone before them.
 pub(super) fn begun(observed: &Observed, db: &SampleDB, now: Timestamp) -> Status {
     let snapshot = &*observed.snapshot;
     let claim = db.status.storage.snapshot_claim.clone().unwrap_or_else(|| names::snapshot_claim(db));
+    let method = match snapshot.spec.reason {
+        // It is taken while no server runs.
+        SnapshotReason::Final => Method::Logical,
+        _ => snapshot.spec.method.unwrap_or(db.spec.backup.method),
+    };
     let status = Status {
         phase: Some(SnapshotPhase::Running),
         sample_db_uid: Some(db.meta.uid.to_string()),
         system_identifier: db.status.system_identifier.clone(),
-        method: Some(snapshot.spec.method.unwrap_or(db.spec.backup.method)),
+        method: Some(method),
         database: Some(names::database(db).to_owned()),
         image: db.status.engine.image.clone(),
         job: Some(jobs::backup_name(snapshot)),
         started_at: second(now),
-        location: SnapshotLocation { claim: Some(claim), path: Some(snapshot.meta.key.name.to_string()) },
+        location: SnapshotLocation { claim: Some(claim), path: Some(folder(snapshot)) },
         ..snapshot.status.clone()
     };
-    with(status, &Summary::Reconciling, "BackupRunning", "the backup is being taken", now)
+    with(status, &Summary::Reconciling, TAKING.0, TAKING.1, now)
 }
 
-/// As it is.
+/// Its own folder: files that an earlier snapshot of the name left are never taken for its own.
+fn folder(snapshot: &Snapshot) -> String {
+    let uid: String = snapshot.meta.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
+    format!("{}-{uid}", snapshot.meta.key.name)
+}
+
+/// Reason and words while nothing hinders.
+const TAKING: (&str, &str) = ("BackupRunning", "the backup is being taken");
+const PROVING: (&str, &str) = ("VerificationRunning", "the backup is being verified");
+const REMOVING: (&str, &str) = ("RemovingFiles", "its files are being removed");
+/// The reason while something does.
+const HINDERED: &str = "PodInTrouble";
+
+/// As it is, with what keeps its Job from working.
 pub(super) fn goes_on(observed: &Observed, now: Timestamp) -> Status {
     let status = observed.snapshot.status.clone();
-    match status.completed_at {
-        None => with(status, &Summary::Reconciling, "BackupRunning", "the backup is being taken", now),
-        Some(_) if status.phase == Some(SnapshotPhase::Running) => {
-            with(status, &Summary::Reconciling, "VerificationRunning", "the backup is being verified", now)
-        }
-        Some(_) => status,
+    let hindrance = observed.trouble().map(|trouble| trouble.message.clone());
+    if status.phase != Some(SnapshotPhase::Running) {
+        // One that is proved again is what it was until that ends.
+        let message = hindrance.filter(|_| proof::is_under_way(&status)).or(status.verification.message);
+        return Status { verification: SnapshotVerification { message, ..status.verification }, ..status };
+    }
+    let (reason, doing) = if status.completed_at.is_none() { TAKING } else { PROVING };
+    match hindrance {
+        Some(why) => with(status, &Summary::Reconciling, HINDERED, format!("{doing}, but its pod waits: {why}"), now),
+        None => with(status, &Summary::Reconciling, reason, doing, now),
     }
 }
 
+/// It is being deleted.
+pub(super) fn goes(observed: &Observed, now: Timestamp) -> Status {
+    let (status, (reason, doing)) = (observed.snapshot.status.clone(), REMOVING);
+    match observed.trouble() {
+        Some(why) => {
+            let message = format!("{doing}, but the pod that does so waits: {}", why.message);
+            with(status, &Summary::Reconciling, HINDERED, message, now)
+        }
+        None => with(status, &Summary::Reconciling, reason, doing, now),
+    }
+}
+
+/// What kept its last Job from working.
+pub(super) fn hindrance(status: &Status) -> Option<String> {
+    let ready = status.contract.condition(api::condition_type::READY);
+    let told = ready.filter(|ready| ready.reason == HINDERED).map(|ready| ready.message.clone());
+    told.or_else(|| status.verification.message.clone().filter(|_| proof::is_under_way(status)))
+}
+
 /// It has been taken; unless nobody asked for a proof, that comes next.
-pub(super) fn taken(observed: &Observed, words: &Words, mode: VerifyMode, now: Timestamp) -> Status {
+pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now: Timestamp) -> Status {
     let said = &words.said;
+    let skipped = mode == VerifyMode::None;
+    let verification = SnapshotVerification {
+        phase: Some(if skipped { VerificationPhase::Skipped } else { VerificationPhase::Running }),
+        // A proof that was asked for before it could begin is this one.
+        request: proof::request(&observed.snapshot).filter(|_| !skipped),
+        started_at: second(now).filter(|_| !skipped),
+        ..Default::default()
+    };
     let status = Status {
         bytes: said.bytes,
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
         engine_version: said.engine_version.clone(),
         completed_at: second(now),
-        job: Some(jobs::verify_name(&observed.snapshot)),
-        verification: SnapshotVerification { phase: Some(VerificationPhase::Running), ..Default::default() },
+        job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),
+        verification,
         ..observed.snapshot.status.clone()
     };
-    if mode == VerifyMode::None {
-        let verification = SnapshotVerification { phase: Some(VerificationPhase::Skipped), ..Default::default() };
-        let status = Status { phase: Some(SnapshotPhase::Ready), job: None, verification, ..status };
-        return with(status, &Summary::Ready, "Taken", "the backup was taken; nobody asked for a proof of it", now);
+    if skipped {
+        let message = format!("{}; it was not to be verified", taken(&status));
+        let status = Status { phase: Some(SnapshotPhase::Ready), ..status };
+        return with(status, &Summary::Ready, "BackupCompleted", message, now);
     }
-    with(status, &Summary::Reconciling, "VerificationRunning", "the backup is being verified", now)
+    with(status, &Summary::Reconciling, PROVING.0, PROVING.1, now)
+}
+
+/// What there is to say of one that was taken.
+pub(super) fn taken(status: &Status) -> String {
+    let seconds =
+        status.started_at.zip(status.completed_at).map_or(0, |(begun, end)| end.duration_since(begun).as_secs());
+    format!("the backup was taken in {seconds} s, and takes {} on the volume", status.size.as_deref().unwrap_or("room"))
+}
+
+/// What there is to say of one that stood the proof.
+pub(super) fn proved(status: &Status) -> String {
+    let of = &status.verification;
+    let contents = of.tables.zip(of.rows).map_or_else(String::new, |(tables, rows)| match (tables, rows) {
+        (0, 0) => String::new(),
+        _ => format!(": {rows} rows in {tables} tables"),
+    });
+    format!("the backup was taken, and can be restored{contents}")
 }
 
 /// It stood the proof.
 pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> Status {
     let before = observed.snapshot.status.clone();
-    let begun = before.completed_at;
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Passed),
-        at: second(now),
-        seconds: begun.map(|begun| now.duration_since(begun).as_secs()),
         tables: words.said.tables,
         rows: words.said.rows,
         message: None,
+        ..ended(&before, now)
     };
-    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, verification, ..before };
-    with(status, &Summary::Ready, "Verified", "the backup was taken, and can be restored", now)
+    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, verification, ..before };
+    let message = proved(&status);
+    with(status, &Summary::Ready, "BackupVerified", message, now)
 }
 
-/// It failed.
-pub(super) fn failed(observed: &Observed, reason: &'static str, message: String, now: Timestamp) -> Status {
+fn ended(before: &Status, now: Timestamp) -> SnapshotVerification {
+    let was = before.verification.clone();
+    let seconds = was.started_at.or(before.completed_at).map(|begun| now.duration_since(begun).as_secs());
+    SnapshotVerification { at: second(now), seconds, ..was }
+}
+
+/// It did not stand the proof, or that could not be carried out.
+pub(super) fn unproved(observed: &Observed, phase: SnapshotPhase, message: String, now: Timestamp) -> Status {
     let before = observed.snapshot.status.clone();
-    let mut verification = before.verification.clone();
-    if before.completed_at.is_some() {
-        verification.phase = Some(VerificationPhase::Failed);
-        verification.at = second(now);
-        verification.message = Some(message.clone());
-    }
-    let status =
-        Status { phase: Some(SnapshotPhase::Failed), job: None, error: Some(message.clone()), verification, ..before };
-    with(status, &Summary::Stalled, reason, message, now)
+    let verification = SnapshotVerification {
+        phase: Some(VerificationPhase::Failed),
+        message: Some(message.clone()),
+        ..ended(&before, now)
+    };
+    let status = Status { phase: Some(phase), job: None, error: Some(message.clone()), verification, ..before };
+    with(status, &Summary::Stalled, "VerificationFailed", message, now)
+}
+
+/// It could not be taken.
+pub(super) fn failed(observed: &Observed, message: String, now: Timestamp) -> Status {
+    let before = observed.snapshot.status.clone();
+    let status = Status { phase: Some(SnapshotPhase::Failed), job: None, error: Some(message.clone()), ..before };
+    with(status, &Summary::Stalled, "BackupFailed", message, now)
+}
+
+/// Its time is over.
+pub(super) fn expired(observed: &Observed, now: Timestamp) -> Status {
+    let status = Status { phase: Some(SnapshotPhase::Expired), ..observed.snapshot.status.clone() };
+    with(status, &Summary::Reconciling, "Expired", "its time is over: it is being removed", now)
 }
 
 /// A number of bytes, for people.

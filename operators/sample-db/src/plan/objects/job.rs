@@ -13,6 +13,7 @@ use runtime::plan::meta::{Key, WHOLE};
 use runtime::views::Job;
 
 use super::pod::Place;
+use crate::plan::words::WORK;
 
 /// What a Job is to do, and for whom.
 pub(crate) struct JobOf {
@@ -32,7 +33,7 @@ pub(crate) struct JobOf {
     pub(crate) volumes: Vec<(Volume, VolumeMount)>,
     /// After how many seconds it is given up.
     pub(crate) deadline_seconds: i64,
-    /// How many pods may fail before it is given up.
+    /// How many pods may fail before it is given up; those that a drain or an eviction ended do not count.
     pub(crate) retries: i32,
     /// After how many seconds one that has ended goes by itself; unless it goes with somebody.
     pub(crate) linger: Option<i32>,
@@ -49,7 +50,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
             EnvFromSource { secret_ref: Some(secret), ..EnvFromSource::default() },
         ]
     });
-    let work = Container { env_from, ..place.engine("work", of.arguments, of.env, mounts) };
+    let work = Container { env_from, ..place.engine(WORK, of.arguments, of.env, mounts) };
     let mut spec = place.spec(Vec::new(), vec![work], volumes);
     spec.restart_policy = Some("Never".to_owned());
     let mut pod_labels = of.labels.clone();
@@ -61,6 +62,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
             active_deadline_seconds: Some(of.deadline_seconds),
             backoff_limit: Some(of.retries),
             ttl_seconds_after_finished: of.linger,
+            pod_failure_policy: Some(disruptions_do_not_count()),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
                 spec: Some(spec),
@@ -70,4 +72,17 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
         status: None,
     };
     Create::new(Job::KIND, of.key, &job)
+}
+
+fn disruptions_do_not_count() -> batch::PodFailurePolicy {
+    let disrupted = batch::PodFailurePolicyOnPodConditionsPattern {
+        type_: "DisruptionTarget".to_owned(),
+        status: "True".to_owned(),
+    };
+    let rule = batch::PodFailurePolicyRule {
+        action: "Ignore".to_owned(),
+        on_pod_conditions: Some(vec![disrupted]),
+        ..batch::PodFailurePolicyRule::default()
+    };
+    batch::PodFailurePolicy { rules: vec![rule] }
 }

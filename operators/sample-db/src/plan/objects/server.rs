@@ -105,8 +105,8 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
 fn prepare(observed: &Observed, wish: &Wish, place: &Place<'_>, source: Option<&Snapshot>) -> Container {
     let db = &*observed.db;
     let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
-    // Data that are taken over bear the uid of the database that left them.
-    let owner = db.annotations.get(api::sample_db::ADOPT).filter(|_| !has_data(db)).map_or(&*db.meta.uid, |uid| &**uid);
+    // Data that are taken over bear the note of whom they were made for.
+    let owner = db.annotations.get(api::sample_db::ADOPT).unwrap_or(&db.meta.uid);
     arguments.extend([format!("--major={}", wish.major), format!("--owner={owner}")]);
     match &db.status.system_identifier {
         Some(identifier) => arguments.push(format!("--system-identifier={identifier}")),

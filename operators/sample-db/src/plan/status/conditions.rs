@@ -78,7 +78,7 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
             };
         }
         Step::Rest if serving.now => match stalled(observed, judged, now) {
-            Some(stalled) => return vec![serves("the database serves"), stalled],
+            Some(stalled) => return vec![serves(&format!("the database serves; {}", stalled.message)), stalled],
             None => return Summary::Ready.conditions("Running", "the database serves", now),
         },
         Step::Rest => (Summary::Reconciling, "Initializing", "configuring the new database".to_owned()),
@@ -92,7 +92,8 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
             Summary::Stalled => condition_type::STALLED,
             _ => condition_type::RECONCILING,
         };
-        return vec![serves("the database serves"), condition(type_, True, reason, message, now)];
+        let ready = serves(&format!("the database serves; {message}"));
+        return vec![ready, condition(type_, True, reason, message, now)];
     }
     shape.conditions(reason, message, now)
 }

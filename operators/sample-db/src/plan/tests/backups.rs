@@ -81,3 +81,103 @@ fn the_newest_that_is_proved_is_never_let_go() {
     seen.snapshots = vec![old(1, "Ready", "Passed"), old(40, "Ready", "Passed")];
     assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-40"]);
 }
+
+#[test]
+fn what_is_bad_does_not_count_among_what_is_kept() {
+    let spec = json!({ "backup": { "retention": { "keepLast": 1 } } });
+    let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
+    seen.snapshots = vec![old(1, "Failed", "Failed"), old(2, "Ready", "Passed")];
+    assert_eq!(decided(&seen), Vec::<String>::new(), "the last good one stays");
+    seen.snapshots.insert(1, old(3, "Failed", "Failed"));
+    assert_eq!(decided(&seen), ["delete SampleDBSnapshot shop-3"], "and no heap of bad ones");
+    seen.snapshots = vec![old(1, "Ready", "Passed"), old(2, "Ready", "Running")];
+    assert_eq!(decided(&seen), Vec::<String>::new(), "one that is being judged waits for its verdict");
+}
+
+#[test]
+fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
+    let mut seen =
+        serving(&json!({}), &json!({ "lastVerified": { "name": "shop-2" }, "lastSuccessful": { "name": "shop-2" } }));
+    let mut bad = json!({ "phase": "Failed", "sampleDBUID": "u-1", "startedAt": "2027-01-13T00:00:00Z", "error": "e",
+        "completedAt": "2027-01-13T00:00:00Z",
+        "verification": { "phase": "Failed", "at": "2027-01-15T00:00:00Z", "message": "rotten" } });
+    let good = json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
+        "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
+    seen.snapshots = vec![snapshot("shop-2", "Scheduled", &bad), snapshot("shop-1", "Scheduled", &good)];
+    let status = |seen: &Observed| {
+        let conditions = backup::conditions(seen, &backup::Backups::default(), now());
+        let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
+        (verified.status, verified.message)
+    };
+    assert_eq!(status(&seen), (ConditionStatus::False, "the snapshot shop-2 cannot be relied upon: rotten".to_owned()));
+    let told = backup::status(&seen, &backup::Backups::default());
+    assert_eq!((told.last_verified.name.as_deref(), told.consecutive_failures), (Some("shop-1"), None));
+    bad["sampleDBUID"] = json!("u-0");
+    seen.snapshots[0] = snapshot("shop-2", "Scheduled", &bad);
+    assert_eq!(status(&seen).0, ConditionStatus::True, "another database's are none of this one's");
+    seen.snapshots.remove(1);
+    seen.snapshots[0] = snapshot("shop-2", "Scheduled", &{
+        bad["sampleDBUID"] = json!("u-1");
+        bad
+    });
+    let told = backup::status(&seen, &backup::Backups::default());
+    assert_eq!((told.last_verified.name, told.last_successful.name), (None, None), "what was good is good no more");
+}
+
+#[test]
+fn each_transition_is_told_once() {
+    let spec = json!({ "backup": { "retention": { "keepLast": 1 } } });
+    let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
+    seen.snapshots = vec![old(1, "Ready", "Passed"), old(2, "Ready", "Passed")];
+    let backups = backup::decide(&seen, now());
+    let mut after = seen.db.status.clone();
+    after.backup = backup::status(&seen, &backups);
+    after.contract.conditions = backup::conditions(&seen, &backups, now());
+    let reasons = |before: &SampleDBStatus, after: &SampleDBStatus, backups: &backup::Backups| {
+        let all = backup::events(before, after, backups);
+        all.into_iter().map(|event| event.reason.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(reasons(&seen.db.status, &after, &backups), ["BackupCompleted", "BackupVerified", "SnapshotPruned"]);
+    let quiet = backup::Backups::default();
+    assert_eq!(reasons(&after, &after, &quiet), Vec::<String>::new());
+    seen.snapshots = vec![
+        old(1, "Failed", "Failed"),
+        snapshot("now", "Manual", &json!({ "phase": "Running", "sampleDBUID": "u-1" })),
+    ];
+    let mut worse = after.clone();
+    worse.backup = backup::status(&seen, &quiet);
+    worse.contract.conditions = backup::conditions(&seen, &quiet, now());
+    assert_eq!(reasons(&after, &worse, &quiet), ["BackupStarted", "VerificationFailed"]);
+}
+
+/// A new database that is being filled, and whose Job has come to that end.
+fn filling(end: &Value) -> Observed {
+    let mut status = initialised();
+    status["restore"] = json!({ "snapshot": "old", "snapshotUID": "old" });
+    status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "old" } } }), &status);
+    let job = json!({ "metadata": { "namespace": "n", "name": "shop-restore", "uid": "j" },
+        "status": { "conditions": end } });
+    seen.claims = vec![claim("u-1", "c-1")];
+    seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];
+    seen
+}
+
+#[test]
+fn a_restore_that_has_begun_is_judged_by_its_job() {
+    let bad = snapshot("old", "Manual", &json!({ "phase": "Failed", "sampleDBUID": "u-0" }));
+    let complete = json!([{ "type": "Complete", "status": "True" }]);
+    // Whatever became of the snapshot meanwhile: gone, or bad.
+    for sources in [Vec::new(), vec![bad.clone()]] {
+        let mut seen = filling(&complete);
+        seen.sources = sources;
+        let status = plan(&seen, now()).status.unwrap();
+        assert!(status.restore.completed_at.is_some(), "{:?}", status.restore);
+        assert_eq!(status.restore.snapshot.as_deref(), Some("old"));
+    }
+    let mut seen = filling(&json!([]));
+    seen.sources = vec![bad.clone()];
+    assert!(!plan(&seen, now()).status.unwrap().contract.is_true("Stalled"), "its Job runs");
+    seen.jobs = Vec::new();
+    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "SnapshotNotReady", "and none is begun");
+}

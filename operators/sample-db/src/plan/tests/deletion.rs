@@ -19,7 +19,9 @@ fn pod() -> Arc<Pod> {
 }
 
 fn last(status: &Value) -> Arc<Snapshot> {
-    snapshot("shop-final-u1", "Final", status)
+    let object = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1" },
+        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": status });
+    Arc::new(Snapshot::decode(&object.to_string()).unwrap())
 }
 
 fn proved() -> Value {
@@ -108,4 +110,55 @@ fn protection_holds_it_and_a_running_backup_is_waited_for() {
     let waits = plan(&seen, now());
     assert!(waits.effects.is_empty(), "the server is needed: {:?}", waits.effects);
     assert_eq!(waits.status.unwrap().deletion.step, Some(DeletionStep::WaitForBackup));
+}
+
+#[test]
+fn what_was_taken_over_goes_too() {
+    let mut seen = leaving(&json!({ "deletion": { "policy": "Delete" } }), &json!({}));
+    seen.claims = vec![claim("u-0", "c-1")];
+    assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+    seen.claims = vec![claim("u-0", "c-0")];
+    assert_eq!(done(&plan(&seen, now())), ["DropSecret(App)"], "somebody else's stays");
+}
+
+#[test]
+fn the_last_snapshot_of_another_database_is_not_taken_for_this_ones() {
+    let mut seen = leaving(&json!({}), &json!({}));
+    seen.db = with(
+        &json!({ "uid": "abcd-efgh", "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" }),
+        &json!({}),
+        &initialised(),
+    )
+    .db;
+    let others = json!({ "metadata": { "namespace": "n", "name": "shop-final-abcd", "uid": "s" },
+        "spec": { "sampleDB": "shop", "sampleDBUID": "abcd-0000", "reason": "Final" }, "status": proved() });
+    seen.snapshots = vec![Arc::new(Snapshot::decode(&others.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-efgh"]);
+}
+
+#[test]
+fn a_proof_that_could_not_be_carried_out_keeps_the_data_too() {
+    let mut seen = leaving(&json!({}), &json!({}));
+    let unproved = json!({ "phase": "Ready", "startedAt": "2027-01-15T07:59:00Z", "error": "no room to prove it",
+        "completedAt": "2027-01-15T07:59:00Z", "verification": { "phase": "Failed" } });
+    seen.snapshots = vec![last(&unproved)];
+    let blocked = plan(&seen, now());
+    assert!(blocked.effects.is_empty());
+    let status = blocked.status.unwrap();
+    assert_eq!(reason(&status, "DeletionBlocked").1, "FinalSnapshotFailed");
+    assert_eq!(status.ready.as_deref(), Some("0/1"), "by which snapshots under way know that there is no server");
+}
+
+#[test]
+fn what_is_gone_without_a_last_snapshot_is_told_of() {
+    let told =
+        |seen: &Observed| plan(seen, now()).events.iter().map(|event| event.reason.to_string()).collect::<Vec<_>>();
+    let mut gone = leaving(&json!({}), &json!({}));
+    (gone.claims, gone.system, gone.app) = (Vec::new(), SecretSeen::Absent, SecretSeen::Absent);
+    assert_eq!(told(&gone), ["FinalSnapshotSkipped"]);
+    gone.snapshots = vec![last(&proved())];
+    assert_eq!(told(&gone), Vec::<String>::new());
+    let mut saved = leaving(&json!({}), &json!({}));
+    saved.snapshots = vec![last(&proved())];
+    assert_eq!(told(&saved), ["FinalSnapshotTaken"]);
 }

@@ -8,11 +8,11 @@ use crate::plan::{Answer, Login, Parameters};
 /// What a plan applies.
 fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
     let is = |apply: &&Apply| apply.kind.kind == kind && *apply.key.name == *name;
-    let applies = plan.effects.iter().filter_map(|effect| match effect {
+    let mut applies = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Apply(apply) => Some(apply),
         _ => None,
     });
-    applies.filter(is).next().unwrap_or_else(|| panic!("no {kind} {name}"))
+    applies.find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
 /// A view of what was applied, as the API server would have it.

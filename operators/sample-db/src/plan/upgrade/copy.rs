@@ -30,7 +30,7 @@ pub(super) fn copy(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return end::fail(observed, &format!("the claim {name} is there, and not of this SampleDB"), now);
     }
     let job = jobs::copy_name(observed, release);
-    match jobs::run(observed, &job, || jobs::copy(observed, wish, &goal, &job)) {
+    match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job)) {
         Ok(words) => switched(observed, wish, &words, now),
         Err(NotDone::Step(step)) => Go::On(step),
         Err(NotDone::Failed(why)) => end::fail(observed, &why, now),

@@ -96,17 +96,19 @@ pub(super) fn check(observed: &Observed, goal: &Goal) -> Create {
 }
 
 /// Copies the data, under the new version, into the new volume.
-pub(super) fn copy(observed: &Observed, wish: &Wish, goal: &Goal, name: &str) -> Create {
+pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str) -> Create {
     let db = &*observed.db;
     let mut arguments = vec!["pg-upgrade".to_owned(), format!("--pgdata={PGDATA}"), format!("--major={}", goal.major)];
     arguments.extend([format!("--configuration={CONFIGURATION}"), format!("--owner={}", db.meta.uid)]);
+    arguments.extend([format!("--database={}", names::database(db)), "--jobs=2".to_owned()]);
     arguments.extend(db.status.system_identifier.iter().map(|id| format!("--from-system-identifier={id}")));
     let mut of = base(observed, name, arguments, COPY);
+    // Nobody can write until it has ended: the way back begins at its first failure.
+    of.retries = 0;
     of.volumes = vec![
         (pod::of_claim("data", &names::upgrade_claim(db, goal.major)), pod::data_mount()),
         objects::configuration_volume(db),
     ];
-    let _ = wish;
     objects::job(of, &place(observed, &goal.image))
 }
 

@@ -1,0 +1,225 @@
+//! The server that is left in a major upgrade: what of it could not be copied, and how its writers are shut out.
+
+use std::collections::BTreeSet;
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use super::inventory::{self, MAINTENANCE};
+use super::quote::literal;
+use super::session::Session;
+use super::tools::{Connection, Tools};
+use super::{controldata, hba, quote};
+use crate::failure::{Failure, Reason};
+
+/// How long sessions may take to end, and the server to read its rules again. Whoever connects has 60 s for the password.
+const PATIENCE: Duration = Duration::from_secs(75);
+
+/// No such role: an open server asks it for a password, a closed one sends it away.
+const NOBODY: &str = "multi_operator_nobody";
+
+/// What a copy would lose, each with its sentence.
+const UNSUPPORTED: [(&str, &str); 3] = [
+    (
+        "SELECT pg_catalog.to_json(spcname::text) FROM pg_catalog.pg_tablespace WHERE spcname !~ '^pg_'",
+        "there is a tablespace, and a volume of the operator's has no place for it; move what is in it, and drop it",
+    ),
+    (
+        "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE NOT datallowconn AND datname <> 'template0'",
+        "there is a database that takes no connections, so that it cannot be copied; let it take some, or drop it",
+    ),
+    (
+        "SELECT pg_catalog.to_json(subname::text) FROM pg_catalog.pg_subscription WHERE subenabled",
+        "there is a subscription, which writes although clients are shut out; disable it",
+    ),
+];
+
+/// Sessions of clients, and of what reads the log: all that were there before the rules held, and afterwards all but those
+/// of superusers, whom the rules let in. `$1` is the moment from which the rules were seen to hold.
+const OTHERS: &str = "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid)) FROM pg_catalog.pg_stat_activity a \
+LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('client backend', 'walsender') \
+AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1)";
+
+/// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell
+/// the password, is judged by the old rules. They are seen in /proc alone.
+const COMING: &str = "SELECT child.pid::int FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(\
+pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title \
+FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format('/proc/%1$s/task/%1$s/children', \
+pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)), 0, 1000000)), ' ') AS pid) AS child \
+WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver.*)$' \
+AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
+
+pub(crate) struct Outgoing<'a> {
+    tools: &'a Tools,
+    connection: &'a Connection,
+    session: Session<'a>,
+    pub(crate) version: String,
+    pub(crate) identifier: String,
+    /// Whether writers are shut out, as far as this has seen or done it.
+    pub(crate) closed: bool,
+}
+
+impl<'a> Outgoing<'a> {
+    pub(crate) fn open(tools: &'a Tools, connection: &'a Connection, patience: Duration) -> Result<Self, Failure> {
+        let mut session = Session::open_within(tools, connection, MAINTENANCE, patience)?;
+        let (version, _, identifier) = inventory::server(&mut session)?;
+        let mut outgoing = Self { tools, connection, session, version, identifier, closed: false };
+        outgoing.closed = outgoing.refuses_others()?;
+        Ok(outgoing)
+    }
+
+    pub(crate) fn major(&self) -> Option<u32> {
+        controldata::major(&self.version)
+    }
+
+    /// All databases to copy, with the extensions in each. Templates of users' are copied too.
+    pub(crate) fn databases(&mut self) -> Result<Vec<(String, Vec<String>)>, Failure> {
+        let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
+                   WHERE datallowconn AND datname NOT IN ('template0', 'template1') ORDER BY datname";
+        let names: Vec<String> = self.session.ask_json(all)?;
+        let extensions = "SELECT pg_catalog.to_json(extname::text) FROM pg_catalog.pg_extension";
+        let with = |name: String| {
+            let found = Session::open(self.tools, self.connection, &name)?.ask_json(extensions)?;
+            Ok((name, found))
+        };
+        names.into_iter().map(with).collect()
+    }
+
+    pub(crate) fn bytes(&mut self) -> Result<u64, Failure> {
+        let sql =
+            "SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid)) FROM pg_catalog.pg_database WHERE datallowconn";
+        Ok(self.session.ask_json(sql)?.pop().unwrap_or(0))
+    }
+
+    pub(crate) fn refuse_what_would_be_lost(&mut self) -> Result<(), Failure> {
+        self.refuse_prepared()?;
+        for (sql, sentence) in UNSUPPORTED {
+            if let Some(name) = self.session.ask_json::<String>(sql)?.first() {
+                return Err(Failure::new(Reason::Unsupported, format!("{}: {sentence}", quote::identifier(name))));
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_prepared(&mut self) -> Result<(), Failure> {
+        let sql = "SELECT pg_catalog.json_build_array(gid, database::text) FROM pg_catalog.pg_prepared_xacts";
+        let found: Vec<(String, String)> = self.session.ask_json(sql)?;
+        let Some((gid, database)) = found.first() else { return Ok(()) };
+        let sentence = format!(
+            "{} transactions are prepared (one is {gid:?} in database {}): commit them or roll them back",
+            found.len(),
+            quote::identifier(database)
+        );
+        Err(Failure::new(Reason::PreparedTransactions, sentence))
+    }
+
+    /// Since when writers are shut out for a copy, as the file of rules says; whether it is in force is another matter.
+    pub(crate) fn shut_since(&mut self) -> Result<Option<u64>, Failure> {
+        let sql = "SELECT pg_catalog.to_json(pg_catalog.pg_read_file(pg_catalog.current_setting('hba_file')))";
+        let text: Option<String> = self.session.ask_json(sql)?.pop();
+        Ok(text.and_then(|text| hba::shut_since(&text, &self.connection.user)))
+    }
+
+    /// Shuts out all but the superuser, ends every other session, and tells since when it is so.
+    ///
+    /// COPY writes the file where it is. One of which only a part is written is, by its first line, for pg-prepare either
+    /// closed or unknown, which counts as closed; a server that runs keeps its rules when asked to read a broken one, and
+    /// one that starts without pg-prepare gets a whole one from pg-run.
+    pub(crate) fn shut(&mut self) -> Result<u64, Failure> {
+        let since = match self.shut_since()? {
+            Some(since) => since,
+            None => self.write_rules()?,
+        };
+        // From here on the rules may be in force at any moment.
+        self.closed = true;
+        self.session.ask("SELECT pg_catalog.pg_reload_conf()")?;
+        self.end_others()?;
+        self.refuse_prepared()?;
+        Ok(since)
+    }
+
+    fn write_rules(&mut self) -> Result<u64, Failure> {
+        let since = now();
+        let text = hba::shut(&self.connection.user, since);
+        let path =
+            self.session.ask_json::<String>("SELECT pg_catalog.to_json(pg_catalog.current_setting('hba_file'))")?;
+        let path = path.first().map(String::as_str).unwrap_or_default();
+        // As one column of CSV whose quote is in no line: what is written is the text as it is.
+        let lines = format!("pg_catalog.regexp_split_to_table({}, E'\\n')", literal(text.trim_end()));
+        let form = "(FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02', ESCAPE E'\\x02')";
+        // Before the command: when it fails, or its answer is lost, nobody knows how far it came.
+        self.closed = true;
+        self.session.ask(&format!("COPY (SELECT {lines}) TO {} {form}", literal(path)))?;
+        let wrong = "SELECT pg_catalog.to_json(error) FROM pg_catalog.pg_hba_file_rules WHERE error IS NOT NULL";
+        if let Some(error) = self.session.ask_json::<String>(wrong)?.first() {
+            return Err(Failure::new(Reason::ToolFailed, format!("the rules of who may connect are wrong: {error}")));
+        }
+        match self.shut_since()? {
+            Some(found) if found == since => Ok(since),
+            _ => Err(Failure::new(Reason::ToolFailed, format!("{path} is not what was written to it"))),
+        }
+    }
+
+    fn end_others(&mut self) -> Result<(), Failure> {
+        let end = Instant::now() + PATIENCE;
+        let (mut held_from, mut coming) = (None, BTreeSet::new());
+        loop {
+            if held_from.is_none() && self.refuses_others()? {
+                held_from = self.session.ask_one("SELECT pg_catalog.clock_timestamp()")?;
+                coming = self.coming();
+            }
+            let before = held_from.as_deref().unwrap_or("infinity");
+            let sql = OTHERS.replace("$1", &format!("{}::timestamptz", literal(before)));
+            let others: u64 = self.session.ask_json(&sql)?.pop().unwrap_or(0);
+            // Only those count that came before the rules held. Whoever has arrived meanwhile is ended in the next round.
+            let awaited = !coming.is_empty();
+            if awaited {
+                let now = self.coming();
+                coming.retain(|process| now.contains(process));
+            }
+            if held_from.is_some() && others == 0 && !awaited {
+                return Ok(());
+            }
+            if Instant::now() > end {
+                let sentence = match held_from {
+                    Some(_) => format!("{others} sessions of others do not end within {} s", PATIENCE.as_secs()),
+                    None => "the server still lets others in, although pg_hba.conf says otherwise".into(),
+                };
+                return Err(Failure::new(Reason::SessionsLeft, sentence));
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Asks for entry as somebody else: what the server answers holds for all who come after. That the postmaster has read
+    /// the file is not enough, as it keeps its rules if it finds the file wrong.
+    fn refuses_others(&self) -> Result<bool, Failure> {
+        let nobody = self.connection.with_user(NOBODY, None);
+        let asked = Session::bare(self.tools, &nobody, MAINTENANCE).and_then(|mut session| session.ask("SELECT 1"));
+        match asked {
+            Err(failure) if failure.message().contains("no pg_hba.conf entry") => Ok(true),
+            Err(failure) if failure.reason() == Reason::ConnectionFailed => Err(failure),
+            // It was asked for a password; or all places are taken.
+            _ => Ok(false),
+        }
+    }
+
+    /// By a session of its own, since a server that cannot look there ends it with an error. Then the moments that a
+    /// password takes are not waited for.
+    fn coming(&self) -> BTreeSet<u32> {
+        let found = Session::open(self.tools, self.connection, MAINTENANCE)
+            .and_then(|mut session| session.ask_json::<u32>(COMING));
+        match found {
+            Ok(processes) => processes.into_iter().collect(),
+            Err(failure) => {
+                eprintln!("who is connecting cannot be seen: {}", failure.message());
+                BTreeSet::new()
+            }
+        }
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,49 @@
+//! The superuser's password in data that is there: lost ones come back this way, before the pod's server starts.
+
+use std::fs::File;
+
+use super::controldata::ControlData;
+use super::inventory::MAINTENANCE;
+use super::prepare::Prepare;
+use super::quote::{identifier, literal};
+use super::server::Server;
+use super::session::{Session, UNLOGGED};
+use super::tools::{self, Tools};
+use super::{configuration, folder_reader, init, making, scram};
+use crate::failure::Failure;
+
+/// Lets a server that nobody else reaches set it, after whatever recovery the data needs. Whether it was another one.
+pub(crate) fn reset(tools: &Tools, options: &Prepare, control: &ControlData, lock: &File) -> Result<bool, Failure> {
+    let password = making::superusers_password()?;
+    folder_reader::make_way(&options.data)?;
+    let settings = configuration::offline(control, &[]);
+    let server = Server::start(tools, &options.data, &options.run, &settings, Some(lock))?;
+    let superuser = tools::superuser();
+    let mut session = Session::open(tools, &server.connection(&superuser), MAINTENANCE)?;
+    let sql = format!(
+        "SELECT pg_catalog.to_json(rolpassword) FROM pg_catalog.pg_authid WHERE rolname = {}",
+        literal(&superuser)
+    );
+    let there = session.ask_json::<Option<String>>(&sql)?.pop().flatten();
+    let other = !there.is_some_and(|verifier| scram::accepts(&verifier, &password));
+    if other {
+        session.ask(UNLOGGED)?;
+        set(&mut session, &superuser, &password)?;
+    }
+    drop(session);
+    server.stop()?;
+    Ok(other)
+}
+
+/// Makes the role, if it is not there, and the superuser with this password in any case.
+pub(crate) fn set(session: &mut Session<'_>, superuser: &str, password: &str) -> Result<(), Failure> {
+    // A setting of the database's could have it that nothing is written.
+    session.ask("SET default_transaction_read_only = off")?;
+    let there = format!("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = {}", literal(superuser));
+    let verb = if session.ask_one(&there)?.is_some() { "ALTER" } else { "CREATE" };
+    session.run(&format!(
+        "SET password_encryption = 'scram-sha-256'; {verb} ROLE {} WITH SUPERUSER LOGIN PASSWORD {} VALID UNTIL 'infinity'",
+        identifier(superuser),
+        literal(&init::kept(password)?)
+    ))
+}

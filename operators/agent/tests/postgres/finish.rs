@@ -1,0 +1,103 @@
+//! `agent pg-finish`, and what `agent pg-prepare` and `agent pg-run` do for a server that lost its password or its rules.
+
+use std::fs;
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{PASSWORD, Place};
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn extensions_come_to_the_version_of_the_image() {
+    let place = Place::new("finish");
+    let server = place.serve();
+    server.fill();
+    server.sql("app", "CREATE EXTENSION hstore VERSION '1.4'; CREATE TABLE t AS SELECT 1 AS a");
+    server.sql("postgres", "ALTER DATABASE app SET default_transaction_read_only = on");
+    let result = place.run(&["pg-finish"]);
+    assert_eq!((&result["extensions"], &result["analyzed"]), (&1.into(), &0.into()));
+    assert_eq!(server.sql("app", "SELECT extversion > '1.4' FROM pg_extension WHERE extname = 'hstore'"), "t");
+    server.sql("postgres", "ALTER DATABASE app RESET default_transaction_read_only");
+    // A version from which no way leads on: the others are done all the same.
+    server.sql("app", "UPDATE pg_extension SET extversion = '0.0' WHERE extname = 'citext'");
+    server.sql("app", "DROP EXTENSION hstore; CREATE EXTENSION hstore VERSION '1.4'");
+    let result = place.run(&["pg-finish", "--major", "--jobs", "2"]);
+    assert_eq!((&result["extensions"], &result["analyzed"]), (&1.into(), &3.into()));
+    let warning = result["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("database app: extension citext stays at 0.0 instead of "), "{result}");
+    assert_eq!(result["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(server.sql("app", "SELECT reltuples FROM pg_class WHERE relname = 't'"), "1");
+    // The library sorts by other rules than those that the indexes were made by.
+    server.sql("postgres", "UPDATE pg_database SET datcollversion = '0.1' WHERE datname = 'app'");
+    let result = place.run(&["pg-finish"]);
+    assert!(result["warnings"].to_string().contains("REINDEX DATABASE"), "{result}");
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn a_lost_password_is_set_before_the_start() {
+    let place = Place::new("lost");
+    let server = place.serve();
+    server.sql("postgres", "CREATE TABLE t AS SELECT 7 AS a");
+    assert_eq!(place.prepare_fails(&["--reset-password", "--lock-timeout", "0"]).0, "DataInUse");
+    server.sql("postgres", "ALTER ROLE boss PASSWORD 'forgotten' VALID UNTIL '2001-01-01'");
+    // Not stopped: what was written is still to be recovered.
+    let mut server = server;
+    server.kill();
+    assert_eq!(place.prepared(&["--reset-password", "--run-dir", &place.text("")])["passwordSet"], true);
+    assert_eq!(place.prepared(&["--reset-password"])["passwordSet"], false);
+    let server = place.start();
+    assert_eq!(server.sql("postgres", "SELECT a FROM t"), "7");
+    assert!(!server.psql("boss", "forgotten", "postgres", "SELECT 1").status.success());
+    server.stop();
+    // New data has the password anyway.
+    assert_eq!(place.prepared(&[])["passwordSet"], false);
+    let arguments = place.prepare(&["--reset-password"]);
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let output = place.agent(&arguments).env("PGPASSWORD", "").output().unwrap();
+    assert_eq!((output.status.code(), place.reason().0.as_str()), (Some(1), "BadPassword"));
+    // One beyond ASCII is not one that can be looked at: it is set each time.
+    let other = "pa\u{df}wort";
+    for _ in 0..2 {
+        let output = place.agent(&arguments).env("PGPASSWORD", other).output().unwrap();
+        assert!(output.status.success() && !String::from_utf8_lossy(&output.stderr).contains(other));
+    }
+    let server = place.start_as(other);
+    assert!(!server.psql("boss", PASSWORD, "postgres", "SELECT 1").status.success());
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn what_alter_system_changed_holds_until_the_next_start() {
+    let place = Place::new("overrides");
+    let server = place.serve();
+    server.sql("postgres", "ALTER SYSTEM SET work_mem = '9MB'");
+    server.sql("postgres", "ALTER SYSTEM SET shared_buffers = '7TB'");
+    server.sql("postgres", "SELECT pg_reload_conf()");
+    thread::sleep(Duration::from_millis(300));
+    assert_eq!(server.sql("postgres", "SHOW work_mem"), "9MB");
+    server.stop();
+    place.prepared(&["--reset-password"]);
+    let server = place.start();
+    assert_eq!(server.sql("postgres", "SHOW work_mem"), "4MB");
+    // The server itself can still write there.
+    server.sql("postgres", "ALTER SYSTEM SET work_mem = '8MB'");
+    assert!(fs::read_to_string(place.path("volume/data/postgresql.auto.conf")).unwrap().contains("work_mem = '8MB'"));
+}
+
+#[test]
+#[ignore = "needs PG_BIN"]
+fn rules_that_are_not_whole_are_closed() {
+    let place = Place::new("rules");
+    place.prepared(&["--initialise"]);
+    let rules = place.path("volume/data/pg_hba.conf");
+    let whole = fs::read_to_string(&rules).unwrap();
+    for part in [0, 10, whole.len() / 2, whole.len() - 20] {
+        // The container starts again, and its pod's init steps do not.
+        fs::write(&rules, &whole[..part]).unwrap();
+        let server = place.start();
+        assert_eq!(server.sql("postgres", "SELECT 1"), "1");
+        assert!(fs::read_to_string(&rules).unwrap().starts_with("# multi-operator: closed\n"));
+        server.stop();
+    }
+}

@@ -1,0 +1,115 @@
+//! What is measured of each database, out of what its status says.
+
+use api::ConditionStatus;
+use api::sample_db::{Phase, SampleDBStatus, condition_type as domain};
+use jiff::Timestamp;
+use runtime::metrics::objects::{Family, Of};
+
+use crate::SampleDBOperator;
+use crate::plan::Observed;
+use crate::snapshot::plan::is_bad;
+
+const fn gauge(name: &'static str, help: &'static str) -> Family {
+    Family { name, help, counter: false }
+}
+
+const READY: Family = gauge("sampledb_ready", "Whether the database serves");
+const INFO: Family = gauge("sampledb_info", "The release of PostgreSQL that runs");
+const LAST_SUCCESS: Family =
+    gauge("sampledb_backup_last_success_timestamp_seconds", "When the last snapshot was taken that is of use");
+const LAST_VERIFIED: Family =
+    gauge("sampledb_backup_last_verified_timestamp_seconds", "When a snapshot was last proved to be of use");
+const VERIFIED: Family = gauge(
+    "sampledb_backup_verified",
+    "Whether the snapshot that was judged last stood the proof; absent before the first",
+);
+const DURATION: Family = gauge("sampledb_backup_duration_seconds", "How long the last snapshot took");
+const SIZE: Family = gauge("sampledb_backup_size_bytes", "The size of the last snapshot");
+const FAILURES: Family = Family {
+    name: "sampledb_backup_failures_total",
+    help: "Snapshots that could not be taken, or did not stand their proof",
+    counter: true,
+};
+const FINAL: Family =
+    gauge("sampledb_final_snapshot_seconds", "How long the last snapshot of a deletion took, proof included");
+const UPGRADE: Family =
+    gauge("sampledb_upgrade_state", "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 the last one failed");
+const VOLUME: Family = gauge("sampledb_volume_used_ratio", "How full the data volume is");
+
+/// Tells of a database.
+pub(crate) fn tell(observed: &Observed) {
+    let db = &*observed.db;
+    let of = Of { controller: SampleDBOperator::NAME, key: &db.meta.key };
+    for (family, value) in values(observed) {
+        match value {
+            Some(value) => of.set(family, None, value),
+            None => of.unset(family),
+        }
+    }
+    if let Some(version) = &db.status.engine.running {
+        of.set_only(INFO, ("version", version), 1.0);
+    }
+    // The status is about to be written, so each is counted once.
+    of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
+}
+
+fn values(observed: &Observed) -> [(Family, Option<f64>); 9] {
+    let status = &observed.db.status;
+    let backup = &status.backup;
+    let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
+    [
+        (READY, Some(flag(status.contract.is_true(api::condition_type::READY)))),
+        (LAST_SUCCESS, backup.last_successful.time.map(seconds)),
+        (LAST_VERIFIED, backup.last_verified.time.map(seconds)),
+        (VERIFIED, verified.filter(|of| *of != ConditionStatus::Unknown).map(|of| flag(of == ConditionStatus::True))),
+        (DURATION, backup.last_successful.seconds.map(number)),
+        (SIZE, backup.last_successful.bytes.map(number)),
+        (FINAL, final_seconds(observed)),
+        (UPGRADE, Some(upgrade(status))),
+        (VOLUME, used(status)),
+    ]
+}
+
+/// Snapshots that have gone bad since the status was written: it names the last of them.
+fn new_failures(observed: &Observed) -> usize {
+    let last = observed.db.status.backup.last_failure.time;
+    let own = observed.snapshots.iter().filter(|of| of.status.sample_db_uid.as_deref() == Some(&*observed.db.meta.uid));
+    let bad = own.filter(|of| is_bad(&of.status));
+    bad.filter(|of| of.status.verification.at.or(of.status.started_at) > last).count()
+}
+
+fn final_seconds(observed: &Observed) -> Option<f64> {
+    let name = observed.db.status.deletion.final_snapshot.as_deref()?;
+    let last = observed.snapshots.iter().find(|of| *of.meta.key.name == *name)?;
+    let (begun, end) = last.status.started_at.zip(last.status.verification.at)?;
+    Some(number(end.duration_since(begun).as_secs()))
+}
+
+fn upgrade(status: &SampleDBStatus) -> f64 {
+    use api::sample_db::UpgradeResult::{Failed, RolledBack};
+    match (status.phase, status.upgrade.step, status.upgrade.result) {
+        (Some(Phase::RollingBack), ..) => 2.0,
+        (_, Some(_), None) => 1.0,
+        (.., Some(Failed | RolledBack)) => 3.0,
+        _ => 0.0,
+    }
+}
+
+fn used(status: &SampleDBStatus) -> Option<f64> {
+    let claim = status.storage.claim.as_deref()?;
+    let volume = status.volumes.iter().find(|volume| volume.claim.as_deref() == Some(claim))?;
+    volume.used_percent.map(|percent| f64::from(percent) / 100.0)
+}
+
+fn flag(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+fn seconds(at: Timestamp) -> f64 {
+    number(at.as_second())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "sizes and times are far below 2^52")]
+fn number(of: i64) -> f64 {
+    of as f64
+}

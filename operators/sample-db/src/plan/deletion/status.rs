@@ -1,0 +1,94 @@
+//! What is told of a deletion. Pure.
+
+use api::sample_db::{
+    DeletionPolicy, DeletionStatus, DeletionStep, Phase, SKIP_FINAL_SNAPSHOT, SampleDBStatus, condition_type as domain,
+};
+use api::{Condition, ConditionStatus, Contract};
+use jiff::Timestamp;
+use runtime::plan::Announcement;
+use runtime::plan::conditions::{Summary, condition};
+
+use super::super::Observed;
+use super::{is_skipped, last};
+use crate::Snapshot;
+use crate::snapshot::plan::{is_bad, is_proved};
+
+/// What is told of the deletion, once for each transition; that it is blocked, the conditions tell.
+pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Announcement> {
+    let saved = |status: &SampleDBStatus| status.contract.is_true(domain::FINAL_SNAPSHOT);
+    let told = after.contract.condition(domain::FINAL_SNAPSHOT).filter(|_| saved(after) && !saved(before));
+    let event = |of: &Condition| Announcement {
+        warning: false,
+        reason: "FinalSnapshotTaken".into(),
+        message: of.message.clone(),
+    };
+    told.map(event).into_iter().collect()
+}
+
+/// That data went, or stay, without a last snapshot although one was wanted.
+pub(super) fn unsaved(observed: &Observed) -> Option<Announcement> {
+    let db = &*observed.db;
+    let wanted = db.spec.deletion.policy == DeletionPolicy::Snapshot;
+    let held = wanted && db.status.initialization.data_created_at.is_some();
+    if !held || last(observed).is_some_and(|last| is_proved(&last.status)) {
+        return None;
+    }
+    let why = match () {
+        () if observed.namespace_going => {
+            "the namespace, or the kind of snapshots, is being deleted too; the data stay".to_owned()
+        }
+        () if is_skipped(db) => format!("the annotation {SKIP_FINAL_SNAPSHOT} says so"),
+        () if last(observed).is_some() => "it failed, and deletion.onSnapshotFailure is Proceed".to_owned(),
+        () => "the claim of the data was gone or being deleted".to_owned(),
+    };
+    let message = format!("the database goes without a final snapshot: {why}");
+    Some(Announcement { warning: true, reason: "FinalSnapshotSkipped".into(), message })
+}
+
+/// What holds while it is being deleted.
+pub(super) fn of(
+    observed: &Observed,
+    step: Option<DeletionStep>,
+    told: Result<String, (&'static str, String)>,
+    now: Timestamp,
+) -> SampleDBStatus {
+    let before = &observed.db.status;
+    let (mut conditions, message) = match told {
+        Ok(message) => (Summary::Reconciling.conditions("Deleting", message.clone(), now), message),
+        Err((reason, message)) => {
+            let mut all = Summary::Stalled.conditions("DeletionBlocked", message.clone(), now);
+            all.push(condition(domain::DELETION_BLOCKED, ConditionStatus::True, reason, message.clone(), now));
+            (all, message)
+        }
+    };
+    let last = last(observed);
+    conditions.extend(last.map(|last| saved(last, now)));
+    let ready = observed.pod().filter(|pod| !pod.meta.deleting && observed.server.ours().is_some());
+    let ready = ready.and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+    SampleDBStatus {
+        phase: Some(Phase::Deleting),
+        // Snapshots that are being taken are given up when this says that there is no server any more.
+        ready: Some(format!("{}/1", usize::from(ready))),
+        ready_replicas: Some(i32::from(ready)),
+        replicas: Some(i32::from(observed.pod().is_some())),
+        deletion: DeletionStatus {
+            step: step.or(before.deletion.step),
+            final_snapshot: last
+                .map(|last| last.meta.key.name.to_string())
+                .or_else(|| before.deletion.final_snapshot.clone()),
+            message: Some(message),
+        },
+        contract: Contract { conditions, ..before.contract.clone() },
+        ..before.clone()
+    }
+}
+
+fn saved(last: &Snapshot, now: Timestamp) -> Condition {
+    let (holds, reason) = match is_proved(&last.status) {
+        true => (ConditionStatus::True, "Verified"),
+        false if is_bad(&last.status) => (ConditionStatus::False, "Failed"),
+        false => (ConditionStatus::Unknown, "Running"),
+    };
+    let why = format!("the final snapshot is {}", last.meta.key.name);
+    condition(domain::FINAL_SNAPSHOT, holds, reason, why, now)
+}

@@ -1,0 +1,136 @@
+//! How a snapshot is proved to be of use: by a Job, after it was taken and whenever somebody asks. Pure.
+
+use api::sample_db::VerifyMode;
+use api::sample_db_snapshot::{
+    SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY, VerificationPhase,
+};
+use jiff::{Timestamp, Unit};
+use runtime::plan::Effect;
+use runtime::views::JobEnd;
+use serde_json::json;
+
+use super::observed::Observed;
+use super::plan::{SnapshotPlan, soon, step, told, waits, why};
+use super::{jobs, status};
+use crate::{SampleDB, Snapshot};
+
+/// What the agent says of files that are not what was written, or that do not give what went in. Whatever else it fails
+/// with says nothing against the snapshot.
+const AGAINST: [&str; 7] =
+    ["SnapshotMissing", "Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
+
+/// Whether one that has been proved before, or has failed, is being proved again.
+pub(super) fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
+    status.verification.phase == Some(VerificationPhase::Running)
+}
+
+/// Whether somebody wants another proof than there has been. Without files there is nothing to prove.
+pub(super) fn is_asked_for(snapshot: &Snapshot) -> bool {
+    let asked = request(snapshot);
+    snapshot.status.completed_at.is_some() && asked.is_some() && asked != snapshot.status.verification.request
+}
+
+/// What the annotation says now.
+pub(super) fn request(snapshot: &Snapshot) -> Option<String> {
+    snapshot.annotations.get(VERIFY).map(ToString::to_string)
+}
+
+/// It begins again; what is known stays until it ends.
+pub(super) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
+    let snapshot = &*observed.snapshot;
+    let verification = SnapshotVerification {
+        phase: Some(VerificationPhase::Running),
+        request: request(snapshot),
+        started_at: now.round(Unit::Second).ok(),
+        ..Default::default()
+    };
+    SampleDBSnapshotStatus { verification, job: Some(jobs::verify_name(snapshot)), ..snapshot.status.clone() }
+}
+
+/// Proves it.
+pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let name = jobs::verify_name(&observed.snapshot);
+    match observed.job(&name).map(|job| &job.end) {
+        None => step(observed, Effect::Create(job(observed)), now),
+        Some(None) => waits(observed, now),
+        Some(Some(JobEnd::Complete)) => {
+            observed.words(&name).map_or_else(soon, |words| told(status::verified(observed, &words, now)))
+        }
+        Some(Some(JobEnd::Failed { message, .. })) => {
+            let words = observed.words(&name);
+            let reason = words.as_ref().and_then(|words| words.said.reason.clone());
+            let (phase, message) = verdict(reason.as_deref(), &why(observed, words, message));
+            told(status::unproved(observed, phase, message, now))
+        }
+    }
+}
+
+fn job(observed: &Observed) -> runtime::plan::Create {
+    let mode = match mode(observed) {
+        // It runs, so somebody wants it.
+        VerifyMode::None => VerifyMode::Restore,
+        mode => mode,
+    };
+    jobs::verify(observed, mode, checks(observed), deadline(observed))
+}
+
+/// How it is to be proved: a last one always, whatever the spec says.
+pub(super) fn mode(observed: &Observed) -> VerifyMode {
+    let asked = observed.source().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
+    match (observed.snapshot.spec.reason, asked) {
+        (SnapshotReason::Final, VerifyMode::None) => VerifyMode::Checksum,
+        (SnapshotReason::Scheduled, _) if !is_its_turn(observed) => VerifyMode::None,
+        (_, asked) => asked,
+    }
+}
+
+/// Of the schedule's snapshots every n-th is proved, and the first.
+fn is_its_turn(observed: &Observed) -> bool {
+    let every = observed.source().map_or(1, |db| db.spec.backup.verify.every_nth());
+    let snapshot = &*observed.snapshot;
+    // What was asked for counts even if that is why it is proved.
+    if every <= 1 || is_under_way(&snapshot.status) {
+        return true;
+    }
+    let of = |other: &&Snapshot| {
+        let same = other.status.sample_db_uid == snapshot.status.sample_db_uid && other.meta.uid != snapshot.meta.uid;
+        same && other.spec.reason == SnapshotReason::Scheduled && other.status.completed_at.is_some()
+    };
+    let judged = |other: &&Snapshot| {
+        matches!(
+            other.status.verification.phase,
+            Some(VerificationPhase::Running | VerificationPhase::Passed | VerificationPhase::Failed)
+        )
+    };
+    let others = || observed.siblings.iter().map(|other| &**other).filter(of);
+    let Some(last) = others().filter(judged).map(|other| other.status.started_at).max() else { return true };
+    let since = others().filter(|other| other.status.started_at > last).count();
+    i32::try_from(since).unwrap_or(i32::MAX).saturating_add(1) >= every
+}
+
+/// What the database's spec wants to be true of what is restored, as the agent reads it.
+fn checks(observed: &Observed) -> Option<String> {
+    let checks = &observed.source()?.spec.backup.verify.checks;
+    let all: Vec<_> = checks.iter().map(|check| json!({ "sql": check.sql, "expect": check.expect })).collect();
+    (!all.is_empty()).then(|| serde_json::Value::from(all).to_string())
+}
+
+fn deadline(observed: &Observed) -> i64 {
+    let of = |db: &SampleDB| match observed.snapshot.spec.reason {
+        SnapshotReason::Final => db.spec.deletion.timeout_seconds(),
+        _ => db.spec.backup.deadline_seconds(),
+    };
+    observed.source().map_or(3600, of)
+}
+
+/// What becomes of a snapshot whose proof failed for that reason, and what is to be said of it.
+pub(super) fn verdict(reason: Option<&str>, words: &str) -> (SnapshotPhase, String) {
+    match reason {
+        Some(reason) if AGAINST.contains(&reason) => {
+            (SnapshotPhase::Failed, format!("the snapshot did not stand the proof: {words}"))
+        }
+        // It can be restored, and gives other data than the user expects.
+        Some("CheckFailed") => (SnapshotPhase::Ready, format!("the snapshot did not stand the proof: {words}")),
+        _ => (SnapshotPhase::Ready, format!("the snapshot was taken, but could not be proved: {words}")),
+    }
+}

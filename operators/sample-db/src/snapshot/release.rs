@@ -1,0 +1,84 @@
+//! How a snapshot goes: its files first, if they are to. Pure.
+
+use api::sample_db_snapshot::{SNAPSHOT_FILES, SnapshotDeletionPolicy, SnapshotPhase};
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::{Announcement, Effect, Next, Plan};
+use runtime::views::{Job, JobEnd};
+use serde_json::json;
+
+use super::observed::Observed;
+use super::plan::{LATER, STEP, SnapshotPlan, finalizers, gone};
+use super::{jobs, status};
+use crate::Snapshot;
+use crate::plan::Words;
+
+/// Its time is over: the object goes, and its files with it.
+pub(super) fn expired(observed: &Observed) -> SnapshotPlan {
+    let effects = vec![gone(&observed.snapshot.meta, Snapshot::KIND)];
+    Plan { effects, next: Next::After(LATER), ..Plan::nothing() }
+}
+
+/// Removes its files if they are to go, and lets it go.
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let snapshot = &*observed.snapshot;
+    if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
+        return Plan::nothing();
+    }
+    let has_files = snapshot.status.started_at.is_some() && observed.has_volume;
+    // Nothing can be made in a namespace that is going, whose volumes go or stay as their class has it.
+    if !has_files || observed.namespace_going {
+        return let_go(snapshot, None);
+    }
+    if keeps(snapshot) {
+        return let_go(snapshot, Some((false, "FilesKept", "its files stay, as its deletion policy says".to_owned())));
+    }
+    // What writes to the files ends first.
+    let name = jobs::prune_name(snapshot);
+    if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name) {
+        let effects = if job.meta.deleting { Vec::new() } else { vec![gone(&job.meta, Job::KIND)] };
+        return Plan { effects, ..waits(observed, now) };
+    }
+    match observed.job(&name).map(|job| &job.end) {
+        None => Plan { effects: vec![Effect::Create(jobs::prune(observed))], ..waits(observed, now) },
+        Some(None) => waits(observed, now),
+        Some(Some(JobEnd::Complete)) => {
+            let_go(snapshot, Some((false, "FilesRemoved", "its files were removed".to_owned())))
+        }
+        // A volume that cannot be written to keeps nobody from deleting the object for ever: the Job's deadline ends.
+        Some(Some(JobEnd::Failed { message, .. })) => {
+            let words = observed.words(&name);
+            let why = words.as_ref().and_then(Words::failure).map_or_else(|| message.clone(), |(_, why)| why);
+            let_go(snapshot, Some((true, "FilesLeft", format!("its files could not be removed: {why}"))))
+        }
+    }
+}
+
+/// Whether its files are kept. Those of a last one are kept if somebody deletes the object, or its kind; not when its
+/// time is over.
+fn keeps(snapshot: &Snapshot) -> bool {
+    let over = snapshot.status.phase == Some(SnapshotPhase::Expired) && snapshot.spec.deletion_policy.is_none();
+    !over && snapshot.spec.deletion_policy() == SnapshotDeletionPolicy::Retain
+}
+
+/// Where its files are is said with what became of them, since the object that knows is going.
+fn let_go(snapshot: &Snapshot, told: Option<(bool, &'static str, String)>) -> SnapshotPlan {
+    let location = &snapshot.status.location;
+    let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
+    let events = told.into_iter().map(|(warning, reason, message)| Announcement {
+        warning,
+        reason: reason.into(),
+        message: format!("{message} (volume {claim}, folder {path})"),
+    });
+    Plan {
+        effects: vec![Effect::Apply(finalizers(snapshot, &json!([])))],
+        events: events.collect(),
+        next: Next::After(LATER),
+        ..Plan::nothing()
+    }
+}
+
+fn waits(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    let next = if observed.jobs.is_empty() { STEP } else { LATER };
+    Plan { status: Some(status::goes(observed, now)), next: Next::After(next), ..Plan::nothing() }
+}

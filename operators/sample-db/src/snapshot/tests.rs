@@ -1,0 +1,199 @@
+//! Decisions about snapshots, said one by one.
+
+use std::sync::Arc;
+
+use api::ConditionStatus;
+use api::sample_db_snapshot::{SNAPSHOT_FILES, SampleDBSnapshotStatus, SnapshotPhase, VERIFY, VerificationPhase};
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::Effect;
+use runtime::views::{Job, Pod};
+use serde_json::{Value, json};
+
+use super::observed::Observed;
+use super::plan::{SnapshotPlan, plan};
+use crate::{SampleDB, Snapshot};
+
+mod proof;
+mod release;
+
+fn now() -> Timestamp {
+    "2027-01-15T08:00:00Z".parse().unwrap()
+}
+
+fn snapshot(name: &str, meta: &Value, spec: &Value, status: &Value) -> Arc<Snapshot> {
+    let mut metadata = json!({ "namespace": "n", "name": name, "uid": name, "finalizers": [SNAPSHOT_FILES] });
+    for (key, value) in meta.as_object().unwrap() {
+        metadata[key] = value.clone();
+    }
+    let mut all = json!({ "sampleDB": "shop" });
+    for (key, value) in spec.as_object().unwrap() {
+        all[key] = value.clone();
+    }
+    let object = json!({ "metadata": metadata, "spec": all, "status": status });
+    Arc::new(Snapshot::decode(&object.to_string()).unwrap())
+}
+
+fn database(meta: &Value, spec: &Value) -> Arc<SampleDB> {
+    let mut metadata = json!({ "namespace": "n", "name": "shop", "uid": "u-1" });
+    for (key, value) in meta.as_object().unwrap() {
+        metadata[key] = value.clone();
+    }
+    let status = json!({ "ready": "1/1", "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" },
+        "engine": { "image": "postgres:17" } });
+    let db = json!({ "metadata": metadata, "spec": spec, "status": status });
+    Arc::new(SampleDB::decode(&db.to_string()).unwrap())
+}
+
+/// A snapshot of a database that serves.
+fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
+    Observed {
+        snapshot: snapshot("one", meta, spec, status),
+        db: Some(database(&json!({}), &json!({}))),
+        siblings: Vec::new(),
+        has_volume: true,
+        jobs: Vec::new(),
+        pods: Vec::new(),
+        namespace_going: false,
+        dictated_users: false,
+        agent_image: "agent:1".into(),
+    }
+}
+
+fn job(name: &str, conditions: &Value) -> Arc<Job> {
+    let job =
+        json!({ "metadata": { "namespace": "n", "name": name, "uid": name }, "status": { "conditions": conditions } });
+    Arc::new(Job::decode(&job.to_string()).unwrap())
+}
+
+fn failed(name: &str) -> Arc<Job> {
+    job(name, &json!([{ "type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "too late" }]))
+}
+
+/// The pod of a Job, with what it said last.
+fn pod(job: &str, code: i32, said: &Value) -> Arc<Pod> {
+    let labels = json!({ "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": job });
+    let ended = json!({ "name": "work", "state": { "terminated": { "exitCode": code, "message": said.to_string() } } });
+    let pod = json!({ "metadata": { "namespace": "n", "name": job, "uid": job, "labels": labels },
+        "status": { "containerStatuses": [ended] } });
+    Arc::new(Pod::decode(&pod.to_string()).unwrap())
+}
+
+fn done(plan: &SnapshotPlan) -> Vec<String> {
+    let word = |effect: &Effect| match effect {
+        Effect::Apply(apply) => format!("apply {} {}", apply.kind.kind, apply.body["metadata"]["finalizers"]),
+        Effect::Create(create) => format!("create {} {}", create.kind.kind, create.key.name),
+        Effect::Delete(delete) => format!("delete {} {}", delete.kind.kind, delete.key.name),
+        Effect::Act(never) => match *never {},
+    };
+    plan.effects.iter().map(word).collect()
+}
+
+fn events(plan: &SnapshotPlan) -> Vec<(bool, &str)> {
+    plan.events.iter().map(|event| (event.warning, &*event.reason)).collect()
+}
+
+/// Reason and words of the Ready condition.
+fn ready(status: &SampleDBSnapshotStatus) -> (&str, &str) {
+    let ready = status.contract.condition("Ready").unwrap();
+    (&ready.reason, &ready.message)
+}
+
+const RUNNING: &str = r#"{"phase": "Running", "sampleDBUID": "u-1", "startedAt": "2027-01-15T07:00:00Z"}"#;
+
+fn running() -> Value {
+    serde_json::from_str(RUNNING).unwrap()
+}
+
+#[test]
+fn it_begins_once_there_is_something_to_take_it_of() {
+    let begun = plan(&seen(&json!({}), &json!({}), &json!({})), now());
+    assert_eq!(begun.status.as_ref().unwrap().phase, Some(SnapshotPhase::Running));
+    assert_eq!(events(&begun), [(false, "BackupStarted")]);
+    let mut none = seen(&json!({}), &json!({}), &json!({}));
+    none.db = None;
+    let waits = plan(&none, now()).status.unwrap();
+    assert_eq!((ready(&waits).0, waits.phase), ("SampleDBMissing", Some(SnapshotPhase::Pending)));
+    let other = seen(&json!({}), &json!({ "sampleDBUID": "u-0" }), &json!({}));
+    assert!(ready(&plan(&other, now()).status.unwrap()).1.contains("another uid"));
+}
+
+#[test]
+fn a_last_one_is_nobodys_to_take_of_a_database_that_stays() {
+    let by_hand = seen(&json!({}), &json!({ "reason": "Final" }), &json!({}));
+    let told = plan(&by_hand, now()).status.unwrap();
+    assert_eq!(ready(&told).0, "NotDeleting");
+    let mut going = seen(&json!({}), &json!({ "reason": "Final", "method": "Physical" }), &json!({}));
+    going.db = Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &json!({})));
+    let begun = plan(&going, now()).status.unwrap();
+    assert_eq!(
+        begun.method,
+        Some(api::sample_db::Method::Logical),
+        "no server runs, so it is a dump whatever is asked for"
+    );
+}
+
+#[test]
+fn what_keeps_a_backup_from_going_on_is_told_and_remembered() {
+    let mut waits = seen(&json!({}), &json!({}), &running());
+    waits.jobs = vec![job("one-backup", &json!([]))];
+    let pull = json!({ "name": "work", "image": "nowhere:1", "state": { "waiting": { "reason": "ErrImagePull" } } });
+    let pod = json!({ "metadata": { "namespace": "n", "name": "p", "uid": "p" },
+        "status": { "containerStatuses": [pull] } });
+    waits.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    let told = plan(&waits, now()).status.unwrap();
+    assert!(ready(&told).1.contains("nowhere:1 cannot be pulled"), "{:?}", ready(&told));
+    // The Job's deadline takes its pods away, and with them what they suffered from.
+    let mut over = seen(&json!({}), &json!({}), &serde_json::to_value(&told).unwrap());
+    over.jobs = vec![failed("one-backup")];
+    let ended = plan(&over, now());
+    let status = ended.status.as_ref().unwrap();
+    let error = status.error.as_deref().unwrap();
+    assert!(error.contains("too late") && error.contains("cannot be pulled"), "{error}");
+    assert_eq!((status.phase, ready(status).0), (Some(SnapshotPhase::Failed), "BackupFailed"));
+    // The conditions tell, with the same words.
+    assert_eq!(events(&ended), []);
+}
+
+#[test]
+fn a_backup_of_what_has_gone_is_given_up() {
+    let going = json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" });
+    let mut lost = seen(&json!({}), &json!({}), &running());
+    lost.jobs = vec![job("one-backup", &json!([]))];
+    lost.db = Some(database(&going, &json!({})));
+    assert_eq!(plan(&lost, now()).status.unwrap().phase, Some(SnapshotPhase::Running), "its server still serves");
+    let mut stopped = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u-1" }, "spec": {} });
+    stopped["metadata"]["deletionTimestamp"] = going["deletionTimestamp"].clone();
+    stopped["status"] = json!({ "ready": "0/1" });
+    for db in [Some(Arc::new(SampleDB::decode(&stopped.to_string()).unwrap())), None] {
+        lost.db = db;
+        let told = plan(&lost, now()).status.unwrap();
+        assert_eq!(told.phase, Some(SnapshotPhase::Failed));
+        assert!(ready(&told).1.contains("given up"), "{:?}", ready(&told));
+    }
+    // What has been taken meanwhile has.
+    lost.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
+    lost.pods = vec![pod("one-backup", 0, &json!({ "bytes": 5 }))];
+    assert_eq!(plan(&lost, now()).status.unwrap().bytes, Some(5));
+}
+
+#[test]
+fn without_room_it_says_how_to_make_some() {
+    let mut status = running();
+    status["location"] = json!({ "claim": "shop-snapshots" });
+    let mut full = seen(&json!({}), &json!({}), &status);
+    full.jobs = vec![failed("one-backup")];
+    full.pods = vec![pod("one-backup", 1, &json!({ "reason": "NoSpace", "message": "no space left" }))];
+    let error = plan(&full, now()).status.unwrap().error.unwrap();
+    assert!(error.contains("no space left; make room on the volume shop-snapshots"), "{error}");
+}
+
+#[test]
+fn files_of_an_earlier_one_of_its_name_are_none_of_its_own() {
+    let folder = |uid: &str| {
+        let begun = plan(&seen(&json!({ "uid": uid }), &json!({}), &json!({})), now()).status.unwrap();
+        begun.location.path.unwrap()
+    };
+    assert_eq!(folder("0123-45678-9"), "one-01234567");
+    assert_ne!(folder("u-1"), folder("u-2"));
+}

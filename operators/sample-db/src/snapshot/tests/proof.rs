@@ -1,0 +1,99 @@
+//! How snapshots are proved.
+
+use super::*;
+
+/// One that was taken so many hours after midnight, and judged so.
+fn taken(hour: u8, verification: &str) -> Value {
+    json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": format!("2027-01-15T0{hour}:00:00Z"),
+        "completedAt": format!("2027-01-15T0{hour}:01:00Z"), "sha256": "a", "verification": { "phase": verification } })
+}
+
+fn checked(spec: &Value) -> Option<Arc<SampleDB>> {
+    Some(database(&json!({}), &json!({ "backup": { "verify": spec } })))
+}
+
+#[test]
+fn it_is_proved_again_once_for_each_wish() {
+    let wish = |value: &str| json!({ "annotations": { VERIFY: value } });
+    let mut old = seen(&wish("now"), &json!({}), &taken(1, "Passed"));
+    old.jobs = vec![job("one-verify", &json!([{ "type": "Complete", "status": "True" }]))];
+    assert_eq!(done(&plan(&old, now())), ["delete Job one-verify"], "an old answer is none");
+    old.jobs = Vec::new();
+    let begun = plan(&old, now()).status.unwrap();
+    assert_eq!(begun.verification.phase, Some(VerificationPhase::Running));
+    assert_eq!(begun.phase, Some(SnapshotPhase::Ready), "it is what it was until that ends");
+    let mut again = seen(&wish("now"), &json!({}), &serde_json::to_value(&begun).unwrap());
+    assert_eq!(done(&plan(&again, now())), ["create Job one-verify"]);
+    again.jobs = vec![job("one-verify", &json!([{ "type": "Complete", "status": "True" }]))];
+    again.pods = vec![pod("one-verify", 0, &json!({ "tables": 2, "rows": 3 }))];
+    let proved = plan(&again, now());
+    assert_eq!(events(&proved).last(), Some(&(false, "BackupVerified")));
+    let settled = seen(&wish("now"), &json!({}), &serde_json::to_value(proved.status.unwrap()).unwrap());
+    let rests = plan(&settled, now());
+    assert!(rests.effects.is_empty() && rests.status.unwrap() == settled.snapshot.status);
+    let untaken = seen(&wish("now"), &json!({}), &json!({ "phase": "Failed", "sampleDBUID": "u-1" }));
+    assert_eq!(plan(&untaken, now()).status.unwrap(), untaken.snapshot.status, "there is nothing to prove");
+}
+
+#[test]
+fn what_speaks_against_a_snapshot_is_told_from_what_does_not() {
+    let mut status = running();
+    status["completedAt"] = json!("2027-01-15T07:00:00Z");
+    status["verification"] = json!({ "phase": "Running" });
+    for (reason, phase, words) in [
+        ("ChecksumMismatch", SnapshotPhase::Failed, "did not stand the proof"),
+        ("CheckFailed", SnapshotPhase::Ready, "did not stand the proof"),
+        ("NoSpace", SnapshotPhase::Ready, "could not be proved"),
+    ] {
+        let mut ended = seen(&json!({}), &json!({}), &status);
+        ended.jobs = vec![failed("one-verify")];
+        ended.pods = vec![pod("one-verify", 1, &json!({ "reason": reason, "message": "because" }))];
+        let told = plan(&ended, now()).status.unwrap();
+        assert_eq!((told.phase, told.verification.phase), (Some(phase), Some(VerificationPhase::Failed)), "{reason}");
+        assert!(ready(&told).1.contains(words) && ready(&told).1.contains("because"), "{:?}", ready(&told));
+        assert_eq!(told.contract.condition("Stalled").unwrap().status, ConditionStatus::True);
+        assert!(super::super::plan::is_bad(&told) && !super::super::plan::is_proved(&told));
+    }
+}
+
+#[test]
+fn every_nth_of_the_schedule_is_proved_and_the_first() {
+    let skipped = |before: &[Value], reason: &str| {
+        let mut now_taken = seen(&json!({}), &json!({ "reason": reason }), &running());
+        now_taken.db = checked(&json!({ "everyNth": 3 }));
+        let of = |(index, status): (usize, &Value)| {
+            snapshot(&format!("old-{index}"), &json!({}), &json!({ "reason": "Scheduled" }), status)
+        };
+        now_taken.siblings = before.iter().enumerate().map(of).collect();
+        now_taken.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
+        now_taken.pods = vec![pod("one-backup", 0, &json!({}))];
+        plan(&now_taken, now()).status.unwrap().verification.phase == Some(VerificationPhase::Skipped)
+    };
+    assert!(!skipped(&[], "Scheduled"));
+    assert!(skipped(&[taken(1, "Passed")], "Scheduled"));
+    assert!(skipped(&[taken(1, "Passed"), taken(2, "Skipped")], "Scheduled"));
+    assert!(!skipped(&[taken(1, "Passed"), taken(2, "Skipped"), taken(3, "Skipped")], "Scheduled"));
+    assert!(!skipped(&[taken(1, "Passed")], "Manual"));
+}
+
+#[test]
+fn checks_come_with_the_job_and_are_those_of_the_very_database() {
+    let mut status = running();
+    status["completedAt"] = json!("2027-01-15T07:00:00Z");
+    let mut asked = seen(&json!({}), &json!({}), &status);
+    asked.db = checked(&json!({ "checks": [{ "sql": "select 1", "expect": "1" }] }));
+    let made = plan(&asked, now());
+    let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    let template = &job.body["spec"]["template"];
+    let checks = template["metadata"]["annotations"]["multi-operator.example.com/checks"].as_str().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(checks).unwrap(), json!([{ "sql": "select 1", "expect": "1" }]));
+    assert!(template["spec"].to_string().contains("--checks=/checks/checks.json"));
+    asked.snapshot = snapshot("one", &json!({}), &json!({}), &{
+        let mut of_another = status.clone();
+        of_another["sampleDBUID"] = json!("u-0");
+        of_another
+    });
+    let made = plan(&asked, now());
+    let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    assert!(!job.body["spec"].to_string().contains("--checks"));
+}

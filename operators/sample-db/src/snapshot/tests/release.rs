@@ -1,0 +1,66 @@
+//! How snapshots go.
+
+use super::*;
+
+const FILES: &str = r#"{"phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-15T07:00:00Z",
+    "completedAt": "2027-01-15T07:00:00Z", "location": {"claim": "c", "path": "one"}}"#;
+
+fn leaving(spec: &Value, phase: &str) -> Observed {
+    let mut status: Value = serde_json::from_str(FILES).unwrap();
+    status["phase"] = json!(phase);
+    seen(&json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" }), spec, &status)
+}
+
+#[test]
+fn files_go_before_their_object_and_by_the_agent_alone() {
+    let mut going = leaving(&json!({}), "Ready");
+    going.jobs = vec![job("one-verify", &json!([]))];
+    assert_eq!(done(&plan(&going, now())), ["delete Job one-verify"]);
+    going.jobs = Vec::new();
+    let made = plan(&going, now());
+    assert_eq!(done(&made), ["create Job one-prune"]);
+    assert_eq!(ready(made.status.as_ref().unwrap()).0, "RemovingFiles");
+    let Some(Effect::Create(prune)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    assert_eq!(prune.body["spec"]["template"]["spec"]["containers"][0]["image"], "agent:1", "the engine's may be gone");
+    going.jobs = vec![job("one-prune", &json!([{ "type": "Complete", "status": "True" }]))];
+    let gone = plan(&going, now());
+    assert_eq!(
+        (done(&gone), events(&gone)),
+        (vec!["apply SampleDBSnapshot []".to_owned()], vec![(false, "FilesRemoved")])
+    );
+    going.jobs = vec![failed("one-prune")];
+    assert_eq!(events(&plan(&going, now())), [(true, "FilesLeft")]);
+}
+
+#[test]
+fn files_of_a_last_one_stay_until_their_time_is_over() {
+    let last = json!({ "reason": "Final" });
+    let kept = plan(&leaving(&last, "Ready"), now());
+    assert_eq!(
+        (done(&kept), events(&kept)),
+        (vec!["apply SampleDBSnapshot []".to_owned()], vec![(false, "FilesKept")])
+    );
+    assert_eq!(done(&plan(&leaving(&last, "Expired"), now())), ["create Job one-prune"]);
+    let ever = json!({ "reason": "Final", "deletionPolicy": "Retain" });
+    assert_eq!(events(&plan(&leaving(&ever, "Expired"), now())), [(false, "FilesKept")]);
+
+    let over = json!({ "reason": "Final", "retainUntil": "2027-01-15T07:59:00Z" });
+    let status: Value = serde_json::from_str(FILES).unwrap();
+    let mut expires = seen(&json!({}), &over, &status);
+    assert_eq!(plan(&expires, now()).status.unwrap().phase, Some(SnapshotPhase::Expired));
+    let mut expired = status.clone();
+    expired["phase"] = json!("Expired");
+    expires.snapshot = snapshot("one", &json!({}), &over, &expired);
+    assert_eq!(done(&plan(&expires, now())), ["delete SampleDBSnapshot one"]);
+}
+
+#[test]
+fn nothing_holds_one_where_nothing_can_be_made() {
+    let released = ["apply SampleDBSnapshot []"];
+    let mut going = leaving(&json!({}), "Ready");
+    going.namespace_going = true;
+    assert_eq!(done(&plan(&going, now())), released);
+    let mut nowhere = leaving(&json!({}), "Ready");
+    nowhere.has_volume = false;
+    assert_eq!(done(&plan(&nowhere, now())), released);
+}

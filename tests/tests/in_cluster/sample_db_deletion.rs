@@ -1,0 +1,182 @@
+//! How a database goes, when not all is well: what is kept, what is told, and that nothing wedges.
+
+use api::ConditionStatus;
+use api::sample_db::SampleDB;
+use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase};
+use e2e::namespace::Namespace;
+use e2e::sample_db::{Database, Files, message, namespace, told};
+use k8s_openapi::api::core::v1::{Namespace as Core, PersistentVolumeClaim, Pod, Secret};
+use kube::Api;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams, PropagationPolicy};
+use serde_json::json;
+
+const QUIET: &str = "{backup: {immediate: false}}";
+const FILL: &str = "create table notes as select a from generate_series(1, 100) a";
+const COUNT: &str = "select count(*) from notes";
+
+async fn made<'a>(ns: &'a Namespace, name: &'static str, spec: &str) -> Database<'a> {
+    let db = Database::apply(ns, name, spec).await;
+    db.serves().await;
+    db.asks(FILL).await;
+    db
+}
+
+/// Deleted twice: as one whose volume stays, and as the one that took it over.
+#[tokio::test]
+async fn a_volume_that_is_retained_is_taken_over_by_whom_it_is_given_to() {
+    let ns = namespace("sdb-retain").await;
+    let db = made(&ns, "shop", "{backup: {immediate: false}, deletion: {policy: Retain}}").await;
+    let old = ns.get::<SampleDB>("shop").await.uid().expect("a uid");
+    db.delete(PropagationPolicy::Foreground).await;
+    db.is_gone().await;
+    let claim = ns.get::<PersistentVolumeClaim>("data-shop-0").await;
+    assert!(claim.metadata.deletion_timestamp.is_none() && claim.labels().values().any(|uid| *uid == old), "{claim:?}");
+    for name in ["shop-app", "shop-system"] {
+        ns.get::<Secret>(name).await;
+    }
+    assert!(db.last_snapshot().await.is_none(), "nothing was asked for");
+
+    let again = Database::apply(&ns, "shop", QUIET).await;
+    let words = again.says("Stalled", ConditionStatus::True, "VolumeLeft").await;
+    let annotation = format!("example.com/adopt={old}");
+    assert!(words.contains(&annotation), "what to do is said: {words}");
+    drop(ns.kubectl(&["annotate", "sampledb/shop", &annotation]).await.ok());
+    again.serves().await;
+    assert_eq!(again.asks(COUNT).await, "100");
+    again.delete(PropagationPolicy::Background).await;
+    again.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-shop-0").await;
+    for name in ["shop-app", "shop-system"] {
+        ns.until_gone::<Secret>(name).await;
+    }
+    assert!(again.last_snapshot().await.is_some(), "it was saved first");
+}
+
+#[tokio::test]
+async fn what_is_not_to_be_saved_or_cannot_be_goes_as_its_spec_says() {
+    let ns = namespace("sdb-unsaved").await;
+    // Neither has ever had data: nothing runs that image.
+    let never = Database::apply(&ns, "never", "{engine: {image: 'localhost/nowhere:17.1'}}").await;
+    let dropped =
+        made(&ns, "dropped", "{backup: {immediate: false}, deletion: {policy: Delete, protection: true}}").await;
+    dropped.delete(PropagationPolicy::Background).await;
+    dropped.says("DeletionBlocked", ConditionStatus::True, "Protected").await;
+    told(&ns, "dropped", "DeletionBlocked").await;
+    assert_eq!(dropped.asks(COUNT).await, "100", "it serves as before");
+    dropped.patch(json!({ "deletion": { "protection": false } })).await;
+    dropped.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-dropped-0").await;
+    assert!(dropped.last_snapshot().await.is_none());
+
+    never.delete(PropagationPolicy::Foreground).await;
+    never.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-never-0").await;
+    assert!(never.last_snapshot().await.is_none());
+}
+
+/// Spoils the data of a database, so that no server starts on them, and has its pod feel it.
+async fn spoil(ns: &Namespace, name: &str) {
+    let pod = format!("{name}-0");
+    let script = "rm -rf /var/lib/postgresql/data/pgdata/global && touch /var/lib/postgresql/data/pgdata/global";
+    drop(ns.kubectl(&["exec", &pod, "--container=postgres", "--", "bash", "-c", script]).await.ok());
+    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    ns.api::<Pod>().delete(&pod, &now).await.expect("the pod can be deleted");
+}
+
+#[tokio::test]
+async fn data_that_no_server_starts_on_stay_unless_told_otherwise() {
+    let ns = namespace("sdb-spoilt").await;
+    let kept = made(&ns, "kept", QUIET).await;
+    let dropped = made(&ns, "dropped", "{backup: {immediate: false}, deletion: {onSnapshotFailure: Proceed}}").await;
+    for name in ["kept", "dropped"] {
+        spoil(&ns, name).await;
+    }
+    kept.delete(PropagationPolicy::Foreground).await;
+    dropped.delete(PropagationPolicy::Foreground).await;
+    dropped.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-dropped-0").await;
+    told(&ns, "dropped", "FinalSnapshotSkipped").await;
+    let words = kept.says("DeletionBlocked", ConditionStatus::True, "FinalSnapshotFailed").await;
+    assert!(words.contains("example.com/skip-final-snapshot=kept"), "what to do is said: {words}");
+    println!("a deletion that is blocked says: {words}");
+    let claim = ns.get::<PersistentVolumeClaim>("data-kept-0").await;
+    assert!(claim.metadata.deletion_timestamp.is_none(), "the data stay");
+    // The value is the name, so that nobody lets go of all of them by one line.
+    drop(ns.kubectl(&["annotate", "sampledb/kept", "example.com/skip-final-snapshot=true"]).await.ok());
+    ns.get::<PersistentVolumeClaim>("data-kept-0").await;
+    drop(ns.kubectl(&["annotate", "--overwrite", "sampledb/kept", "example.com/skip-final-snapshot=kept"]).await.ok());
+    kept.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-kept-0").await;
+}
+
+/// The server goes at once under a foreground deletion, and with it what the backup is taken of.
+#[tokio::test]
+async fn a_backup_under_way_holds_no_deletion_up() {
+    let ns = namespace("sdb-busy").await;
+    let (busy, calm) = (made(&ns, "busy", QUIET).await, made(&ns, "calm", QUIET).await);
+    for db in [busy, calm] {
+        // So that it takes a while.
+        db.asks("create table heap as select a, repeat(md5(a::text), 20) from generate_series(1, 100000) a").await;
+        let name = format!("{}-by-hand", db.name);
+        db.order(&name, "").await;
+        ns.until::<SampleDBSnapshot, ()>(&name, "a backup under way", |snapshot| {
+            (snapshot?.status.as_ref()?.phase == Some(SnapshotPhase::Running)).then_some(())
+        })
+        .await;
+    }
+    busy.delete(PropagationPolicy::Foreground).await;
+    calm.delete(PropagationPolicy::Background).await;
+    for db in [busy, calm] {
+        db.is_gone().await;
+        let last = db.last_snapshot().await.expect("a last snapshot").name_any();
+        db.proved(&last).await;
+    }
+    calm.proved("calm-by-hand").await;
+    // Too late: there is nothing to take it of any more.
+    calm.order("late", "").await;
+    let late = calm.snapshot_says("late", ConditionStatus::False, "SampleDBMissing").await;
+    assert!(message(&late).contains("calm"), "{}", message(&late));
+    let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {}}}}}, backup: {{immediate: false}}}}", {
+        busy.last_snapshot().await.expect("a last snapshot").name_any()
+    });
+    let again = Database::apply(&ns, "again", &spec).await;
+    again.serves().await;
+    assert_eq!(again.asks("select count(*) from heap").await, "100000");
+}
+
+/// Nothing can be made in a namespace that goes, so nothing holds it; and the object of a last snapshot may go before its
+/// files do.
+#[tokio::test]
+async fn a_namespace_goes_with_all_that_is_in_it_and_files_outlive_their_object() {
+    let ns = namespace("sdb-namespace").await;
+    let db = made(&ns, "shop", QUIET).await;
+    made(&ns, "other", QUIET).await;
+    db.snapshot("by-hand").await;
+    db.delete(PropagationPolicy::Foreground).await;
+    db.is_gone().await;
+    let last = db.last_snapshot().await.expect("a last snapshot").name_any();
+    let files = Files::of(&ns, "shop-snapshots").await;
+    for name in [&last, "by-hand"] {
+        ns.api::<SampleDBSnapshot>().delete(name, &DeleteParams::default()).await.expect("it can be deleted");
+        ns.until_gone::<SampleDBSnapshot>(name).await;
+    }
+    assert_eq!(files.snapshots().await, std::slice::from_ref(&last), "files of a last snapshot stay, and others go");
+    told(&ns, &last, "FilesKept").await;
+
+    Database { ns: &ns, name: "other" }.order("waits", "").await;
+    let spaces: Api<Core> = Api::all(ns.client.clone());
+    let begun = std::time::Instant::now();
+    spaces.delete(&ns.name, &DeleteParams::default()).await.expect("the namespace can be deleted");
+    ns.eventually("the namespace to be gone", || async {
+        match spaces.get_opt(&ns.name).await {
+            Ok(None) => Ok(()),
+            Ok(Some(space)) => Err(format!("{:?}", space.status)),
+            Err(error) => Err(error.to_string()),
+        }
+    })
+    .await;
+    println!("a namespace with a database and a snapshot is gone after {:.1?}", begun.elapsed());
+    let left = Api::<SampleDBSnapshot>::namespaced(ns.client.clone(), &ns.name).list(&ListParams::default()).await;
+    assert!(left.expect("snapshots can be listed").items.is_empty());
+}

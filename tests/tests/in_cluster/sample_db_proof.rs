@@ -1,0 +1,115 @@
+//! What a snapshot holds, and how it is found out that one is of no use.
+
+use api::ConditionStatus::{False, True};
+use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase, VerificationPhase};
+use e2e::objects::Ours;
+use e2e::sample_db::{Database, Files, message, namespace, told};
+use kube::api::DeleteParams;
+use serde_json::json;
+
+/// What dumps by lesser roles than a superuser miss.
+const CONTENT: &str = "
+    create extension pgcrypto;
+    create table guarded as select a, encode(digest(a::text, 'sha256'), 'hex') b from generate_series(1, 10) a;
+    alter table guarded enable row level security;
+    alter table guarded force row level security;
+    create policy even on guarded using (a % 2 = 0);
+    select lo_from_bytea(4711, convert_to('a large object', 'UTF8'));
+    create sequence numbers start 41;
+    select nextval('numbers')";
+const ROLE: &str = "create role reporter login password 'se''cret'; grant select on guarded to reporter";
+
+#[tokio::test]
+async fn what_is_restored_is_all_that_was_there() {
+    let ns = namespace("sdb-content").await;
+    let checks = "checks: [{sql: 'select count(*) from guarded', expect: '5'}, {sql: 'select null', expect: ''}]";
+    let spec = format!("{{backup: {{immediate: false, verify: {{{checks}}}}}}}");
+    let db = Database::apply(&ns, "shop", &spec).await;
+    db.serves().await;
+    db.asks(CONTENT).await;
+    db.superuser_asks(ROLE).await;
+    db.snapshot("whole").await;
+
+    // A check that does not hold is a proof that failed, though the files are what they were.
+    db.patch(
+        json!({ "backup": { "verify": { "checks": [{ "sql": "select count(*) from guarded", "expect": "10" }] } } }),
+    )
+    .await;
+    let again =
+        Database::apply(&ns, "again", "{bootstrap: {fromSnapshot: {name: whole}}, backup: {immediate: false}}").await;
+    let failed = db.verified_again("whole", "once").await;
+    let words = message(&failed);
+    println!("a snapshot whose check fails says: {words}");
+    let status = failed.status.as_ref().expect("a status");
+    assert_eq!(
+        (status.phase, status.verification.phase),
+        (Some(SnapshotPhase::Ready), Some(VerificationPhase::Failed))
+    );
+    assert!(words.contains("\"5\"") && words.contains("\"10\""), "{words}");
+    db.says("BackupVerified", False, "VerificationFailed").await;
+    db.patch(json!({ "backup": { "verify": { "checks": null } } })).await;
+    let mended = db.verified_again("whole", "twice").await;
+    assert!(mended.is_ready(), "{mended:?}");
+    db.says("BackupVerified", True, "Verified").await;
+
+    again.serves().await;
+    assert_eq!(
+        again.asks("select count(*) from guarded").await,
+        "5",
+        "the application sees what the policy lets it see"
+    );
+    assert_eq!(again.superuser_asks("select count(*), max(length(b)) from guarded").await, "10|64");
+    assert_eq!(again.asks("select convert_from(lo_get(4711), 'UTF8')").await, "a large object");
+    assert_eq!(again.asks("select nextval('numbers')").await, "42");
+    assert_eq!(again.asks("select length(digest('x', 'sha256'))").await, "32");
+    let uri = "postgresql://reporter:se%27cret@again-rw/app";
+    assert_eq!(again.psql(uri, "select current_user, count(*) from guarded").await, "reporter|5");
+}
+
+#[tokio::test]
+async fn files_that_went_bad_are_found_out_and_nothing_of_them_serves() {
+    let ns = namespace("sdb-corrupt").await;
+    let db = Database::apply(&ns, "shop", "{backup: {immediate: false}}").await;
+    db.serves().await;
+    db.asks("create table notes as select a, md5(a::text) b from generate_series(1, 5000) a").await;
+    for name in ["changed", "shorter"] {
+        db.order(name, "").await;
+    }
+    for name in ["changed", "shorter"] {
+        db.proved(name).await;
+    }
+    let files = Files::of(&ns, "shop-snapshots").await;
+    let largest = |snapshot: &str| format!("it=$(ls -S {snapshot}-*/database-*/*.dat* | head -1)");
+    files
+        .script(&format!("{} && printf X | dd of=$it bs=1 seek=40 conv=notrunc status=none", largest("changed")))
+        .await;
+    files.script(&format!("{} && truncate --size=-1 $it", largest("shorter"))).await;
+
+    // Nobody has noticed yet: the restore does.
+    let spec = "{bootstrap: {fromSnapshot: {name: changed}}, backup: {immediate: false}}";
+    let spoilt = Database::apply(&ns, "spoilt", spec).await;
+    let words = spoilt.says("Stalled", True, "RestoreFailed").await;
+    println!("a restore of it says: {words}");
+    assert!(words.contains("SHA-256"), "{words}");
+    assert_eq!(spoilt.superuser_asks_of("postgres", "select count(*) from pg_roles where rolname = 'app'").await, "0");
+    for (name, how) in [("changed", "SHA-256"), ("shorter", "bytes instead of")] {
+        let failed = db.verified_again(name, "now").await;
+        let words = message(&failed);
+        println!("a snapshot that went bad says: {words}");
+        assert!(words.contains("did not stand the proof") && words.contains(how), "{words}");
+        assert_eq!(failed.status.as_ref().and_then(|status| status.phase), Some(SnapshotPhase::Failed));
+        db.says("BackupVerified", False, "VerificationFailed").await;
+        told(&ns, name, "VerificationFailed").await;
+    }
+    told(&ns, "shop", "VerificationFailed").await;
+    let refused = Database::apply(&ns, "refused", "{bootstrap: {fromSnapshot: {name: shorter}}}").await;
+    let words = refused.says("Stalled", True, "SnapshotNotReady").await;
+    assert!(words.contains("shorter") && words.contains("bytes instead of"), "{words}");
+
+    // One that is whole makes good again, and what is bad goes without a trace.
+    db.snapshot("whole").await;
+    db.says("BackupVerified", True, "Verified").await;
+    ns.api::<SampleDBSnapshot>().delete("changed", &DeleteParams::default()).await.expect("it can be deleted");
+    ns.until_gone::<SampleDBSnapshot>("changed").await;
+    assert_eq!(files.snapshots().await, ["shorter", "whole"]);
+}
