@@ -176,7 +176,7 @@ impl Bench {
     }
 
     fn pass_snapshot(&mut self, snapshot: &Arc<Snapshot>) {
-        let observed = self.stores.snapshot(&self.site, snapshot);
+        let observed = self.stores.snapshot(&self.world, &self.site, snapshot);
         let plan = snapshot::plan::plan(&observed, self.site.now);
         let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
         let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();

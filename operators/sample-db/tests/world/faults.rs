@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::collector::{KINDS, Propagation, delete};
-use crate::site::{is_going, text};
+use crate::site::{is_going, path_of, text};
 
 /// The versions that users ask for.
 pub const VERSIONS: [&str; 6] = ["13", "15.18", "15", "17", "17.12", "99"];
@@ -218,9 +218,10 @@ impl Bench {
     fn restore(&mut self, version: &str) {
         let ready = self.world.all(Snapshot::KIND).filter(|(_, of)| of["status"]["phase"] == "Ready" && !is_going(of));
         let Some((key, snapshot)) = ready.max_by_key(|(_, of)| text(&of["status"]["completedAt"])) else { return };
-        let (name, claim) = (key.name.clone(), text(&snapshot["status"]["location"]["claim"]));
+        let (name, path) = (key.name.clone(), path_of(snapshot));
+        let claim = text(&snapshot["status"]["location"]["claim"]);
         let claim = crate::site::claim_uid(&self.world, &self.key.sibling(&claim)).unwrap_or_default();
-        let file = self.site.disks.volume(&claim).files.get(&*name).cloned();
+        let file = self.site.disks.volume(&claim).files.get(&path).cloned();
         let rows = file.map(|file| file.data.rows).unwrap_or_default();
         self.site.acked.insert("copy".to_owned(), rows);
         let spec = json!({ "engine": { "version": version }, "bootstrap": { "fromSnapshot": { "name": &*name } },

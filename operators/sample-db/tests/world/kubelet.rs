@@ -130,6 +130,7 @@ impl Site {
 
     /// `pg-prepare`, which is started again until it succeeds.
     fn init_step(&mut self, world: &World, pod: &PodSeen, life: &mut Life) {
+        self.find_snapshots(world, pod);
         let done =
             pod.claim("data").and_then(|key| claim_uid(world, &key)).map(|claim| self.prepare(pod, life, &claim));
         match done {

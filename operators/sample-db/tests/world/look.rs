@@ -10,7 +10,7 @@ use sample_db::plan::objects::SecretOf;
 use sample_db::plan::{Asked, InitSources, Observed, names};
 use sample_db::{SampleDB, Snapshot, snapshot};
 
-use crate::site::Site;
+use crate::site::{Site, is_going};
 
 /// The stores of the operators.
 pub struct Stores {
@@ -87,13 +87,22 @@ impl Stores {
     }
 
     /// What is seen of a snapshot.
-    pub fn snapshot(&self, site: &Site, snapshot: &Arc<Snapshot>) -> snapshot::observed::Observed {
+    pub fn snapshot(&self, world: &World, site: &Site, snapshot: &Arc<Snapshot>) -> snapshot::observed::Observed {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
-        let claim = snapshot.status.location.claim.as_deref().and_then(|claim| self.claims.get(&key.sibling(claim)));
+        let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
+        let has_volume =
+            snapshot.status.location.claim.as_deref().is_some_and(|claim| match self.claims.get(&key.sibling(claim)) {
+                Some(Entry::Object(claim)) => !claim.meta.deleting,
+                _ if snapshot.meta.deleting => {
+                    world.get(Claim::KIND, &key.sibling(claim)).is_some_and(|claim| !is_going(claim))
+                }
+                _ => true,
+            });
         snapshot::observed::Observed {
             db: self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object),
-            has_volume: claim.is_some(),
+            siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
+            has_volume,
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && site.going,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::collector::KINDS;
-use crate::site::{Faults, is_going, text};
+use crate::site::{Faults, is_going, path_of, text};
 
 /// Within so many rounds a world without faults is at rest.
 const ROUNDS: usize = 300;
@@ -138,7 +138,7 @@ impl Bench {
             let claim = snapshot["status"]["location"]["claim"].as_str().map(|claim| self.key.sibling(claim));
             let file = claim
                 .and_then(|key| crate::site::claim_uid(&self.world, &key))
-                .and_then(|claim| self.site.disks.volumes.get(&claim)?.files.get(&*key.name));
+                .and_then(|claim| self.site.disks.volumes.get(&claim)?.files.get(&path_of(snapshot)));
             check(phase != "Ready" || file.is_some(), || format!("the files of {key} are gone"))?;
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Bench {
         let found: BTreeSet<String> = self.site.secrets.keys().filter(|name| !kept(name)).cloned().collect();
         secrets.retain(|name| !kept(name));
         check(found == secrets, || format!("Secrets {found:?} instead of {secrets:?}"))?;
-        let known: BTreeSet<String> = names(Snapshot::KIND);
+        let known: BTreeSet<String> = self.world.all(Snapshot::KIND).map(|(_, of)| path_of(of)).collect();
         let files = self.site.disks.volumes.values().flat_map(|volume| volume.files.keys());
         let left: Vec<&String> = files.filter(|name| !known.contains(*name) && !kept(name)).collect();
         check(left.is_empty(), || format!("files are left: {left:?}"))

@@ -124,3 +124,8 @@ pub fn claim_uid(world: &World, key: &Key) -> Option<String> {
 pub fn is_going(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
+
+/// Under which name a snapshot's files are.
+pub fn path_of(snapshot: &Value) -> String {
+    text(&snapshot["status"]["location"]["path"])
+}
