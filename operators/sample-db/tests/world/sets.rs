@@ -94,6 +94,9 @@ impl Site {
         };
         if !condition.is_null() {
             *ended = Some(now);
+            let words = job["spec"]["template"]["spec"]["containers"][0]["command"].as_array().into_iter().flatten();
+            let pruned = words.filter_map(|word| word.as_str()?.strip_prefix("--name="));
+            self.left.extend(pruned.map(str::to_owned));
             world.edit(Job::KIND, key, |live| live["status"]["conditions"] = json!([condition]));
             for (pod, _) in pods.iter().filter(|(_, pod)| code(pod).is_none()) {
                 world.begin_removal(Pod::KIND, pod);

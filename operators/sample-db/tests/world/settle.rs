@@ -9,7 +9,7 @@ use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
-use crate::collector::KINDS;
+use crate::collector::{KINDS, Propagation, delete};
 use crate::site::{Faults, is_going, path_of, text};
 
 /// Within so many rounds a world without faults is at rest.
@@ -33,7 +33,7 @@ impl Bench {
         for key in self.databases() {
             self.world.edit(SampleDB::KIND, &key, |object| object["spec"]["paused"] = json!(false));
         }
-        self.come_to_rest()
+        self.rest_with(Self::person)
     }
 
     /// Lets everything come to rest with the faults that there are, and has it stay so.
@@ -41,6 +41,10 @@ impl Bench {
     /// # Errors
     /// As those of [`Bench::settle`].
     pub fn come_to_rest(&mut self) -> Result<(), String> {
+        self.rest_with(|_| {})
+    }
+
+    fn rest_with(&mut self, person: fn(&mut Self)) -> Result<(), String> {
         let (mut rests, mut rested) = (Ok(()), 0);
         for round in 0..ROUNDS {
             if round > PATIENCE {
@@ -48,6 +52,7 @@ impl Bench {
             }
             self.round();
             self.innocent()?;
+            person(self);
             rests = self.at_rest();
             rested = if rests.is_ok() { rested + 1 } else { 0 };
             if rested > 3 {
@@ -56,6 +61,31 @@ impl Bench {
         }
         rests?;
         self.silent()
+    }
+
+    /// Somebody does what a database that is stalled asks for.
+    fn person(&mut self) {
+        for key in self.databases() {
+            let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
+            let ready = condition(&db, "Ready");
+            let (reason, message) = (text(&ready["reason"]), text(&ready["message"]));
+            let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
+            match &*reason {
+                "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
+                "ServerFails" if message.contains("configuration") => {
+                    edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
+                }
+                "InitFailed" => self.site.sql = ("mended".to_owned(), true),
+                "DeletionBlocked" => {
+                    let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
+                    if let Some(last) = last.map(|(key, _)| key.clone()) {
+                        delete(&mut self.world, Snapshot::KIND, &last, Propagation::Background);
+                    }
+                }
+                _ => continue,
+            }
+            self.say(&format!("a person mends {reason}"));
+        }
     }
 
     /// That nothing has been done that must never be.
@@ -168,7 +198,8 @@ impl Bench {
         check(found == secrets, || format!("Secrets {found:?} instead of {secrets:?}"))?;
         let known: BTreeSet<String> = self.world.all(Snapshot::KIND).map(|(_, of)| path_of(of)).collect();
         let files = self.site.disks.volumes.values().flat_map(|volume| volume.files.keys());
-        let left: Vec<&String> = files.filter(|name| !known.contains(*name) && !kept(name)).collect();
+        let left: Vec<&String> =
+            files.filter(|name| !known.contains(*name) && !self.site.left.contains(*name)).collect();
         check(left.is_empty(), || format!("files are left: {left:?}"))
     }
 

@@ -55,6 +55,8 @@ pub struct Site {
     pub acked: BTreeMap<String, Rows>,
     /// Databases that have been written to.
     pub written: BTreeSet<String>,
+    /// Files that a Job has tried in vain to remove: nobody waits for that.
+    pub left: BTreeSet<String>,
     pub violations: Vec<String>,
     /// Whether the namespace is being deleted.
     pub going: bool,
