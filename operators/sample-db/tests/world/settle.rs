@@ -78,7 +78,9 @@ impl Bench {
                 "InitFailed" => self.site.sql = ("mended".to_owned(), true),
                 "DeletionBlocked" => {
                     let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
-                    if let Some(last) = last.map(|(key, _)| key.clone()) {
+                    if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {
+                        // Those of a last one are kept, unless it says otherwise.
+                        self.site.left.insert(path);
                         delete(&mut self.world, Snapshot::KIND, &last, Propagation::Background);
                     }
                 }
