@@ -60,6 +60,10 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     if upgrade.result == Some(UpgradeResult::Failed) {
         return end::left_for_a_person(observed, at, now);
     }
+    // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
+    if let (At::Check | At::Snapshot, Some(step)) = (at, steps::server(observed, wish)) {
+        return Go::On(step);
+    }
     match at {
         At::Check => check(observed, wish, now),
         At::Snapshot => snapshot(observed, wish, now),
