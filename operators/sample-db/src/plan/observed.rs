@@ -65,6 +65,8 @@ pub enum SecretSeen {
     Absent,
     /// It is there and has what it must.
     Usable,
+    /// It can be used, but what follows from its password, such as the URI, is that of another one.
+    Outdated,
     /// It has not, or what it has cannot be used: why.
     Malformed(String),
     /// It bears our name, and is not ours.
