@@ -46,6 +46,8 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
+    pub external: Vec<String>,
     /// Whether the claim that the spec names for snapshots holds the data of a database.
     pub snapshots_on_data: bool,
     /// Whether the namespace is being deleted; only looked at while the object is.

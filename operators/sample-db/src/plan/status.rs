@@ -76,7 +76,7 @@ fn endpoints(observed: &Observed) -> EndpointsStatus {
     let db = &*observed.db;
     EndpointsStatus {
         read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
-        ..db.status.endpoints.clone()
+        external: observed.external.clone(),
     }
 }
 

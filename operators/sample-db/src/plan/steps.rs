@@ -14,7 +14,7 @@ mod fill;
 mod server;
 mod volume;
 
-pub(super) use server::server;
+pub(super) use server::{ended, server};
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]

@@ -76,6 +76,14 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
 
+/// Why the pod that is as wished has ended at least once, if it has.
+pub(in crate::plan) fn ended(observed: &Observed, wish: &Wish) -> Option<String> {
+    let pod = observed.pod().filter(|pod| !pod.meta.deleting)?;
+    let made = pod.running.as_deref()?.annotations.get(TEMPLATE)?;
+    let current = *made == objects::template(observed, wish);
+    failure(pod).filter(|_| current).map(|(_, why)| format!("the server does not start: {why}"))
+}
+
 /// What the init step, or the server, last failed with; it may be trying again.
 fn failure(pod: &Pod) -> Option<(String, String)> {
     let containers = &pod.running.as_ref()?.containers;
