@@ -32,7 +32,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
-pub use words::{Said, Words};
+pub use words::{Heard, Said, Words};
 
 use backup::Backups;
 use objects::SecretOf;

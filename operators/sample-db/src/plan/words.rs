@@ -51,6 +51,17 @@ pub struct Said {
     pub warnings: Vec<String>,
 }
 
+/// The last words of a Job that has done its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// They are here.
+    Said(Words),
+    /// Its pods come by another watch than its end does: they are yet to be seen as they are.
+    ToCome,
+    /// They went with their pod; done again, the work is found done.
+    Lost,
+}
+
 /// What keeps a Job's pods from their work, if anything does.
 #[must_use]
 pub fn trouble<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Trouble> {
@@ -85,6 +96,19 @@ impl Words {
         let of = |pod: &Arc<Pod>| Self::of(pod).filter(|words| words.code != 0 || worked(&pod));
         let all = || pods.iter().filter(|pod| is_of(pod, job)).filter_map(of);
         all().find(|words| words.code == 0).or_else(|| all().next_back())
+    }
+
+    /// Those of a Job that has done its work: what a pod that failed before has said is not meant.
+    #[must_use]
+    pub fn of_done(pods: &[Arc<Pod>], job: &str) -> Heard {
+        match Self::of_job(pods, job).filter(|words| words.code == 0) {
+            Some(words) => Heard::Said(words),
+            None => {
+                let at_work =
+                    |pod: &Arc<Pod>| is_of(pod, job) && Self::of_job(std::slice::from_ref(pod), job).is_none();
+                if pods.iter().any(at_work) { Heard::ToCome } else { Heard::Lost }
+            }
+        }
     }
 
     /// Those of one container. Of what the agent did not write, such as the server's log, the last lines.
@@ -123,6 +147,15 @@ mod tests {
             "initContainerStatuses": [{ "name": "install", "image": "a", "restartCount": 0, "state": installed }],
             "containerStatuses": [{ "name": WORK, "image": "i", "restartCount": 0, "state": work }] } });
         Arc::new(Pod::decode(&pod.to_string()).unwrap())
+    }
+
+    #[test]
+    fn words_that_went_with_their_pod_are_lost() {
+        let heard = |pods: &[Arc<Pod>]| Words::of_done(pods, "j");
+        let failed = || pod(&json!({ "terminated": { "exitCode": 1, "message": "" } }));
+        assert_eq!(heard(&[]), Heard::Lost);
+        assert_eq!(heard(&[failed()]), Heard::Lost);
+        assert_eq!(heard(&[failed(), pod(&json!({ "running": {} }))]), Heard::ToCome);
     }
 
     #[test]

@@ -21,19 +21,19 @@ pub struct Story {
     steps: Vec<Step>,
 }
 
-fn of(version: &str) -> Value {
+pub fn of(version: &str) -> Value {
     let mut spec = usual();
     spec["engine"] = json!({ "version": version });
     spec
 }
 
 /// A spec whose backups begin when somebody asks for one.
-fn quiet(mut spec: Value) -> Value {
+pub fn quiet(mut spec: Value) -> Value {
     spec["backup"]["immediate"] = json!(false);
     spec
 }
 
-fn to(version: &str) -> Step {
+pub fn to(version: &str) -> Step {
     let place = VERSIONS.iter().position(|of| *of == version).expect("it is there");
     Step::Edit(Edit::Version(place))
 }

@@ -11,6 +11,7 @@ mod collector;
 mod data;
 mod faults;
 mod guard;
+mod interruptions;
 mod kubelet;
 mod look;
 mod pods;

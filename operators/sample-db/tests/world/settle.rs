@@ -75,6 +75,9 @@ impl Bench {
                 "ServerFails" if message.contains("configuration") => {
                     edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
                 }
+                "InitFailed" if db["spec"]["init"]["sqlFrom"].is_null() => {
+                    self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
+                }
                 "InitFailed" => self.site.sql = ("mended".to_owned(), true),
                 "DeletionBlocked" => {
                     let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
