@@ -18,7 +18,7 @@ use crate::site::{Site, is_going, path_of, text};
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// Watches over a world.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// Claims before the pass, by uid, and whether they were going.
     claims: BTreeMap<String, (Value, bool)>,

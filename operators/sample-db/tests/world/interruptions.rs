@@ -47,20 +47,18 @@ fn stride() -> usize {
 fn at_every_moment(steps: &[Step]) {
     for doing in doings() {
         let mut whole = begun(&doing);
-        let moments = (0..200).take_while(|_| {
-            whole.round();
-            whole.at_rest().is_err()
-        });
-        let moments = moments.count() + 2;
-        for (place, step) in steps.iter().enumerate() {
-            for moment in (place % stride()..moments).step_by(stride()) {
-                let mut bench = begun(&doing);
-                (0..moment).for_each(|_| bench.round());
+        for moment in 0..200 {
+            for (place, step) in steps.iter().enumerate().filter(|(place, _)| (moment + place) % stride() == 0) {
+                let mut bench = whole.fork();
                 bench.take(step);
                 if let Err(why) = bench.settle() {
-                    panic!("{}, {step:?} after {moment} rounds: {why}\n{}", doing.name, bench.story());
+                    panic!("{}, {step:?} ({place}) after {moment} rounds: {why}\n{}", doing.name, bench.story());
                 }
             }
+            if moment > 1 && whole.at_rest().is_ok() {
+                break;
+            }
+            whole.round();
         }
     }
 }
