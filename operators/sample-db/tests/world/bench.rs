@@ -161,7 +161,7 @@ impl Bench {
         let step = plan.status.as_ref().and_then(|status| status.upgrade.step);
         self.note(&format!("{} {step:?} {line}", db.meta.key.name), &plan.effects, &plan.aside);
         self.last += plan.effects.len() + plan.aside.len();
-        self.guard.before(&self.world, &self.site, &observed, &plan);
+        self.guard.before(&self.world, &observed, &plan);
         let plan = self.barred(&db.meta, plan, Act::Of);
         let (site, acts) = (&mut self.site, &mut self.acts);
         let done = self.world.pass_with(&**db, plan, |world, act| match act {
@@ -182,7 +182,7 @@ impl Bench {
         let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
         self.note(&format!("{} {line}", snapshot.meta.key.name), &plan.effects, &plan.aside);
         self.last += plan.effects.len() + plan.aside.len();
-        self.guard.see(&self.world);
+        self.guard.see(&self.world, &plan.effects);
         let plan = self.barred(&snapshot.meta, plan, |never| match never {});
         let done = self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient("Forbidden", "no")));
         self.done(done);

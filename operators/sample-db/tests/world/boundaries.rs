@@ -196,7 +196,7 @@ fn tell(story: &Story, mut bench: Bench, fate: Fate) -> (Bench, bool) {
         met |= bench.died || matches!(fate, Fate::Act(which, _) if bench.acts > acts + which);
         let told = steps.len() == 0 && calm == 0 && !waits;
         rested = if told && bench.at_rest().is_ok() { rested + 1 } else { 0 };
-        if rested == 3 || met && told {
+        if rested == 1 || met && told {
             break;
         }
     }

@@ -40,7 +40,7 @@ fn begun(doing: &Doing) -> Bench {
 
 /// So many moments are left out between two, unless `PROPTEST_CASES` is set: then none are.
 fn stride() -> usize {
-    if std::env::var_os("PROPTEST_CASES").is_some() { 1 } else { 5 }
+    if std::env::var_os("PROPTEST_CASES").is_some() { 1 } else { 7 }
 }
 
 /// Has it happen at every moment there is.
