@@ -19,6 +19,7 @@ use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
 
 mod events;
+mod fork;
 mod ownership;
 
 use events::Events;
@@ -42,6 +43,7 @@ pub struct World {
     pub lifetime: Option<usize>,
 }
 
+#[derive(Clone)]
 struct Object {
     kind: Kind,
     value: Value,
@@ -318,6 +320,11 @@ impl World {
         self.clock += 1;
         let Some(object) = self.objects.get_mut(&(kind.plural, key.clone())) else { return };
         object.value["metadata"]["resourceVersion"] = json!(self.clock.to_string());
+        self.tell(kind, key);
+    }
+
+    fn tell(&mut self, kind: Kind, key: &Key) {
+        let Some(object) = self.objects.get(&(kind.plural, key.clone())) else { return };
         let mut value = object.value.clone();
         let entries = object.owned.iter().map(|(manager, owned)| {
             json!({ "manager": manager, "operation": "Apply", "fieldsV1": ownership::fields_v1(owned) })

@@ -34,7 +34,7 @@ const SAID: SignedDuration = SignedDuration::from_secs(20);
 const STARTING: [&str; 1] = ["max_connections"];
 
 /// What a manager remembers between two looks; it is gone with it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Held {
     secrets: BTreeMap<String, (Timestamp, Secret)>,
     said: BTreeMap<String, (String, Timestamp, Asked)>,

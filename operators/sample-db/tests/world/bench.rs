@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
-use runtime::cache::{Cache, Entry, View as _};
+use runtime::cache::{Entry, View as _};
 use runtime::plan::{Apply, Effect, Key, Plan};
 use runtime::testing::World;
 use runtime::views::{Claim, Pod};
@@ -64,26 +64,8 @@ pub struct Bench {
 impl Bench {
     /// A database of that spec, of which the operator knows nothing yet.
     pub fn new(spec: &Value) -> Self {
-        let mut cache = Cache::new(&[]);
-        let stores = Stores {
-            databases: cache.store(),
-            snapshots: cache.store(),
-            servers: cache.store(),
-            services: cache.store(),
-            configs: cache.store(),
-            claims: cache.store(),
-            pods: cache.store(),
-            jobs: cache.store(),
-        };
         let mut world = World::default();
-        world.feed(&stores.databases);
-        world.feed(&stores.snapshots);
-        world.feed(&stores.servers);
-        world.feed(&stores.services);
-        world.feed(&stores.configs);
-        world.feed(&stores.claims);
-        world.feed(&stores.pods);
-        world.feed(&stores.jobs);
+        let stores = Stores::fed(&mut world);
         for kind in [Pod::KIND, Claim::KIND, SampleDB::KIND, Snapshot::KIND] {
             world.linger(kind);
         }
@@ -105,6 +87,24 @@ impl Bench {
         bench.create(&key, spec, &json!({}));
         bench.world.deliver_all();
         bench
+    }
+
+    /// Another world that is as this one is now.
+    pub fn fork(&self) -> Self {
+        let mut world = self.world.fork();
+        let stores = Stores::fed(&mut world);
+        world.list();
+        world.deliver_all();
+        Self {
+            world,
+            stores,
+            site: self.site.clone(),
+            key: self.key.clone(),
+            guard: self.guard.clone(),
+            trace: self.trace.clone(),
+            doomed: self.doomed.clone(),
+            ..*self
+        }
     }
 
     /// Another database, or one after that of the name.
@@ -161,7 +161,7 @@ impl Bench {
         let step = plan.status.as_ref().and_then(|status| status.upgrade.step);
         self.note(&format!("{} {step:?} {line}", db.meta.key.name), &plan.effects, &plan.aside);
         self.last += plan.effects.len() + plan.aside.len();
-        self.guard.before(&self.world, &self.site, &observed, &plan);
+        self.guard.before(&self.world, &observed, &plan);
         let plan = self.barred(&db.meta, plan, Act::Of);
         let (site, acts) = (&mut self.site, &mut self.acts);
         let done = self.world.pass_with(&**db, plan, |world, act| match act {
@@ -182,7 +182,7 @@ impl Bench {
         let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
         self.note(&format!("{} {line}", snapshot.meta.key.name), &plan.effects, &plan.aside);
         self.last += plan.effects.len() + plan.aside.len();
-        self.guard.see(&self.world);
+        self.guard.see(&self.world, &plan.effects);
         let plan = self.barred(&snapshot.meta, plan, |never| match never {});
         let done = self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient("Forbidden", "no")));
         self.done(done);

@@ -154,9 +154,9 @@ pub enum Fate {
     Act(usize, Answer),
 }
 
-/// Tells the story, and whether what was to befall the manager did.
-fn tell(story: &Story, fate: Fate) -> (Bench, bool) {
-    let mut bench = Bench::new(&story.spec);
+/// The world as it is when the story begins.
+fn begun(story: &Story) -> Bench {
+    let (mut bench, fate) = (Bench::new(&story.spec), Fate::Nothing);
     if let Some(before) = &story.before {
         expect(&mut bench, story, fate);
         before.iter().for_each(|step| bench.take(step));
@@ -164,6 +164,11 @@ fn tell(story: &Story, fate: Fate) -> (Bench, bool) {
             expect(&mut bench, story, fate);
         }
     }
+    bench
+}
+
+/// Tells the story, and whether what was to befall the manager did.
+fn tell(story: &Story, mut bench: Bench, fate: Fate) -> (Bench, bool) {
     let (writes, acts) = (bench.world.writes, bench.acts);
     let (mut steps, mut met, mut calm, mut waits, mut rested) = (story.steps.iter(), false, 0, false, 0);
     for _ in 0..2000 {
@@ -191,7 +196,7 @@ fn tell(story: &Story, fate: Fate) -> (Bench, bool) {
         met |= bench.died || matches!(fate, Fate::Act(which, _) if bench.acts > acts + which);
         let told = steps.len() == 0 && calm == 0 && !waits;
         rested = if told && bench.at_rest().is_ok() { rested + 1 } else { 0 };
-        if rested == 3 || met && told {
+        if rested == 1 || met && told {
             break;
         }
     }
@@ -236,10 +241,11 @@ fn essence(bench: &Bench) -> Vec<String> {
 /// Has it befall the manager at every point there is.
 fn everywhere(stories: Vec<Story>, fate: impl Fn(usize) -> Fate) {
     for story in stories {
-        let (whole, _) = tell(&story, Fate::Nothing);
+        let begun = begun(&story);
+        let (whole, _) = tell(&story, begun.fork(), Fate::Nothing);
         let whole = essence(&whole);
         for point in 0.. {
-            let (bench, met) = tell(&story, fate(point));
+            let (bench, met) = tell(&story, begun.fork(), fate(point));
             assert_eq!(essence(&bench), whole, "{}, {:?}\n{}", story.name, fate(point), bench.story());
             if !met {
                 println!("{}: {point} points", story.name);

@@ -51,7 +51,7 @@ impl Site {
     /// Takes away what has nothing to wait for.
     pub fn collect(&mut self, world: &mut World) {
         for kind in [SampleDB::KIND, Snapshot::KIND, StatefulSet::KIND, Job::KIND] {
-            for (key, object) in all(world, kind).into_iter().filter(|(_, object)| is_going(object)) {
+            for (key, object) in all(world, kind, is_going) {
                 let uid = text(&object["metadata"]["uid"]);
                 let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
                 let foreground = object["metadata"]["annotations"][FOREGROUND] == "true";
@@ -71,7 +71,7 @@ impl Site {
     fn end(&mut self, world: &mut World) {
         self.secrets.clear();
         for kind in KINDS {
-            for (key, _) in all(world, kind) {
+            for (key, _) in all(world, kind, |_| true) {
                 delete(world, kind, &key, Propagation::Background);
             }
         }
@@ -82,7 +82,7 @@ impl Site {
 fn dependents_gone(world: &mut World, uid: &str) -> bool {
     let mut gone = true;
     for kind in KINDS {
-        for (key, object) in all(world, kind).into_iter().filter(|(_, object)| owned(object, uid)) {
+        for (key, object) in all(world, kind, |object| owned(object, uid)) {
             gone = false;
             if is_going(&object) {
                 continue;
@@ -96,7 +96,8 @@ fn dependents_gone(world: &mut World, uid: &str) -> bool {
     gone
 }
 
-/// All objects of a kind.
-pub fn all(world: &World, kind: Kind) -> Vec<(Key, Value)> {
-    world.all(kind).map(|(key, object)| (key.clone(), object.clone())).collect()
+/// Some objects of a kind.
+fn all(world: &World, kind: Kind, of: impl Fn(&Value) -> bool) -> Vec<(Key, Value)> {
+    let some = world.all(kind).filter(|(_, object)| of(object));
+    some.map(|(key, object)| (key.clone(), object.clone())).collect()
 }

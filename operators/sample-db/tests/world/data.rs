@@ -56,7 +56,7 @@ pub struct Volume {
 }
 
 /// All volumes, by the uid of their claim.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Disks {
     pub volumes: BTreeMap<String, Volume>,
     count: u32,

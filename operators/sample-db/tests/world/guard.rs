@@ -18,7 +18,7 @@ use crate::site::{Site, is_going, path_of, text};
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
 /// Watches over a world.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// Claims before the pass, by uid, and whether they were going.
     claims: BTreeMap<String, (Value, bool)>,
@@ -29,8 +29,12 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Remembers how things were.
-    pub fn see(&mut self, world: &World) {
+    /// Remembers how things were, if anything is to be deleted.
+    pub fn see<X>(&mut self, world: &World, effects: &[Effect<X>]) {
+        (self.claims, self.snapshots) = Default::default();
+        if !effects.iter().any(|effect| matches!(effect, Effect::Delete(_))) {
+            return;
+        }
         let claims = world
             .all(Claim::KIND)
             .map(|(_, claim)| (text(&claim["metadata"]["uid"]), (claim.clone(), is_going(claim))));
@@ -39,8 +43,8 @@ impl Guard {
     }
 
     /// Remembers how things were, and judges a plan by itself.
-    pub fn before(&mut self, world: &World, _: &Site, observed: &Observed, plan: &DbPlan) {
-        self.see(world);
+    pub fn before(&mut self, world: &World, observed: &Observed, plan: &DbPlan) {
+        self.see(world, &plan.effects);
         let disruptive = |effect: &&Effect<DbAct>| match effect {
             Effect::Delete(_) => true,
             Effect::Act(act) => matches!(act, DbAct::LetIn | DbAct::DropSecret(_)),
@@ -130,7 +134,7 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
             || db["metadata"]["annotations"][SKIP_FINAL_SNAPSHOT] == *owner
             || policy["onSnapshotFailure"] == serde_json::json!(OnSnapshotFailure::Proceed));
     let saved = is_going(db)
-        && world.all(Snapshot::KIND).any(|(key, snapshot)| {
+        && world.all(Snapshot::KIND).any(|(_, snapshot)| {
             let file = site.disks.volumes.values().find_map(|volume| volume.files.get(&path_of(snapshot)));
             let reason = snapshot["spec"]["reason"] == serde_json::json!(SnapshotReason::Final);
             reason && is_proved(snapshot) && file.is_some_and(|file| file.intact && file.data.rows.is_superset(&acked))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runtime::cache::{Entry, Store, View};
+use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Owner};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
@@ -29,6 +29,30 @@ fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
 }
 
 impl Stores {
+    /// Stores that are told of all that happens in a world.
+    pub fn fed(world: &mut World) -> Self {
+        let mut cache = Cache::new(&[]);
+        let stores = Self {
+            databases: cache.store(),
+            snapshots: cache.store(),
+            servers: cache.store(),
+            services: cache.store(),
+            configs: cache.store(),
+            claims: cache.store(),
+            pods: cache.store(),
+            jobs: cache.store(),
+        };
+        world.feed(&stores.databases);
+        world.feed(&stores.snapshots);
+        world.feed(&stores.servers);
+        world.feed(&stores.services);
+        world.feed(&stores.configs);
+        world.feed(&stores.claims);
+        world.feed(&stores.pods);
+        world.feed(&stores.jobs);
+        stores
+    }
+
     fn sources(&self, db: &SampleDB) -> Vec<Arc<Snapshot>> {
         let key = &db.meta.key;
         let from = db.spec.bootstrap.from_snapshot.as_ref().filter(|_| db.status.restore.completed_at.is_none());

@@ -21,7 +21,7 @@ fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
 
 /// So many schedules, and always the same ones, unless `PROPTEST_CASES` asks for others: what a change breaks is told, and
 /// what chance finds is looked for by `scripts/test --all`.
-const CASES: u32 = 100;
+const CASES: u32 = 50;
 
 fn config() -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());

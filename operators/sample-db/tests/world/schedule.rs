@@ -42,6 +42,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => any::<bool>().prop_map(Edit::Paused),
         2 => (0..3_usize).prop_map(Edit::Schedule),
         1 => any::<bool>().prop_map(Edit::Manual),
+        1 => Just(Edit::Skip),
         1 => prop_oneof![Just("Snapshot"), Just("Retain"), Just("Delete")].prop_map(Edit::Policy),
     ]
 }

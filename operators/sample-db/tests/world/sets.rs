@@ -34,8 +34,10 @@ impl Site {
 
     /// Binds claims, makes volumes as large as asked for, and lets those go that no pod uses.
     pub fn keep_claims(&mut self, world: &mut World) {
-        let all: Vec<(Key, Value)> = world.all(Claim::KIND).map(|(key, claim)| (key.clone(), claim.clone())).collect();
-        for (key, claim) in all {
+        let unbound = |claim: &Value| claim["status"]["capacity"] != claim["spec"]["resources"]["requests"];
+        let some = world.all(Claim::KIND).filter(|(_, claim)| is_going(claim) || unbound(claim));
+        let some: Vec<(Key, Value)> = some.map(cloned).collect();
+        for (key, claim) in some {
             if is_going(&claim) {
                 let used = world.all(Pod::KIND).any(|(_, pod)| pod["spec"].to_string().contains(&uses(&key.name)));
                 if !used {

@@ -55,7 +55,7 @@ impl Bench {
             person(self);
             rests = self.at_rest();
             rested = if rests.is_ok() { rested + 1 } else { 0 };
-            if rested > 3 {
+            if rested > 1 {
                 break;
             }
         }
@@ -152,11 +152,11 @@ impl Bench {
         let as_asked = asked.is_none_or(|asked| release == asked || release.starts_with(&format!("{asked}.")));
         let manual = db["spec"]["upgrade"]["policy"] == "Manual";
         check(as_asked || manual, || format!("{release} runs, not {asked:?}"))?;
-        let settings = self.wanted(key, db, &pod, &claim);
+        let settings = self.wanted(db, &pod, &claim);
         check(settings || is(db, "Stalled"), || "parameters are not as asked".to_owned())
     }
 
-    fn wanted(&self, _: &Key, db: &Value, pod: &str, claim: &str) -> bool {
+    fn wanted(&self, db: &Value, pod: &str, claim: &str) -> bool {
         let pods = crate::pods::seen(&self.world);
         let Some(pod) = pods.iter().find(|of| of.uid == pod) else { return false };
         let holds = self.site.effective(&self.world, pod, claim);

@@ -39,7 +39,7 @@ pub struct Faults {
 }
 
 /// All that is not an object of the API's.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Site {
     pub disks: Disks,
     pub secrets: BTreeMap<String, Secret>,
