@@ -131,7 +131,7 @@ impl World {
         let garbage: Vec<Id> =
             self.objects.iter().filter(|(_, o)| orphaned(o)).map(|((_, key), o)| (o.kind, key.clone())).collect();
         for (kind, key) in garbage {
-            self.remove(kind, &key);
+            self.begin_removal(kind, &key);
         }
     }
 

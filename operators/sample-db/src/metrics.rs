@@ -1,9 +1,13 @@
 //! What is measured of each database, out of what its status says.
 
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
 use api::ConditionStatus;
 use api::sample_db::{Phase, SampleDBStatus, condition_type as domain};
 use jiff::Timestamp;
 use runtime::metrics::objects::{Family, Of};
+use runtime::plan::Key;
 
 use crate::SampleDBOperator;
 use crate::plan::Observed;
@@ -49,7 +53,6 @@ pub(crate) fn tell(observed: &Observed) {
     if let Some(version) = &db.status.engine.running {
         of.set_only(INFO, ("version", version), 1.0);
     }
-    // The status is about to be written, so each is counted once.
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
@@ -70,12 +73,28 @@ fn values(observed: &Observed) -> [(Family, Option<f64>); 9] {
     ]
 }
 
-/// Snapshots that have gone bad since the status was written: it names the last of them.
+/// Until when failures have been counted, by database.
+static COUNTED: Mutex<BTreeMap<Key, Timestamp>> = Mutex::new(BTreeMap::new());
+
+/// Snapshots that have gone bad since the last look; since the status was written, at the first.
 fn new_failures(observed: &Observed) -> usize {
-    let last = observed.db.status.backup.last_failure.time;
-    let own = observed.snapshots.iter().filter(|of| of.status.sample_db_uid.as_deref() == Some(&*observed.db.meta.uid));
-    let bad = own.filter(|of| is_bad(&of.status));
-    bad.filter(|of| of.status.verification.at.or(of.status.started_at) > last).count()
+    let db = &*observed.db;
+    let mut counted = COUNTED.lock().unwrap_or_else(PoisonError::into_inner);
+    if db.meta.deleting {
+        counted.remove(&db.meta.key);
+        return 0;
+    }
+    let first = db.status.backup.last_failure.time.unwrap_or(Timestamp::MIN);
+    let last = counted.entry(db.meta.key.clone()).or_insert(first);
+    let times: Vec<Timestamp> = failures(observed).filter(|at| *at > *last).collect();
+    *last = times.iter().copied().max().unwrap_or(*last);
+    times.len()
+}
+
+fn failures(observed: &Observed) -> impl Iterator<Item = Timestamp> {
+    let uid = &observed.db.meta.uid;
+    let own = observed.snapshots.iter().filter(move |of| of.status.sample_db_uid.as_deref() == Some(&**uid));
+    own.filter(|of| is_bad(&of.status)).filter_map(|of| of.status.verification.at.or(of.status.started_at))
 }
 
 fn final_seconds(observed: &Observed) -> Option<f64> {

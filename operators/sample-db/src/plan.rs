@@ -32,7 +32,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
-pub use words::{Said, Words};
+pub use words::{Heard, Said, Words};
 
 use backup::Backups;
 use objects::SecretOf;
@@ -54,6 +54,8 @@ const SECRETS: Duration = Duration::from_secs(60);
 pub enum DbAct {
     /// Make a Secret with a random password.
     MakeSecret(SecretOf),
+    /// Write into a Secret that was made for the database what follows from its password.
+    RewriteSecret(SecretOf),
     /// Delete a Secret that was made for the database.
     DropSecret(SecretOf),
     /// Have the server take the application's password out of the Secret.

@@ -4,7 +4,7 @@ use api::ConditionStatus;
 use api::sample_db::SampleDB;
 use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase};
 use e2e::namespace::Namespace;
-use e2e::sample_db::{Database, Files, message, namespace, told};
+use e2e::sample_db::{Database, message, namespace, told};
 use k8s_openapi::api::core::v1::{Namespace as Core, PersistentVolumeClaim, Pod, Secret};
 use kube::Api;
 use kube::ResourceExt;
@@ -145,26 +145,16 @@ async fn a_backup_under_way_holds_no_deletion_up() {
     assert_eq!(again.asks("select count(*) from heap").await, "100000");
 }
 
-/// Nothing can be made in a namespace that goes, so nothing holds it; and the object of a last snapshot may go before its
-/// files do.
+/// Nothing can be made in a namespace that goes, so nothing holds it.
 #[tokio::test]
-async fn a_namespace_goes_with_all_that_is_in_it_and_files_outlive_their_object() {
+async fn a_namespace_goes_with_all_that_is_in_it() {
     let ns = namespace("sdb-namespace").await;
     let db = made(&ns, "shop", QUIET).await;
-    made(&ns, "other", QUIET).await;
-    db.snapshot("by-hand").await;
-    db.delete(PropagationPolicy::Foreground).await;
-    db.is_gone().await;
-    let last = db.last_snapshot().await.expect("a last snapshot").name_any();
-    let files = Files::of(&ns, "shop-snapshots").await;
-    for name in [&last, "by-hand"] {
-        ns.api::<SampleDBSnapshot>().delete(name, &DeleteParams::default()).await.expect("it can be deleted");
-        ns.until_gone::<SampleDBSnapshot>(name).await;
-    }
-    assert_eq!(files.snapshots().await, std::slice::from_ref(&last), "files of a last snapshot stay, and others go");
-    told(&ns, &last, "FilesKept").await;
-
-    Database { ns: &ns, name: "other" }.order("waits", "").await;
+    db.order("begun", "").await;
+    ns.until::<SampleDBSnapshot, ()>("begun", "a snapshot that is held", |it| {
+        (!it?.finalizers().is_empty()).then_some(())
+    })
+    .await;
     let spaces: Api<Core> = Api::all(ns.client.clone());
     let begun = std::time::Instant::now();
     spaces.delete(&ns.name, &DeleteParams::default()).await.expect("the namespace can be deleted");

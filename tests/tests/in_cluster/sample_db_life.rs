@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use api::ConditionStatus;
-use e2e::sample_db::{Database, namespace, told};
+use api::sample_db_snapshot::SampleDBSnapshot;
+use e2e::sample_db::{Database, Files, namespace, told};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Secret};
 use kube::ResourceExt;
@@ -43,6 +44,14 @@ async fn gone_but_saved(purpose: &str, propagation: PropagationPolicy, dead: boo
     let again = Database::apply(&ns, "again", &spec).await;
     again.serves().await;
     assert_eq!(again.asks(SUM).await, before, "what comes back is what was there");
+    if dead {
+        return;
+    }
+    // Its files outlive its object, so that they survive its kind.
+    ns.api::<SampleDBSnapshot>().delete(&last, &DeleteParams::default()).await.expect("it can be deleted");
+    ns.until_gone::<SampleDBSnapshot>(&last).await;
+    told(&ns, &last, "FilesKept").await;
+    assert_eq!(Files::of(&ns, "shop-snapshots").await.snapshots().await, [last]);
 }
 
 #[tokio::test]
@@ -59,23 +68,6 @@ async fn a_database_is_saved_before_a_foreground_deletion() {
 #[tokio::test]
 async fn a_database_is_saved_whose_pod_was_killed() {
     gone_but_saved("sdb-dead", PropagationPolicy::Foreground, true).await;
-}
-
-#[tokio::test]
-async fn a_snapshot_on_demand_is_restored_and_the_first_one_comes_by_itself() {
-    let ns = namespace("sdb-demand").await;
-    let db = Database::apply(&ns, "shop", "{}").await;
-    let made = db.serves().await;
-    db.asks(FILL).await;
-    let before = db.asks(SUM).await;
-    let snapshot = db.snapshot("by-hand").await;
-    let status = snapshot.status.expect("a status");
-    println!("a snapshot: {:?}, {:?} rows, sha256 {:?}", status.size, status.verification.rows, status.sha256);
-    assert_eq!(status.system_identifier, made.status.and_then(|status| status.system_identifier));
-    db.says("BackupVerified", ConditionStatus::True, "Verified").await;
-    let again = Database::apply(&ns, "again", "{bootstrap: {fromSnapshot: {ofSampleDB: shop}}}").await;
-    again.serves().await;
-    assert_eq!(again.asks(SUM).await, before);
 }
 
 #[tokio::test]

@@ -25,10 +25,12 @@ async fn what_is_restored_is_all_that_was_there() {
     let checks = "checks: [{sql: 'select count(*) from guarded', expect: '5'}, {sql: 'select null', expect: ''}]";
     let spec = format!("{{backup: {{immediate: false, verify: {{{checks}}}}}}}");
     let db = Database::apply(&ns, "shop", &spec).await;
-    db.serves().await;
+    let made = db.serves().await;
     db.asks(CONTENT).await;
     db.superuser_asks(ROLE).await;
-    db.snapshot("whole").await;
+    let status = db.snapshot("whole").await.status.expect("a status");
+    println!("a snapshot: {:?}, {:?} rows, sha256 {:?}", status.size, status.verification.rows, status.sha256);
+    assert_eq!(status.system_identifier, made.status.and_then(|status| status.system_identifier));
 
     // A check that does not hold is a proof that failed, though the files are what they were.
     db.patch(
@@ -36,7 +38,8 @@ async fn what_is_restored_is_all_that_was_there() {
     )
     .await;
     let again =
-        Database::apply(&ns, "again", "{bootstrap: {fromSnapshot: {name: whole}}, backup: {immediate: false}}").await;
+        Database::apply(&ns, "again", "{bootstrap: {fromSnapshot: {ofSampleDB: shop}}, backup: {immediate: false}}")
+            .await;
     let failed = db.verified_again("whole", "once").await;
     let words = message(&failed);
     println!("a snapshot whose check fails says: {words}");

@@ -48,13 +48,13 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
     assert_eq!(first.status.as_ref().and_then(|status| status.method), Some(Method::Physical));
 
     let second = ns
-        .eventually("a second snapshot, in whose favour the first goes", || async {
-            let all = scheduled(&ns, "few").await;
-            let names: Vec<_> = all.iter().map(ResourceExt::name_any).collect();
-            let alone = all.len() == 1 && names[0] != first.name_any() && all[0].is_ready();
-            if alone { Ok(all[0].clone()) } else { Err(format!("{names:?}")) }
+        .eventually("a second snapshot", || async {
+            scheduled(&ns, "few").await.into_iter().nth(1).ok_or_else(|| "none".to_owned())
         })
         .await;
+    few.proved(&second.name_any()).await;
+    few.patch(json!({ "backup": { "suspend": true } })).await;
+    ns.until_gone::<SampleDBSnapshot>(&first.name_any()).await;
     told(&ns, "few", "SnapshotPruned").await;
     told(&ns, "few", "BackupVerified").await;
     let files = Files::of(&ns, "few-snapshots").await.snapshots().await;
@@ -72,6 +72,7 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
         [Some(VerificationPhase::Passed), Some(VerificationPhase::Skipped)]
     );
 
+    nth.patch(json!({ "backup": { "suspend": true } })).await;
     told(&ns, "brief", "FilesRemoved").await;
     ns.until_gone::<SampleDBSnapshot>("brief").await;
     assert!(scheduled(&ns, "rests").await.is_empty(), "its schedule rests");

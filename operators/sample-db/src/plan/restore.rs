@@ -12,6 +12,7 @@ use super::objects::pod::{self, SNAPSHOTS};
 use super::objects::{JobOf, labels};
 use super::wish::{Refusal, Wish};
 use super::{Observed, names};
+use crate::snapshot::plan::is_bad;
 use crate::{SampleDB, Snapshot};
 
 /// How many seconds a restore may take.
@@ -29,7 +30,11 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
     if db.status.restore.completed_at.is_some() {
         return Ok(None);
     }
-    let ready = |snapshot: &&Snapshot| snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
+    let ready = |snapshot: &&Snapshot| {
+        let taken = snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
+        // One that did not stand its proof is taken by its name only.
+        taken && !is_bad(&snapshot.status)
+    };
     let all = || observed.sources.iter().map(|snapshot| &**snapshot);
     let latched = db.status.restore.snapshot_uid.as_deref();
     let begun = observed.job(&job_name(db)).filter(|_| latched.is_some());

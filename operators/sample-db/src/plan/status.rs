@@ -76,7 +76,7 @@ fn endpoints(observed: &Observed) -> EndpointsStatus {
     let db = &*observed.db;
     EndpointsStatus {
         read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
-        ..db.status.endpoints.clone()
+        external: observed.external.clone(),
     }
 }
 
@@ -90,7 +90,8 @@ fn initialization(observed: &Observed, prepared: Option<&Words>, now: Timestamp)
     let before = &observed.db.status.initialization;
     let now = now.round(Unit::Second).ok();
     let name = names::init_job(&observed.db);
-    let end = observed.job(&name).and_then(|job| job.end.as_ref());
+    let job = observed.job(&name);
+    let end = job.and_then(|job| job.end.as_ref());
     let digest = match &observed.init_sources {
         InitSources::Digest(digest) if !digest.is_empty() => Some(digest.clone()),
         _ => None,
@@ -100,9 +101,12 @@ fn initialization(observed: &Observed, prepared: Option<&Words>, now: Timestamp)
     InitializationStatus {
         data_created_at: before.data_created_at.or_else(|| prepared.and(now)),
         completed_at: before.completed_at.or_else(|| now.filter(|_| complete)),
-        job: (before.completed_at.is_none() && end.is_none() && observed.job(&name).is_some()).then(|| name.clone()),
-        // Of what is about to run, for the time when it has.
-        sql_digest: before.sql_digest.clone().filter(|_| before.completed_at.is_some() || end.is_some()).or(digest),
+        job: (before.completed_at.is_none() && end.is_none() && job.is_some()).then(|| name.clone()),
+        // Of what is about to run, for the time when it has; what is there by then may be something else.
+        sql_digest: match job {
+            None if before.completed_at.is_none() => digest,
+            _ => before.sql_digest.clone(),
+        },
         // What failed is what was there when the Job was made.
         failed_digest: match (failed, &before.failed_digest) {
             (true, Some(failed)) => Some(failed.clone()),

@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// The label by which the Job controller marks its pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
+/// How much of a log is told: the last lines of it say what went wrong.
+const LINES: usize = 3;
+const LONGEST: usize = 500;
 /// The container of a Job's pod that does the work.
 pub(crate) const WORK: &str = "work";
 
@@ -48,6 +51,17 @@ pub struct Said {
     pub warnings: Vec<String>,
 }
 
+/// The last words of a Job that has done its work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// They are here.
+    Said(Words),
+    /// Its pods come by another watch than its end does: they are yet to be seen as they are.
+    ToCome,
+    /// They went with their pod; done again, the work is found done.
+    Lost,
+}
+
 /// What keeps a Job's pods from their work, if anything does.
 #[must_use]
 pub fn trouble<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Trouble> {
@@ -84,13 +98,28 @@ impl Words {
         all().find(|words| words.code == 0).or_else(|| all().next_back())
     }
 
-    /// Those of one container.
+    /// Those of a Job that has done its work: what a pod that failed before has said is not meant.
+    #[must_use]
+    pub fn of_done(pods: &[Arc<Pod>], job: &str) -> Heard {
+        match Self::of_job(pods, job).filter(|words| words.code == 0) {
+            Some(words) => Heard::Said(words),
+            None => {
+                let at_work =
+                    |pod: &Arc<Pod>| is_of(pod, job) && Self::of_job(std::slice::from_ref(pod), job).is_none();
+                if pods.iter().any(at_work) { Heard::ToCome } else { Heard::Lost }
+            }
+        }
+    }
+
+    /// Those of one container. Of what the agent did not write, such as the server's log, the last lines.
     #[must_use]
     pub fn of_container(container: &Container) -> Option<Self> {
         let ended = container.ended.as_ref()?;
         let said = serde_json::from_str(&ended.message).unwrap_or_else(|_| {
-            let line = ended.message.lines().rev().find(|line| !line.trim().is_empty());
-            Said { message: line.map(|line| line.chars().take(300).collect()), ..Said::default() }
+            let mut last: Vec<&str> = ended.message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            last.drain(..last.len().saturating_sub(LINES));
+            let message: String = last.join("; ").chars().take(LONGEST).collect();
+            Said { message: Some(message).filter(|message| !message.is_empty()), ..Said::default() }
         });
         Some(Self { code: ended.code, said })
     }
@@ -121,6 +150,15 @@ mod tests {
     }
 
     #[test]
+    fn words_that_went_with_their_pod_are_lost() {
+        let heard = |pods: &[Arc<Pod>]| Words::of_done(pods, "j");
+        let failed = || pod(&json!({ "terminated": { "exitCode": 1, "message": "" } }));
+        assert_eq!(heard(&[]), Heard::Lost);
+        assert_eq!(heard(&[failed()]), Heard::Lost);
+        assert_eq!(heard(&[failed(), pod(&json!({ "running": {} }))]), Heard::ToCome);
+    }
+
+    #[test]
     fn a_step_before_the_work_is_not_the_work() {
         let words = |work: Value| Words::of_job(&[pod(&work)], "j").map(|words| (words.code, words.said.version));
         assert_eq!(words(json!({ "waiting": { "reason": "PodInitializing" } })), None);
@@ -128,5 +166,12 @@ mod tests {
         let version = r#"{"version": "15.20"}"#;
         let done = json!({ "terminated": { "exitCode": 0, "message": version } });
         assert_eq!(words(done), Some((0, Some("15.20".to_owned()))));
+    }
+
+    #[test]
+    fn of_a_log_the_last_lines_are_told() {
+        let log = "LOG: one\n\nLOG: unknown parameter\nFATAL: errors\nLOG: stopped\n";
+        let words = Words::of_job(&[pod(&json!({ "terminated": { "exitCode": 1, "message": log } }))], "j").unwrap();
+        assert_eq!(words.failure().unwrap().1, "LOG: unknown parameter; FATAL: errors; LOG: stopped");
     }
 }

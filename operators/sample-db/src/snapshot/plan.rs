@@ -14,7 +14,7 @@ use serde_json::json;
 use super::observed::Observed;
 use super::{events, jobs, proof, release, status};
 use crate::Snapshot;
-use crate::plan::Words;
+use crate::plan::{Heard, Words};
 
 /// After a step: its own events are no news, so look again by ourselves.
 pub(super) const STEP: Duration = Duration::from_millis(50);
@@ -106,9 +106,7 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::backup_name(&observed.snapshot);
     match (observed.job(&name).map(|job| &job.end), observed.source()) {
         (Some(Some(JobEnd::Complete)), _) => {
-            let words = observed.words(&name);
-            // The pod's last words come by another watch than the Job's end.
-            words.map_or_else(soon, |words| told(status::taken_of(observed, &words, proof::mode(observed), now)))
+            heard(observed, &name, now, |words| status::taken_of(observed, words, proof::mode(observed), now))
         }
         (Some(Some(JobEnd::Failed { message, .. })), _) => {
             let words = observed.words(&name);
@@ -182,8 +180,18 @@ pub(super) fn told(status: SampleDBSnapshotStatus) -> SnapshotPlan {
     Plan { status: Some(status), next: Next::After(STEP), ..Plan::nothing() }
 }
 
-pub(super) fn soon() -> SnapshotPlan {
-    Plan { next: Next::After(Duration::from_millis(200)), ..Plan::nothing() }
+/// Goes on from what a Job that has done its work has said last; has it say so again if nobody has heard it.
+pub(super) fn heard(
+    observed: &Observed,
+    name: &str,
+    now: Timestamp,
+    taken: impl FnOnce(&Words) -> SampleDBSnapshotStatus,
+) -> SnapshotPlan {
+    match (Words::of_done(&observed.pods, name), observed.job(name)) {
+        (Heard::Said(words), _) => told(taken(&words)),
+        (Heard::Lost, Some(job)) if !job.meta.deleting => step(observed, gone(&job.meta, Job::KIND), now),
+        _ => Plan { next: Next::After(Duration::from_millis(200)), ..Plan::nothing() },
+    }
 }
 
 pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {

@@ -10,7 +10,7 @@ use runtime::views::JobEnd;
 use serde_json::json;
 
 use super::observed::Observed;
-use super::plan::{SnapshotPlan, soon, step, told, waits, why};
+use super::plan::{SnapshotPlan, heard, step, told, waits, why};
 use super::{jobs, status};
 use crate::{SampleDB, Snapshot};
 
@@ -53,9 +53,7 @@ pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     match observed.job(&name).map(|job| &job.end) {
         None => step(observed, Effect::Create(job(observed)), now),
         Some(None) => waits(observed, now),
-        Some(Some(JobEnd::Complete)) => {
-            observed.words(&name).map_or_else(soon, |words| told(status::verified(observed, &words, now)))
-        }
+        Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| status::verified(observed, words, now)),
         Some(Some(JobEnd::Failed { message, .. })) => {
             let words = observed.words(&name);
             let reason = words.as_ref().and_then(|words| words.said.reason.clone());

@@ -15,8 +15,8 @@ use runtime::plan::meta::WHOLE;
 use runtime::views::StatefulSet;
 use serde_json::json;
 
-use super::pod::{self, PGDATA, Place, SNAPSHOTS, words};
-use super::{PORT, SUPERUSER, labels, owned, selector};
+use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
+use super::{PORT, labels, owned, selector};
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
 use crate::{SampleDB, Snapshot};
@@ -134,7 +134,7 @@ fn has_data(db: &SampleDB) -> bool {
 fn postgres(place: &Place<'_>) -> Container {
     let arguments = words(&["pg-run", "--pgdata", PGDATA]);
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
-    let ready = words(&["pg_isready", "--host=/var/run/postgresql", "--username", SUPERUSER, "--timeout=4"]);
+    let ready = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
     let probe = Probe {
         exec: Some(ExecAction { command: Some(ready) }),
         period_seconds: Some(2),

@@ -70,11 +70,12 @@ pub(super) fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
     }
 }
 
-/// Whether the SQL is another than that which failed.
+/// Whether the SQL is another than that which failed, or may be: what was not written down is not known.
 fn has_changed(observed: &Observed) -> bool {
-    let failed = observed.db.status.initialization.failed_digest.as_deref();
+    let noted = &observed.db.status.initialization;
+    let failed = noted.failed_digest.as_deref().or(noted.sql_digest.as_deref());
     match &observed.init_sources {
-        InitSources::Digest(now) => failed.is_some_and(|failed| failed != now),
+        InitSources::Digest(now) => failed.unwrap_or_default() != now,
         InitSources::Missing(_) | InitSources::Unknown(_) => false,
     }
 }

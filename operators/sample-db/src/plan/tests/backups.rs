@@ -181,3 +181,11 @@ fn a_restore_that_has_begun_is_judged_by_its_job() {
     seen.jobs = Vec::new();
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "SnapshotNotReady", "and none is begun");
 }
+
+#[test]
+fn of_a_databases_snapshots_the_newest_good_one_is_restored() {
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "ofSampleDB": "old" } } }), &latched());
+    seen.sources = vec![old(1, "Ready", "Failed"), old(2, "Ready", "Passed"), old(3, "Ready", "Passed")];
+    let status = plan(&seen, now()).status.unwrap();
+    assert_eq!(status.restore.snapshot.as_deref(), Some("shop-2"));
+}

@@ -4,8 +4,8 @@ use api::sample_db::span;
 use jiff::{Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::meta::{self, child_meta};
-use runtime::plan::{Create, Effect};
-use runtime::views::JobEnd;
+use runtime::plan::{Create, Delete, Effect};
+use runtime::views::{Job, JobEnd};
 use serde_json::json;
 
 use crate::plan::catalog::Release;
@@ -14,7 +14,7 @@ use crate::plan::objects::{self, CONFIGURATION, JobOf, Place, labels};
 use crate::plan::steps::Step;
 use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
-use crate::plan::{DbAct, Observed, Words, names, words};
+use crate::plan::{DbAct, Heard, Observed, Words, names, words};
 use crate::{SampleDB, Snapshot};
 
 /// How many seconds a copy may take.
@@ -40,8 +40,16 @@ pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create
     };
     match &job.end {
         _ if job.meta.deleting => wait(format!("waiting until an earlier Job {name} is gone")),
-        // The pod's last words come by another watch than the Job's end.
-        Some(JobEnd::Complete) => observed.words(name).map_or_else(|| wait(doing()), Ok),
+        Some(JobEnd::Complete) => match Words::of_done(&observed.pods, name) {
+            Heard::Said(words) => Ok(words),
+            Heard::ToCome => wait(doing()),
+            Heard::Lost => {
+                let (key, uid) = (job.meta.key.clone(), job.meta.uid.clone());
+                let delete = Effect::Delete(Delete { kind: Job::KIND, key, uid, unless: None });
+                let message = format!("nobody has heard what the Job {name} said last: it is done again");
+                Err(NotDone::Step(Step::Take(vec![delete], "Upgrading", message)))
+            }
+        },
         Some(JobEnd::Failed { message, .. }) => {
             let said = observed.words(name).as_ref().and_then(Words::failure).map(|(_, why)| why);
             Err(NotDone::Failed(said.unwrap_or_else(|| message.clone())))

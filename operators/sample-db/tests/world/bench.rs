@@ -1,0 +1,255 @@
+//! The world with the operators in it.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use runtime::Error;
+use runtime::cache::{Cache, Entry, View as _};
+use runtime::plan::{Apply, Effect, Key, Plan};
+use runtime::testing::World;
+use runtime::views::{Claim, Pod};
+use sample_db::plan::{self, DbAct};
+use sample_db::snapshot;
+use sample_db::{SampleDB, Snapshot};
+use serde_json::{Value, json};
+
+use crate::asked::{Answer, Held};
+use crate::guard::Guard;
+use crate::look::Stores;
+use crate::site::{Site, is_going};
+
+/// How long a tick takes.
+const TICK: SignedDuration = SignedDuration::from_secs(2);
+/// When worlds begin: no time of a usual schedule is near.
+pub const BEGIN: i64 = 1_799_967_600;
+
+/// What befalls the manager in a round of passes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass {
+    /// How many more writes it lives to see.
+    pub lives: Option<usize>,
+    /// What becomes of answers to its acts.
+    pub answer: Answer,
+    /// Whether it does not wait until its stores have seen its own writes.
+    pub late: bool,
+}
+
+/// An act of a plan, or what the API server refuses.
+enum Act {
+    Of(DbAct),
+    Refused,
+}
+
+/// The world with the operators in it.
+pub struct Bench {
+    pub world: World,
+    stores: Stores,
+    pub site: Site,
+    /// The database that stories are about.
+    pub key: Key,
+    pub guard: Guard,
+    /// What happened, in words.
+    pub trace: Vec<(String, u32)>,
+    /// Acts upon servers and Secrets so far.
+    pub acts: usize,
+    /// The effects of the last round of passes.
+    pub last: usize,
+    /// The uid of the database that was deleted last.
+    pub doomed: Option<String>,
+    /// Whether the manager died in the last round.
+    pub died: bool,
+}
+
+impl Bench {
+    /// A database of that spec, of which the operator knows nothing yet.
+    pub fn new(spec: &Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let stores = Stores {
+            databases: cache.store(),
+            snapshots: cache.store(),
+            servers: cache.store(),
+            services: cache.store(),
+            configs: cache.store(),
+            claims: cache.store(),
+            pods: cache.store(),
+            jobs: cache.store(),
+        };
+        let mut world = World::default();
+        world.feed(&stores.databases);
+        world.feed(&stores.snapshots);
+        world.feed(&stores.servers);
+        world.feed(&stores.services);
+        world.feed(&stores.configs);
+        world.feed(&stores.claims);
+        world.feed(&stores.pods);
+        world.feed(&stores.jobs);
+        for kind in [Pod::KIND, Claim::KIND, SampleDB::KIND, Snapshot::KIND] {
+            world.linger(kind);
+        }
+        let now = Timestamp::from_second(BEGIN).expect("it is a time");
+        let site = Site { now, sql: ("one".to_owned(), true), ..Site::default() };
+        let key = Key::new("n", "shop");
+        let mut bench = Self {
+            world,
+            stores,
+            site,
+            key: key.clone(),
+            guard: Guard::default(),
+            trace: Vec::new(),
+            acts: 0,
+            last: 0,
+            doomed: None,
+            died: false,
+        };
+        bench.create(&key, spec, &json!({}));
+        bench.world.deliver_all();
+        bench
+    }
+
+    /// Another database, or one after that of the name.
+    pub fn create(&mut self, key: &Key, spec: &Value, annotations: &Value) {
+        self.world.create(SampleDB::KIND, key, json!({ "metadata": { "annotations": annotations }, "spec": spec }));
+    }
+
+    /// Lets time go by for all but the operator.
+    pub fn tick(&mut self) {
+        self.site.now += TICK;
+        let (site, world) = (&mut self.site, &mut self.world);
+        site.collect(world);
+        site.keep_sets(world);
+        site.keep_jobs(world);
+        site.keep_pods(world);
+        site.keep_claims(world);
+        let databases: Vec<Key> = world.all(SampleDB::KIND).map(|(key, _)| key.clone()).collect();
+        databases.iter().for_each(|key| site.write(world, key));
+        self.guard.standing(world, site);
+    }
+
+    /// A pass over each object that stores hold.
+    pub fn pass(&mut self, pass: Pass) {
+        if !pass.late {
+            self.world.catch_up();
+        }
+        (self.last, self.died) = (0, false);
+        self.world.lifetime = pass.lives;
+        let (databases, snapshots) = self.stores.keys();
+        for key in databases {
+            if let Some(Entry::Object(db)) = self.stores.databases.get(&key).filter(|_| !self.died) {
+                self.pass_database(&db, pass.answer);
+            }
+        }
+        for key in snapshots {
+            if let Some(Entry::Object(snapshot)) = self.stores.snapshots.get(&key).filter(|_| !self.died) {
+                self.pass_snapshot(&snapshot);
+            }
+        }
+        self.world.lifetime = None;
+        if self.died {
+            // The next one begins with a list of everything.
+            self.site.held = Held::default();
+            self.world.deliver_all();
+        }
+        self.site.collect(&mut self.world);
+    }
+
+    fn pass_database(&mut self, db: &Arc<SampleDB>, answer: Answer) {
+        let observed = self.stores.database(&self.world, &mut self.site, db);
+        let plan = plan::plan(&observed, self.site.now);
+        let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
+        let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
+        let step = plan.status.as_ref().and_then(|status| status.upgrade.step);
+        self.note(&format!("{} {step:?} {line}", db.meta.key.name), &plan.effects, &plan.aside);
+        self.last += plan.effects.len() + plan.aside.len();
+        self.guard.before(&self.world, &self.site, &observed, &plan);
+        let plan = self.barred(&db.meta, plan, Act::Of);
+        let (site, acts) = (&mut self.site, &mut self.acts);
+        let done = self.world.pass_with(&**db, plan, |world, act| match act {
+            Act::Of(act) => {
+                *acts += 1;
+                site.act(world, db, &act, answer)
+            }
+            Act::Refused => Err(Error::transient("Forbidden", "it is not made any more")),
+        });
+        self.done(done);
+        self.guard.after(&self.world, &mut self.site);
+    }
+
+    fn pass_snapshot(&mut self, snapshot: &Arc<Snapshot>) {
+        let observed = self.stores.snapshot(&self.world, &self.site, snapshot);
+        let plan = snapshot::plan::plan(&observed, self.site.now);
+        let ready = plan.status.as_ref().and_then(|status| status.contract.condition("Ready").cloned());
+        let line = ready.map(|ready| format!("{}: {}", ready.reason, ready.message)).unwrap_or_default();
+        self.note(&format!("{} {line}", snapshot.meta.key.name), &plan.effects, &plan.aside);
+        self.last += plan.effects.len() + plan.aside.len();
+        self.guard.see(&self.world);
+        let plan = self.barred(&snapshot.meta, plan, |never| match never {});
+        let done = self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient("Forbidden", "no")));
+        self.done(done);
+        self.guard.after(&self.world, &mut self.site);
+    }
+
+    fn done(&mut self, done: Result<(), Option<Error>>) {
+        self.died |= matches!(done, Err(None));
+        if let Err(error) = done {
+            self.say(&format!("    {}", error.map_or("the manager dies".to_owned(), |error| error.to_string())));
+        }
+    }
+
+    /// What the API server refuses to make in a namespace that is going, and the operators for an owner that is.
+    fn barred<S, X>(&self, owner: &runtime::plan::Meta, plan: Plan<S, X>, of: impl Fn(X) -> Act) -> Plan<S, Act> {
+        let owner_goes = [SampleDB::KIND, Snapshot::KIND].iter().any(|kind| {
+            self.world
+                .get(*kind, &owner.key)
+                .is_some_and(|live| live["metadata"]["uid"] == *owner.uid && is_going(live))
+        });
+        let owned = |body: &Value| body["metadata"]["ownerReferences"].is_array();
+        let refused = |kind, key: &Key, body: &Value| {
+            self.world.get(kind, key).is_none() && (self.site.going || owner_goes && owned(body))
+        };
+        let bar = |effect: Effect<X>| match effect {
+            Effect::Apply(apply) if refused(apply.kind, &apply.key, &apply.body) => Effect::Act(Act::Refused),
+            Effect::Create(create) if refused(create.kind, &create.key, &create.body) => Effect::Act(Act::Refused),
+            Effect::Apply(apply) => Effect::Apply(apply),
+            Effect::Create(create) => Effect::Create(create),
+            Effect::Delete(delete) => Effect::Delete(delete),
+            Effect::Act(act) => Effect::Act(of(act)),
+        };
+        let Plan { effects, mut aside, events, status, next } = plan;
+        aside.retain(|apply: &Apply| !refused(apply.kind, &apply.key, &apply.body));
+        Plan { effects: effects.into_iter().map(bar).collect(), aside, events, status, next }
+    }
+
+    /// Writes down what a plan says.
+    fn note<X: std::fmt::Debug>(&mut self, said: &str, effects: &[Effect<X>], aside: &[Apply]) {
+        let mut line = format!("  {said}");
+        for effect in effects {
+            let _ = match effect {
+                Effect::Apply(apply) => write!(line, "; apply {} {}", apply.kind.kind, apply.key.name),
+                Effect::Create(create) => write!(line, "; create {} {}", create.kind.kind, create.key.name),
+                Effect::Delete(delete) => write!(line, "; delete {} {}", delete.kind.kind, delete.key.name),
+                Effect::Act(act) => write!(line, "; {act:?}"),
+            };
+        }
+        for apply in aside {
+            let _ = write!(line, "; beside {} {}", apply.kind.kind, apply.key.name);
+        }
+        self.say(&line);
+    }
+
+    /// Writes down what happened; once, if it happens again and again.
+    pub fn say(&mut self, what: &str) {
+        let last = self.trace.iter_mut().rev().take(4).find(|line| line.0 == what);
+        match last {
+            Some((_, times)) => *times += 1,
+            None => self.trace.push((what.to_owned(), 1)),
+        }
+    }
+
+    /// All goes on, the operator included.
+    pub fn round(&mut self) {
+        self.tick();
+        self.world.deliver_all();
+        self.pass(Pass::default());
+    }
+}

@@ -1,0 +1,102 @@
+//! What takes objects away: garbage collection in the foreground, finalizers, and the end of a namespace.
+
+use runtime::cache::View as _;
+use runtime::plan::{Key, Kind};
+use runtime::testing::{NOW, World};
+use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
+use sample_db::{SampleDB, Snapshot};
+use serde_json::{Value, json};
+
+use crate::sets::owned;
+use crate::site::{Site, is_going, text};
+
+/// Annotation of what is deleted in the foreground, which the API server notes as a finalizer.
+const FOREGROUND: &str = "foreground";
+/// All kinds that there are.
+pub const KINDS: [Kind; 8] = [
+    SampleDB::KIND,
+    Snapshot::KIND,
+    StatefulSet::KIND,
+    Service::KIND,
+    ConfigMap::KIND,
+    Job::KIND,
+    Pod::KIND,
+    Claim::KIND,
+];
+
+/// How somebody deletes something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    Background,
+    Foreground,
+}
+
+/// Deletes an object, as a user does.
+pub fn delete(world: &mut World, kind: Kind, key: &Key, propagation: Propagation) {
+    let Some(live) = world.get(kind, key).filter(|live| !is_going(live)) else { return };
+    let held = live["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+    if propagation == Propagation::Foreground {
+        world.edit(kind, key, |live| {
+            live["metadata"]["annotations"][FOREGROUND] = json!("true");
+            live["metadata"]["deletionTimestamp"] = json!(NOW);
+        });
+    } else if held || [Pod::KIND, Claim::KIND].contains(&kind) {
+        world.begin_removal(kind, key);
+    } else {
+        world.remove(kind, key);
+    }
+}
+
+impl Site {
+    /// Takes away what has nothing to wait for.
+    pub fn collect(&mut self, world: &mut World) {
+        for kind in [SampleDB::KIND, Snapshot::KIND, StatefulSet::KIND, Job::KIND] {
+            for (key, object) in all(world, kind).into_iter().filter(|(_, object)| is_going(object)) {
+                let uid = text(&object["metadata"]["uid"]);
+                let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+                let foreground = object["metadata"]["annotations"][FOREGROUND] == "true";
+                let waits = foreground && !dependents_gone(world, &uid);
+                if !held && !waits {
+                    world.remove(kind, &key);
+                }
+            }
+        }
+        world.collect_garbage();
+        if self.going {
+            self.end(world);
+        }
+    }
+
+    /// The namespace's controller deletes all that is in it.
+    fn end(&mut self, world: &mut World) {
+        self.secrets.clear();
+        for kind in KINDS {
+            for (key, _) in all(world, kind) {
+                delete(world, kind, &key, Propagation::Background);
+            }
+        }
+    }
+}
+
+/// Deletes what goes with an object that is deleted in the foreground; whether all of it is gone.
+fn dependents_gone(world: &mut World, uid: &str) -> bool {
+    let mut gone = true;
+    for kind in KINDS {
+        for (key, object) in all(world, kind).into_iter().filter(|(_, object)| owned(object, uid)) {
+            gone = false;
+            if is_going(&object) {
+                continue;
+            }
+            match kind == StatefulSet::KIND || kind == Job::KIND {
+                true => delete(world, kind, &key, Propagation::Foreground),
+                false => delete(world, kind, &key, Propagation::Background),
+            }
+        }
+    }
+    gone
+}
+
+/// All objects of a kind.
+pub fn all(world: &World, kind: Kind) -> Vec<(Key, Value)> {
+    world.all(kind).map(|(key, object)| (key.clone(), object.clone())).collect()
+}

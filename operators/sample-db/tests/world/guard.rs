@@ -1,0 +1,160 @@
+//! What must never happen.
+
+use std::collections::BTreeMap;
+
+use api::sample_db::{DeletionPolicy, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
+use api::sample_db_snapshot::{SnapshotReason, VerificationPhase};
+use runtime::cache::View as _;
+use runtime::plan::Effect;
+use runtime::testing::World;
+use runtime::views::{Claim, Job, Pod};
+use sample_db::plan::{DbAct, DbPlan, Observed};
+use sample_db::{SampleDB, Snapshot};
+use serde_json::Value;
+
+use crate::data::Rows;
+use crate::site::{Site, is_going, path_of, text};
+
+const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// Watches over a world.
+#[derive(Debug, Default)]
+pub struct Guard {
+    /// Claims before the pass, by uid, and whether they were going.
+    claims: BTreeMap<String, (Value, bool)>,
+    /// What is kept on purpose, by name: nobody is to miss it, and nobody is to clear it away.
+    pub kept: std::collections::BTreeSet<String>,
+    /// Snapshots before the pass, by name.
+    snapshots: BTreeMap<String, Value>,
+}
+
+impl Guard {
+    /// Remembers how things were.
+    pub fn see(&mut self, world: &World) {
+        let claims = world
+            .all(Claim::KIND)
+            .map(|(_, claim)| (text(&claim["metadata"]["uid"]), (claim.clone(), is_going(claim))));
+        self.claims = claims.collect();
+        self.snapshots = world.all(Snapshot::KIND).map(|(key, of)| (key.name.to_string(), of.clone())).collect();
+    }
+
+    /// Remembers how things were, and judges a plan by itself.
+    pub fn before(&mut self, world: &World, _: &Site, observed: &Observed, plan: &DbPlan) {
+        self.see(world);
+        let disruptive = |effect: &&Effect<DbAct>| match effect {
+            Effect::Delete(_) => true,
+            Effect::Act(act) => matches!(act, DbAct::LetIn | DbAct::DropSecret(_)),
+            _ => false,
+        };
+        assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
+        let rests = observed.db.spec.paused && observed.db.status.upgrade.step.is_none() && !observed.db.meta.deleting;
+        assert!(!rests || plan.effects.is_empty() && plan.aside.is_empty(), "paused: {:?}", plan.effects);
+    }
+
+    /// Judges what a pass did.
+    pub fn after(&mut self, world: &World, site: &mut Site) {
+        for (uid, (claim, was_going)) in &self.claims {
+            let now = world.all(Claim::KIND).find(|(_, live)| live["metadata"]["uid"] == **uid);
+            let goes = now.is_none_or(|(_, live)| is_going(live));
+            if goes && !was_going {
+                judge_loss(world, site, uid, claim);
+            }
+        }
+        for (name, before) in &self.snapshots {
+            let now = world.all(Snapshot::KIND).find(|(key, _)| *key.name == **name);
+            if now.is_none_or(|(_, live)| is_going(live)) && !is_going(before) && is_proved(before) {
+                judge_retention(world, site, name, before);
+            }
+        }
+    }
+
+    /// Judges how things stand.
+    pub fn standing(&mut self, world: &World, site: &mut Site) {
+        // At most one server is at a volume.
+        let mut servers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (pod, life) in &site.lives {
+            if let Some(server) = &life.server {
+                servers.entry(server.claim.clone()).or_default().push(pod);
+            }
+        }
+        let twice: Vec<String> =
+            servers.into_iter().filter(|(_, pods)| pods.len() > 1).map(|(claim, _)| claim).collect();
+        for claim in twice {
+            site.violation(format!("two servers are at the volume of {claim}"));
+        }
+        let often: Vec<String> = site
+            .disks
+            .volumes
+            .values()
+            .filter_map(|volume| volume.data.as_ref())
+            .filter(|data| data.ran > 1)
+            .map(|data| data.id.clone())
+            .collect();
+        for id in often {
+            site.violation(format!("the initial SQL ran twice in {id}"));
+        }
+        let orphans: Vec<String> = world
+            .all(Pod::KIND)
+            .chain(world.all(Job::KIND))
+            .filter(|(_, object)| object["metadata"]["labels"][INSTANCE].is_null())
+            .map(|(key, _)| key.name.to_string())
+            .collect();
+        for name in orphans {
+            site.violation(format!("{name} is nobody's"));
+        }
+    }
+}
+
+/// Whether the rows of a volume that goes are elsewhere, or may be lost.
+fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
+    let owner = text(&claim["metadata"]["labels"][INSTANCE]);
+    if claim["metadata"]["name"] == format!("{owner}-snapshots") {
+        let name = text(&claim["metadata"]["name"]);
+        return site.violation(format!("the snapshots' volume {name} is deleted"));
+    }
+    let Some(data) = site.disks.data(uid).cloned() else { return };
+    let Some((_, db)) = world.all(SampleDB::KIND).find(|(key, _)| *key.name == *owner) else {
+        return site.violation(format!("the volume of {owner} is deleted, and there is no such database"));
+    };
+    let acked = site.acked.get(&owner).cloned().unwrap_or_default();
+    let held: Rows = acked.intersection(&data.rows).copied().collect();
+    if held.is_empty() {
+        return;
+    }
+    let latched = &db["status"]["storage"]["claimUID"];
+    let elsewhere = *latched != uid
+        && latched.as_str().and_then(|uid| site.disks.data(uid)).is_some_and(|data| data.rows.is_superset(&acked));
+    let policy = &db["spec"]["deletion"];
+    let wished = is_going(db)
+        && (policy["policy"] == serde_json::json!(DeletionPolicy::Delete)
+            || db["metadata"]["annotations"][SKIP_FINAL_SNAPSHOT] == *owner
+            || policy["onSnapshotFailure"] == serde_json::json!(OnSnapshotFailure::Proceed));
+    let saved = is_going(db)
+        && world.all(Snapshot::KIND).any(|(key, snapshot)| {
+            let file = site.disks.volumes.values().find_map(|volume| volume.files.get(&path_of(snapshot)));
+            let reason = snapshot["spec"]["reason"] == serde_json::json!(SnapshotReason::Final);
+            reason && is_proved(snapshot) && file.is_some_and(|file| file.intact && file.data.rows.is_superset(&acked))
+        });
+    if !elsewhere && !wished && !saved {
+        site.violation(format!("the volume {uid} of {owner} is deleted, and its rows are nowhere else"));
+    }
+}
+
+/// Whether another proof is left that is newer.
+fn judge_retention(world: &World, site: &mut Site, name: &str, before: &Value) {
+    if site.going || before["spec"]["reason"] != serde_json::json!(SnapshotReason::Scheduled) {
+        return;
+    }
+    let began = text(&before["status"]["startedAt"]);
+    let newer = world.all(Snapshot::KIND).any(|(key, of)| {
+        *key.name != *name && is_proved(of) && !is_going(of) && text(&of["status"]["startedAt"]) >= began
+    });
+    if !newer {
+        site.violation(format!("the newest proved snapshot {name} is deleted"));
+    }
+}
+
+pub fn is_proved(snapshot: &Value) -> bool {
+    let status = &snapshot["status"];
+    status["phase"] == "Ready" && status["verification"]["phase"] == serde_json::json!(VerificationPhase::Passed)
+}

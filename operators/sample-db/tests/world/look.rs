@@ -1,0 +1,123 @@
+//! As the operators look, but for the clients that they look with.
+
+use std::sync::Arc;
+
+use runtime::cache::{Entry, Store, View};
+use runtime::plan::{Key, Owner};
+use runtime::testing::World;
+use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
+use sample_db::plan::objects::SecretOf;
+use sample_db::plan::{Asked, InitSources, Observed, names};
+use sample_db::{SampleDB, Snapshot, snapshot};
+
+use crate::site::{Site, is_going};
+
+/// The stores of the operators.
+pub struct Stores {
+    pub databases: Arc<Store<SampleDB>>,
+    pub snapshots: Arc<Store<Snapshot>>,
+    pub servers: Arc<Store<StatefulSet>>,
+    pub services: Arc<Store<Service>>,
+    pub configs: Arc<Store<ConfigMap>>,
+    pub claims: Arc<Store<Claim>>,
+    pub pods: Arc<Store<Pod>>,
+    pub jobs: Arc<Store<Job>>,
+}
+
+fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
+    entries.into_iter().filter_map(Entry::into_object).collect()
+}
+
+impl Stores {
+    fn sources(&self, db: &SampleDB) -> Vec<Arc<Snapshot>> {
+        let key = &db.meta.key;
+        let from = db.spec.bootstrap.from_snapshot.as_ref().filter(|_| db.status.restore.completed_at.is_none());
+        let Some(from) = from else { return Vec::new() };
+        let name = db.status.restore.snapshot.as_deref().or(from.name.as_deref());
+        match (name, &from.of_sample_db) {
+            (Some(name), _) => decoded(self.snapshots.get(&key.sibling(name)).into_iter().collect()),
+            (None, Some(of)) => {
+                let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: of.as_str().into() };
+                decoded(self.snapshots.owned(&key.namespace, &owner))
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// What is seen of a database.
+    pub fn database(&self, world: &World, site: &mut Site, db: &Arc<SampleDB>) -> Observed {
+        let key = &db.meta.key;
+        let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
+        let sibling = |name: String| key.sibling(&name);
+        let secrets = (site.look(db, SecretOf::System), site.look(db, SecretOf::App));
+        let mut observed = Observed {
+            catalog: Ok(Arc::default()),
+            server: self.servers.child(key, &db.meta),
+            peers: self.services.child(&sibling(names::peers(db)), &db.meta),
+            read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
+            connection: self.configs.child(&sibling(names::connection(db)), &db.meta),
+            configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
+            claims: decoded(self.claims.owned(&key.namespace, &owner)),
+            pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
+            snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
+            sources: self.sources(db),
+            system: secrets.0.seen.clone(),
+            app: secrets.1.seen.clone(),
+            system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
+            init_sources: InitSources::Digest(String::new()),
+            asked: Asked::Nothing,
+            external: Vec::new(),
+            snapshots_on_data: false,
+            namespace_going: db.meta.deleting && site.going,
+            dictated_users: false,
+            agent_image: "agent:1".into(),
+            db: db.clone(),
+        };
+        if db.meta.deleting {
+            return observed;
+        }
+        let at_work = observed.job(&names::init_job(db)).is_some_and(|job| job.end.is_none());
+        if db.status.initialization.completed_at.is_none() && !at_work && !db.spec.init.sql_from.is_empty() {
+            observed.init_sources = InitSources::Digest(site.sql.0.clone());
+        }
+        if db.status.initialization.completed_at.is_some() {
+            observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
+        }
+        observed
+    }
+
+    /// What is seen of a snapshot.
+    pub fn snapshot(&self, world: &World, site: &Site, snapshot: &Arc<Snapshot>) -> snapshot::observed::Observed {
+        let key = &snapshot.meta.key;
+        let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
+        let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
+        let has_volume =
+            snapshot.status.location.claim.as_deref().is_some_and(|claim| match self.claims.get(&key.sibling(claim)) {
+                Some(Entry::Object(claim)) => !claim.meta.deleting,
+                _ if snapshot.meta.deleting => {
+                    world.get(Claim::KIND, &key.sibling(claim)).is_some_and(|claim| !is_going(claim))
+                }
+                _ => true,
+            });
+        snapshot::observed::Observed {
+            db: self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object),
+            siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
+            has_volume,
+            jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
+            pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            namespace_going: snapshot.meta.deleting && site.going,
+            dictated_users: false,
+            agent_image: "agent:1".into(),
+            snapshot: snapshot.clone(),
+        }
+    }
+
+    /// The keys of all objects of ours.
+    pub fn keys(&self) -> (Vec<Key>, Vec<Key>) {
+        let (mut databases, mut snapshots) = (self.databases.keys(), self.snapshots.keys());
+        databases.sort();
+        snapshots.sort();
+        (databases, snapshots)
+    }
+}

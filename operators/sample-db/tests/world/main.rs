@@ -1,0 +1,24 @@
+//! `SampleDB` in a world in memory: a cluster of Kubernetes, kubelets, the agent's verbs, PostgreSQL by what is in its
+//! data, users and faults. Whatever happens on the way, no row that was acknowledged is lost, and when faults end, all
+//! becomes as asked and then silent.
+
+#![allow(missing_docs, reason = "tests")]
+
+mod asked;
+mod bench;
+mod boundaries;
+mod collector;
+mod data;
+mod faults;
+mod guard;
+mod interruptions;
+mod kubelet;
+mod look;
+mod pods;
+mod properties;
+mod schedule;
+mod sets;
+mod settle;
+mod site;
+mod stories;
+mod verbs;

@@ -1,0 +1,107 @@
+//! Random schedules.
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::{Value, json};
+
+use crate::asked::Answer;
+use crate::bench::Pass;
+use crate::collector::Propagation;
+use crate::faults::{Edit, Step, VERBS, VERSIONS};
+use crate::stories::usual;
+
+/// A spec to begin with.
+pub fn spec() -> impl Strategy<Value = Value> {
+    let version = prop_oneof![3 => Just(None), 3 => Just(Some("15")), 2 => Just(Some("15.18"))];
+    let backup = prop_oneof![
+        2 => Just(json!({})),
+        2 => Just(json!({ "immediate": false })),
+        1 => Just(json!({ "schedule": "*/10 * * * *", "retention": { "keepLast": 1 } })),
+        1 => Just(json!({ "method": "Physical" })),
+    ];
+    (version, backup, prop::bool::weighted(0.7)).prop_map(|(version, backup, sql)| {
+        let mut spec = if sql { usual() } else { json!({}) };
+        (spec["engine"]["version"], spec["backup"]) = (json!(version), backup);
+        spec
+    })
+}
+
+fn pass() -> impl Strategy<Value = Pass> {
+    let answer = prop_oneof![8 => Just(Answer::Given), 1 => Just(Answer::Lost), 1 => Just(Answer::Unasked)];
+    (prop::option::weighted(0.2, 0..4_usize), answer, prop::bool::weighted(0.05))
+        .prop_map(|(lives, answer, late)| Pass { lives, answer, late })
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    prop_oneof![
+        4 => (0..VERSIONS.len()).prop_map(Edit::Version),
+        1 => Just(Edit::NoVersion),
+        3 => (0..4_usize).prop_map(Edit::Parameter),
+        1 => any::<bool>().prop_map(Edit::Size),
+        2 => (0..3_u8).prop_map(Edit::Restart),
+        1 => any::<bool>().prop_map(Edit::Paused),
+        2 => (0..3_usize).prop_map(Edit::Schedule),
+        1 => any::<bool>().prop_map(Edit::Manual),
+        1 => prop_oneof![Just("Snapshot"), Just("Retain"), Just("Delete")].prop_map(Edit::Policy),
+    ]
+}
+
+fn which() -> impl Strategy<Value = usize> {
+    any::<Index>().prop_map(|index| index.index(420))
+}
+
+fn fault() -> impl Strategy<Value = Step> {
+    let release = || prop_oneof![Just("15.20"), Just("17.12")];
+    prop_oneof![
+        4 => which().prop_map(Step::Kill),
+        4 => which().prop_map(Step::Evict),
+        2 => which().prop_map(Step::DropSecret),
+        1 => which().prop_map(Step::DropChild),
+        3 => any::<bool>().prop_map(|physical| Step::Backup { physical }),
+        1 => which().prop_map(Step::DropSnapshot),
+        3 => (0..VERBS.len(), 1..4_u32).prop_map(|(verb, stage)| Step::Fail { verb, stage }),
+        1 => release().prop_map(Step::Crash),
+        1 => release().prop_map(Step::Missing),
+        1 => any::<bool>().prop_map(Step::Corrupt),
+        1 => prop_oneof![Just(("two", true)), Just(("three", false))].prop_map(|(sum, right)| Step::Sql { sum, right }),
+        3 => Just(Step::Mend),
+        1 => (1..12_u8).prop_map(Step::Wait),
+    ]
+}
+
+/// What happens, before all faults end.
+pub fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        8 => pass().prop_map(Step::Pass),
+        6 => Just(Step::Tick),
+        4 => (0..8_usize, 1..4_usize).prop_map(|(kind, count)| Step::See { kind, count }),
+        8 => (1..24_u8).prop_map(Step::Calm),
+        3 => edit().prop_map(Step::Edit),
+        6 => fault(),
+    ];
+    prop::collection::vec(step, 0..45)
+}
+
+/// How it ends: with a deletion, or with the namespace's, and what befalls it then.
+pub fn end() -> impl Strategy<Value = Vec<Step>> {
+    let way = prop_oneof![
+        3 => Just(Vec::new()),
+        2 => Just(vec![Step::Delete(Propagation::Background)]),
+        2 => Just(vec![Step::Delete(Propagation::Foreground)]),
+        1 => Just(vec![Step::End]),
+    ];
+    let more = prop::collection::vec(
+        prop_oneof![
+            3 => pass().prop_map(Step::Pass),
+            3 => (1..8_u8).prop_map(Step::Calm),
+            2 => (0..8_usize, 1..4_usize).prop_map(|(kind, count)| Step::See { kind, count }),
+            1 => which().prop_map(Step::Kill),
+            1 => which().prop_map(Step::Evict),
+        ],
+        0..12,
+    );
+    (way, more).prop_map(|(mut way, more)| {
+        way.extend(more);
+        way
+    })
+}
