@@ -100,6 +100,14 @@ impl Observed {
         self.claims.iter().map(|claim| &**claim).find(|claim| *claim.meta.key.name == *name)
     }
 
+    /// Whether a claim was made for the database, or is taken over because a person says so.
+    #[must_use]
+    pub fn is_own(&self, claim: &Claim) -> bool {
+        let Some(owner) = claim.labels.get(super::objects::OWNER_UID) else { return false };
+        let adopted = self.db.annotations.get(api::sample_db::ADOPT);
+        **owner == *self.db.meta.uid || adopted.is_some_and(|uid| **uid == **owner)
+    }
+
     /// A Job by its name.
     #[must_use]
     pub fn job(&self, name: &str) -> Option<&Job> {

@@ -51,7 +51,7 @@ pub(in crate::plan) fn parameters(db: &SampleDB) -> String {
 
 /// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
 /// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
-fn fingerprint(text: &str) -> u64 {
+pub(in crate::plan) fn fingerprint(text: &str) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
