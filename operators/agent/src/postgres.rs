@@ -18,7 +18,7 @@
 //! | `passwords.rs` | the superuser's password, in data without a server |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ pub(crate) enum Verb {
     /// What the image's own programs are.
     Version,
     /// Whether the server of this pod takes connections.
-    Ready,
+    Ready(Duration),
 }
 
 /// Does it, and tells what came of it: on stdout, and to the kubelet.
@@ -85,7 +85,8 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
     let result = match verb {
         Verb::Prepare(options) => prepare::prepare(options)?,
         Verb::Run(options) => return Err(run::run(options)),
-        Verb::Ready => return Err(run::ready()),
+        // The kubelet asks for nothing but the exit code.
+        Verb::Ready(wait) => return run::ready(*wait),
         Verb::Dump(options) => dump::dump(options)?,
         Verb::BaseBackup(options) => basebackup::base_backup(options)?,
         Verb::Verify(options) => verify::verify(options)?,

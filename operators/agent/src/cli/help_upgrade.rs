@@ -62,7 +62,9 @@ Reasons: ToolFailed ToolMissing";
 pub(super) const READY: &str = "\
 Becomes pg_isready, for the server of the same pod: the probes of its container.
 
-Usage: agent pg-ready
+Usage: agent pg-ready [--wait SECONDS]
+
+  --wait SECONDS   how long it is asked until it does (0)
 
 Environment: PGUSER (postgres). It ends with 0 if the server takes connections, else as pg_isready does.
 Reasons: ToolMissing";

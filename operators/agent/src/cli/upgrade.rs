@@ -54,3 +54,8 @@ pub(super) fn finish(parser: &mut Parser) -> Result<Verb, Stop> {
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
 }
+
+pub(super) fn ready(parser: &mut Parser) -> Result<Verb, Stop> {
+    let flags = Flags::read(parser, &[("wait", Kind::Value)])?;
+    Ok(Verb::Ready(flags.seconds("wait", 0)?))
+}

@@ -6,7 +6,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::hba::Access;
 use super::lock::{self, Without};
@@ -26,17 +28,26 @@ pub(crate) fn run(options: &Run) -> Failure {
     become_postgres(options).unwrap_or_else(|failure| failure)
 }
 
-/// Becomes the program that asks whether the server takes connections: of it, Debian's PATH has a wrapper that takes Perl,
-/// which is much for every two seconds.
-pub(crate) fn ready() -> Failure {
-    let become_it = || {
-        let tools = Tools::find()?;
+/// How soon it is asked again.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// Asks whether the server takes connections, for so long; then becomes the program that asks, whose answer is the last.
+/// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every two seconds.
+pub(crate) fn ready(wait: Duration) -> Result<(), Failure> {
+    let tools = Tools::find()?;
+    let ask = || {
         let mut command = tools.command("pg_isready");
         command.args(["--host=/var/run/postgresql", "--timeout=4", "--username"]).arg(superuser());
-        let error = command.exec();
-        Ok(tools.not_started("pg_isready", &error))
+        command
     };
-    become_it().unwrap_or_else(|failure| failure)
+    let until = Instant::now() + wait;
+    while Instant::now() < until {
+        if ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+            return Ok(());
+        }
+        thread::sleep(AGAIN);
+    }
+    Err(tools.not_started("pg_isready", &ask().exec()))
 }
 
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {

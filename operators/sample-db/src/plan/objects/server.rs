@@ -134,9 +134,12 @@ fn has_data(db: &SampleDB) -> bool {
 fn postgres(place: &Place<'_>) -> Container {
     let arguments = words(&["pg-run", "--pgdata", PGDATA]);
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
-    let ready = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
+    let ask = |more: &[&str]| {
+        let agent = [format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
+        Some(ExecAction { command: Some(agent.into_iter().chain(words(more)).collect()) })
+    };
     let probe = Probe {
-        exec: Some(ExecAction { command: Some(ready) }),
+        exec: ask(&[]),
         period_seconds: Some(2),
         timeout_seconds: Some(5),
         failure_threshold: Some(3),
@@ -150,7 +153,13 @@ fn postgres(place: &Place<'_>) -> Container {
             ..ContainerPort::default()
         }]),
         // Recovery after a crash takes as long as it takes.
-        startup_probe: Some(Probe { period_seconds: Some(1), failure_threshold: Some(3600), ..probe.clone() }),
+        startup_probe: Some(Probe {
+            // The first one waits for it, rather than the kubelet for the second.
+            exec: ask(&["--wait=3"]),
+            period_seconds: Some(1),
+            failure_threshold: Some(3600),
+            ..probe.clone()
+        }),
         readiness_probe: Some(probe),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..place.engine("postgres", arguments, Vec::new(), mounts)
