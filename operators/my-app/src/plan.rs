@@ -69,12 +69,7 @@ where
     match (wanted, seen) {
         (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
         (Some(apply), Seen::Absent | Seen::Ours(_)) => apply.unless(live).map(Effect::Apply),
-        (None, Seen::Ours(child)) => Some(Effect::Delete(Delete {
-            kind: Child::<K>::KIND,
-            key: child.meta.key.clone(),
-            uid: child.meta.uid.clone(),
-            unless: None,
-        })),
+        (None, Seen::Ours(child)) => Some(Effect::Delete(Delete::of(Child::<K>::KIND, &child.meta))),
     }
 }
 

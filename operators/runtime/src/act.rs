@@ -232,7 +232,7 @@ impl Writer {
         }
         let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
         self.check_fence()?;
-        match self.client.request::<Value>(request::delete(&path, &delete.uid)?).await {
+        match self.client.request::<Value>(request::delete(&path, &delete.uid, delete.at_once)?).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error.into()),

@@ -95,7 +95,7 @@ fn snapshot_count(observed: &Observed) -> u64 {
 }
 
 fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
-    Effect::Delete(Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None })
+    Effect::Delete(Delete::of(Pod::KIND, &pod.meta))
 }
 
 /// By policy: gone, or kept apart. One without a volume has never held anything. Not while a pod uses it, whatever the
@@ -105,10 +105,8 @@ fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     match objects::policy(cluster) {
         OnDelete::Retain if claim.bound || claim.lost => Effect::Apply(objects::retired(cluster, claim)),
         OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
-            kind: Claim::KIND,
-            key: claim.meta.key.clone(),
-            uid: claim.meta.uid.clone(),
             unless: Some((Pod::KIND, claim.meta.key.clone())),
+            ..Delete::of(Claim::KIND, &claim.meta)
         }),
     }
 }

@@ -30,13 +30,16 @@ pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
 }
 
 /// A deletion in the background, of the object with that uid only.
-pub(super) fn delete(path: &str, uid: &str) -> Result<Raw, Error> {
-    let options = json!({
+pub(super) fn delete(path: &str, uid: &str, at_once: bool) -> Result<Raw, Error> {
+    let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Background",
         "preconditions": { "uid": uid }
     });
+    if at_once {
+        options["gracePeriodSeconds"] = json!(0);
+    }
     Request::delete(path).header(CONTENT_TYPE, "application/json").body(bytes(&options)?).map_err(unsendable)
 }
 

@@ -104,4 +104,14 @@ pub struct Delete {
     pub uid: Box<str>,
     /// What must not exist, by a live look, for the child to be deleted: the user of a volume, for example.
     pub unless: Option<(Kind, Key)>,
+    /// Whether it goes at once, without the time that a pod gets to end by itself: where what it does counts no more.
+    pub at_once: bool,
+}
+
+impl Delete {
+    /// The deletion of an object as it was seen.
+    #[must_use]
+    pub fn of(kind: Kind, meta: &Meta) -> Self {
+        Self { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None, at_once: false }
+    }
 }

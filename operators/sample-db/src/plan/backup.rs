@@ -106,8 +106,7 @@ fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
 }
 
 fn gone(snapshot: &Snapshot) -> Effect<DbAct> {
-    let (key, uid) = (snapshot.meta.key.clone(), snapshot.meta.uid.clone());
-    Effect::Delete(Delete { kind: Snapshot::KIND, key, uid, unless: None })
+    Effect::Delete(Delete::of(Snapshot::KIND, &snapshot.meta))
 }
 
 /// How snapshots fare.

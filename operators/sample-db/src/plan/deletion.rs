@@ -228,12 +228,8 @@ fn clear(observed: &Observed) -> Option<Step> {
         if claim.meta.deleting {
             return Some(Step::Wait(DeletionStep::RemoveVolumes, message));
         }
-        let delete = Delete {
-            kind: Claim::KIND,
-            key: claim.meta.key.clone(),
-            uid: claim.meta.uid.clone(),
-            unless: Some((Pod::KIND, db.meta.key.sibling(&names::pod(db)))),
-        };
+        let user = (Pod::KIND, db.meta.key.sibling(&names::pod(db)));
+        let delete = Delete { unless: Some(user), ..Delete::of(Claim::KIND, &claim.meta) };
         return Some(Step::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
     }
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
@@ -248,5 +244,5 @@ fn clear(observed: &Observed) -> Option<Step> {
 }
 
 fn gone(meta: &Meta, kind: Kind) -> Effect<DbAct> {
-    Effect::Delete(Delete { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None })
+    Effect::Delete(Delete::of(kind, meta))
 }

@@ -195,7 +195,7 @@ pub(super) fn heard(
 }
 
 pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
-    Effect::Delete(Delete { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None })
+    Effect::Delete(Delete::of(kind, meta))
 }
 
 pub(super) fn finalizers(snapshot: &Snapshot, finalizers: &serde_json::Value) -> Apply {

@@ -92,8 +92,7 @@ fn create(observed: &Observed, wish: &Wish, of: objects::JobOf, reason: &'static
 }
 
 fn delete(job: &Job, reason: &'static str, message: &str) -> Step {
-    let delete = Delete { kind: Job::KIND, key: job.meta.key.clone(), uid: job.meta.uid.clone(), unless: None };
-    Step::take(Effect::Delete(delete), reason, message)
+    Step::take(Effect::Delete(Delete::of(Job::KIND, &job.meta)), reason, message)
 }
 
 /// A Job that has yet to end; what keeps its pods from starting is told.

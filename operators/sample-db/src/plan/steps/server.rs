@@ -1,5 +1,6 @@
 //! The server's pod. Pure.
 
+use api::sample_db::UpgradeStep;
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase};
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
@@ -72,7 +73,9 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
         return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
     }
-    let delete = Delete { kind: Pod::KIND, key: pod.meta.key.clone(), uid: pod.meta.uid.clone(), unless: None };
+    // Of a major upgrade, the old server has nothing to bring to an end: nobody can write to it, and its data are copied.
+    let at_once = observed.db.status.upgrade.step == Some(UpgradeStep::Switch);
+    let delete = Delete { at_once, ..Delete::of(Pod::KIND, &pod.meta) };
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
 

@@ -82,9 +82,7 @@ fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
 /// The old version is brought back: first nothing copies any more, then its server runs, then writers are let in.
 pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let db = &*observed.db;
-    let gone = |job: &Job| {
-        Effect::Delete(Delete { kind: Job::KIND, key: job.meta.key.clone(), uid: job.meta.uid.clone(), unless: None })
-    };
+    let gone = |job: &Job| Effect::Delete(Delete::of(Job::KIND, &job.meta));
     let server_pod = names::pod(db);
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         let name = &job.meta.key.name;
@@ -193,8 +191,7 @@ fn drop_claim(observed: &Observed, name: &str, reason: &'static str) -> Option<S
     if claim.meta.deleting {
         return Some(Step::Wait(reason, message));
     }
-    let (key, uid) = (claim.meta.key.clone(), claim.meta.uid.clone());
-    let delete: Effect<DbAct> = Effect::Delete(Delete { kind: Claim::KIND, key, uid, unless: None });
+    let delete: Effect<DbAct> = Effect::Delete(Delete::of(Claim::KIND, &claim.meta));
     Some(Step::Take(vec![delete], reason, message))
 }
 

@@ -44,8 +44,7 @@ pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create
             Heard::Said(words) => Ok(*words),
             Heard::ToCome => wait(doing()),
             Heard::Lost => {
-                let (key, uid) = (job.meta.key.clone(), job.meta.uid.clone());
-                let delete = Effect::Delete(Delete { kind: Job::KIND, key, uid, unless: None });
+                let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
                 let message = format!("nobody has heard what the Job {name} said last: it is done again");
                 Err(NotDone::Step(Step::Take(vec![delete], "Upgrading", message)))
             }
