@@ -52,7 +52,7 @@ pub struct Said {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// They are here.
-    Said(Words),
+    Said(Box<Words>),
     /// Its pods come by another watch than its end does: they are yet to be seen as they are.
     ToCome,
     /// They went with their pod; done again, the work is found done.
@@ -99,7 +99,7 @@ impl Words {
     #[must_use]
     pub fn of_done(pods: &[Arc<Pod>], job: &str) -> Heard {
         match Self::of_job(pods, job).filter(|words| words.code == 0) {
-            Some(words) => Heard::Said(words),
+            Some(words) => Heard::Said(Box::new(words)),
             None => {
                 let at_work =
                     |pod: &Arc<Pod>| is_of(pod, job) && Self::of_job(std::slice::from_ref(pod), job).is_none();

@@ -41,7 +41,7 @@ pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create
     match &job.end {
         _ if job.meta.deleting => wait(format!("waiting until an earlier Job {name} is gone")),
         Some(JobEnd::Complete) => match Words::of_done(&observed.pods, name) {
-            Heard::Said(words) => Ok(words),
+            Heard::Said(words) => Ok(*words),
             Heard::ToCome => wait(doing()),
             Heard::Lost => {
                 let (key, uid) = (job.meta.key.clone(), job.meta.uid.clone());
