@@ -76,6 +76,8 @@ pub(crate) enum Verb {
     Finish(finish::Finish),
     /// What the image's own programs are.
     Version,
+    /// Whether the server of this pod takes connections.
+    Ready,
 }
 
 /// Does it, and tells what came of it: on stdout, and to the kubelet.
@@ -83,6 +85,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
     let result = match verb {
         Verb::Prepare(options) => prepare::prepare(options)?,
         Verb::Run(options) => return Err(run::run(options)),
+        Verb::Ready => return Err(run::ready()),
         Verb::Dump(options) => dump::dump(options)?,
         Verb::BaseBackup(options) => basebackup::base_backup(options)?,
         Verb::Verify(options) => verify::verify(options)?,

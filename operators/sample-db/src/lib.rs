@@ -95,7 +95,7 @@ pub const PERMISSIONS: &[Permission] = &[
     },
     Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "delete"] },
     // By name only: never listed, never watched.
-    Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "delete"] },
+    Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "patch", "delete"] },
     // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
     Permission { group: "", resources: &["namespaces"], verbs: &["get"] },
 ];
@@ -188,6 +188,7 @@ impl Operator for SampleDBOperator {
     async fn act(&self, db: &Arc<SampleDB>, act: DbAct) -> Result<(), Error> {
         match act {
             DbAct::MakeSecret(of) => self.secrets.make(db, of).await,
+            DbAct::RewriteSecret(of) => self.secrets.rewrite(db, of).await,
             DbAct::DropSecret(of) => self.secrets.drop(db, of).await,
             DbAct::SetPassword => self.postgres.set_password(db, &self.access(db).await?).await,
             DbAct::SetParameters { set, reset } => {

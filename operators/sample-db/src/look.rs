@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::api::core::v1::Namespace;
+use api::sample_db::ServiceType;
+use k8s_openapi::api::core::v1::{Namespace, Service};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::{Entry, View};
 use runtime::plan::meta::DICTATED_USERS;
 
-use crate::Snapshot;
+use crate::plan::names;
+use crate::{SampleDB, Snapshot};
 
 /// Those that decode.
 pub(crate) fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
@@ -51,4 +53,23 @@ pub(crate) async fn is_going(client: &Client, namespace: &str) -> bool {
 /// The API server offers no `create` of a kind that is being deleted.
 fn can_be_made(verbs: &[String]) -> bool {
     verbs.iter().any(|verb| verb == "create")
+}
+
+/// Hosts and ports outside the cluster at which the Service is found, if it is published: a load balancer's, or
+/// `:<port>` of any node.
+pub(crate) async fn external(client: &Client, db: &SampleDB) -> Vec<String> {
+    if db.spec.service.type_ == ServiceType::ClusterIP || db.meta.deleting {
+        return Vec::new();
+    }
+    let api: Api<Service> = Api::namespaced(client.clone(), &db.meta.key.namespace);
+    let Ok(Some(service)) = api.get_opt(&names::read_write(db)).await else {
+        return db.status.endpoints.external.clone();
+    };
+    let balancers =
+        service.status.and_then(|status| status.load_balancer).and_then(|of| of.ingress).unwrap_or_default();
+    let hosts = balancers.into_iter().filter_map(|of| of.hostname.or(of.ip));
+    let balanced = hosts.map(|host| format!("{host}:{}", db.spec.service.port()));
+    let ports = service.spec.and_then(|spec| spec.ports).unwrap_or_default();
+    let nodes = ports.into_iter().filter_map(|port| port.node_port).map(|port| format!(":{port}"));
+    balanced.chain(nodes).collect()
 }

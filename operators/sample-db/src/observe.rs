@@ -54,6 +54,7 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
             dictated_users: look::dictates_users(&self.client, &key.namespace).await,

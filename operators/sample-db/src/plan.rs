@@ -54,6 +54,8 @@ const SECRETS: Duration = Duration::from_secs(60);
 pub enum DbAct {
     /// Make a Secret with a random password.
     MakeSecret(SecretOf),
+    /// Write into a Secret that was made for the database what follows from its password.
+    RewriteSecret(SecretOf),
     /// Delete a Secret that was made for the database.
     DropSecret(SecretOf),
     /// Have the server take the application's password out of the Secret.

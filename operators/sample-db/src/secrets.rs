@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{DeleteParams, PostParams, Preconditions};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::plan::Key;
+use serde_json::json;
 
 use crate::SampleDB;
-use crate::plan::objects::{OWNER_UID, SecretOf, secret};
+use crate::plan::objects::{OWNER_UID, SecretOf, entries, secret};
 use crate::plan::{SecretSeen, names};
 
 /// How long what was read is taken for true. With the pass that follows, an edit is in force within 90 s.
@@ -37,6 +38,7 @@ impl Password {
 #[derive(Clone)]
 struct Held {
     at: Instant,
+    seen: SecretSeen,
     password: Password,
     remade: Option<String>,
 }
@@ -66,8 +68,8 @@ impl Secrets {
     pub(crate) async fn look(&self, db: &SampleDB, of: SecretOf) -> Look {
         let key = key(db, of);
         let fresh = self.lock().get(&key).filter(|held| held.at.elapsed() < FRESH).cloned();
-        if let Some(Held { password, remade, .. }) = fresh {
-            return Look { seen: SecretSeen::Usable, password: Some(password), remade };
+        if let Some(Held { seen, password, remade, .. }) = fresh {
+            return Look { seen, password: Some(password), remade };
         }
         let only = |seen| Look { seen, password: None, remade: None };
         let found = match self.api(&key).get_opt(&key.name).await {
@@ -81,9 +83,31 @@ impl Secrets {
             Err(seen) => return only(seen),
         };
         let remade = found.metadata.annotations.as_ref().and_then(|all| all.get(REMADE)).cloned();
-        let held = Held { at: Instant::now(), password: password.clone(), remade: remade.clone() };
+        let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
+        let stands = |(name, wanted): (&str, String)| {
+            found.data.as_ref().and_then(|data| data.get(name)).is_some_and(|value| value.0 == wanted.into_bytes())
+        };
+        let seen = match given || entries(db, of, password.text()).into_iter().all(stands) {
+            true => SecretSeen::Usable,
+            false => SecretSeen::Outdated,
+        };
+        let held = Held { at: Instant::now(), seen: seen.clone(), password: password.clone(), remade: remade.clone() };
         self.lock().insert(key, held);
-        Look { seen: SecretSeen::Usable, password: Some(password), remade }
+        Look { seen, password: Some(password), remade }
+    }
+
+    /// Writes into one what follows from its password; not over an edit that was made meanwhile.
+    pub(crate) async fn rewrite(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
+        let key = key(db, of);
+        self.lock().remove(&key);
+        let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
+        let Ok(password) = judge(db, of, &found) else { return Ok(()) };
+        let patch = json!({
+            "metadata": { "uid": found.metadata.uid, "resourceVersion": found.metadata.resource_version },
+            "stringData": entries(db, of, password.text()),
+        });
+        self.api(&key).patch(&key.name, &PatchParams::default(), &Patch::Merge(patch)).await?;
+        Ok(())
     }
 
     /// Makes one with a random password.

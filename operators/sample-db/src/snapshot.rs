@@ -86,6 +86,9 @@ impl Operator for SnapshotOperator {
     fn watch(&self, watches: &mut Watches) {
         watches.children(&self.jobs);
         watches.children(&self.pods);
+        // None of these belongs to a snapshot; but until both have been read, what they lack is not absent.
+        watches.children(&self.databases);
+        watches.children(&self.claims);
     }
 
     async fn observe(&self, snapshot: &Arc<Snapshot>) -> Result<Observed, Error> {
@@ -96,7 +99,10 @@ impl Operator for SnapshotOperator {
         Ok(Observed {
             db: match entry {
                 Some(Entry::Object(db)) => Some(db),
-                _ => None,
+                Some(Entry::Broken(broken)) => {
+                    return Err(Error::transient("SampleDBUnreadable", broken.error.clone()));
+                }
+                None => None,
             },
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
             has_volume: self.has_volume(snapshot).await?,

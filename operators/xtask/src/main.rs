@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod catalog;
 mod crds;
 mod purity;
 mod rbac;
@@ -35,7 +36,7 @@ type Generated = (PathBuf, String);
 fn main() -> ExitCode {
     let Arguments { task: Task::Generate { check } } = Arguments::parse();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let files = crds::files().into_iter().chain(rbac::files());
+    let files = crds::files().into_iter().chain(rbac::files()).chain([catalog::file()]);
     let complaints: Vec<String> =
         files.filter_map(|file| settle(&root, &file, check).err()).chain(purity::violations(&root)).collect();
     for complaint in &complaints {

@@ -1,5 +1,6 @@
-//! The manager dies right after a chosen effect, again and again, while etcd's members come, go, are rolled and are
-//! replaced; what it leaves must be such that the next one finishes it.
+//! The manager dies right after a chosen effect: again and again, while etcd's members come, go, are rolled and are
+//! replaced; and after one effect of a database's life after the other. What it leaves must be such that the next one
+//! finishes it.
 //!
 //! Needs a manager with the feature `failpoints` in the cluster (`MANAGER_FEATURES=failpoints scripts/images ...`, which
 //! `scripts/test --all` does): it aborts after an effect that was performed and whose debug text contains `FAILPOINT`.
@@ -9,6 +10,7 @@
 mod course;
 mod manager;
 mod members;
+mod sample_db;
 
 mod replacement;
 mod scaling;

@@ -83,7 +83,9 @@ async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_made_again() {
 async fn a_password_that_cannot_be_used_is_told_of_and_nothing_is_changed() {
     let ns = namespace("sdb-bad-secret").await;
     let mine = |password: &str| {
-        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: mine}}\nstringData: {{username: app, password: {password}}}\n")
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata: {{name: mine}}\nstringData: {{username: app, password: {password}}}\n"
+        )
     };
     let spec = "{backup: {immediate: false}, credentials: {secretRef: {name: mine}}}";
     let db = Database::apply(&ns, "shop", spec).await;
@@ -106,7 +108,8 @@ async fn a_password_that_cannot_be_used_is_told_of_and_nothing_is_changed() {
 #[tokio::test]
 async fn init_runs_once_and_again_only_if_it_failed_and_was_mended() {
     let ns = namespace("sdb-init").await;
-    let sql = |text: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: sql}}\ndata: {{a: \"{text}\"}}\n");
+    let sql =
+        |text: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: sql}}\ndata: {{a: \"{text}\"}}\n");
     let source = "init: {sqlFrom: [{configMapKeyRef: {name: sql, key: a}}]}";
     let db = Database::apply(&ns, "shop", &format!("{{backup: {{immediate: false}}, {source}}}")).await;
     let message = db.says("Stalled", True, "InitSourceMissing").await;

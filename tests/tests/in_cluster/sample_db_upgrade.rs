@@ -23,12 +23,14 @@ const ROLE: &str = "create role reporter login password 'se''cret'; grant select
 const SUM: &str = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from guarded";
 
 /// Waits until an upgrade has ended; returns the status.
-async fn ended(db: Database<'_>, result: UpgradeResult) -> api::sample_db::SampleDBStatus {
-    let what = format!("an upgrade that ends {result:?}");
+async fn ended(db: Database<'_>, to: &str, result: UpgradeResult) -> api::sample_db::SampleDBStatus {
+    let what = format!("an upgrade to {to} that ends {result:?}");
     db.ns
         .until::<SampleDB, _>(db.name, &what, |db| {
             let status = db?.status.as_ref()?;
-            (status.upgrade.step.is_none() && status.upgrade.result == Some(result)).then(|| status.clone())
+            let over =
+                status.upgrade.step.is_none() && status.upgrade.to.as_deref().is_some_and(|of| of.starts_with(to));
+            (over && status.upgrade.result == Some(result)).then(|| status.clone())
         })
         .await
 }
@@ -49,7 +51,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     let writer = Writer::start(db).await;
 
     db.patch(json!({ "engine": { "version": "15.20" } })).await;
-    let status = ended(db, UpgradeResult::Completed).await;
+    let status = ended(db, "15.20", UpgradeResult::Completed).await;
     assert_eq!((status.engine.running.as_deref(), status.engine.previous.as_deref()), (Some("15.20"), Some("15.18")));
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
@@ -57,7 +59,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     assert!(pause < Duration::from_secs(60), "on a busy machine it takes longer; scripts/bench-sampledb measures it");
 
     db.patch(json!({ "engine": { "version": "17" } })).await;
-    let status = ended(db, UpgradeResult::Completed).await;
+    let status = ended(db, "17.12", UpgradeResult::Completed).await;
     assert_eq!(status.engine.running.as_deref(), Some("17.12"));
     assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
     writer.writes(5).await;
@@ -80,7 +82,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
 async fn fails(db: Database<'_>, spec: Value, why: &str) {
     let writer = Writer::start(db).await;
     db.patch(spec).await;
-    let status = ended(db, UpgradeResult::RolledBack).await;
+    let status = ended(db, "17", UpgradeResult::RolledBack).await;
     let message = status.upgrade.message.clone().unwrap_or_default();
     println!("an upgrade that fails says: {message}");
     assert!(message.contains(why), "{message}");
@@ -140,7 +142,13 @@ async fn a_copy_whose_pod_is_killed_is_taken_back() {
     })
     .await;
     let killed = ns
-        .kubectl(&["delete", "pods", "--selector=batch.kubernetes.io/job-name=shop-upgrade-17-12", "--grace-period=0", "--force"])
+        .kubectl(&[
+            "delete",
+            "pods",
+            "--selector=batch.kubernetes.io/job-name=shop-upgrade-17-12",
+            "--grace-period=0",
+            "--force",
+        ])
         .await;
     println!("{}", killed.stdout.trim());
     let status = ns

@@ -11,6 +11,7 @@ Usage: agent VERB ...
 
   pg-prepare     looks at PostgreSQL's data folder, or makes it: the init step of a database's pod
   pg-run         becomes postgres
+  pg-ready       tells whether postgres takes connections: the probes of its container
   pg-dump        makes a logical snapshot, from a server or from a data folder without one
   pg-basebackup  makes a physical snapshot
   pg-verify      proves a snapshot, by its sums or by restoring it into a server that is thrown away

@@ -58,3 +58,11 @@ Usage: agent pg-version
 
 Result: {\"version\"}
 Reasons: ToolFailed ToolMissing";
+
+pub(super) const READY: &str = "\
+Becomes pg_isready, for the server of the same pod: the probes of its container.
+
+Usage: agent pg-ready
+
+Environment: PGUSER (postgres). It ends with 0 if the server takes connections, else as pg_isready does.
+Reasons: ToolMissing";

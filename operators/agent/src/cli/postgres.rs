@@ -34,6 +34,7 @@ pub(super) fn parse(verb: &str, parser: &mut Parser) -> Option<(Result<Verb, Sto
         "pg-prune" => (prune(parser), help_postgres::PRUNE),
         "pg-upgrade" => (upgrade::upgrade(parser), help_upgrade::UPGRADE),
         "pg-finish" => (upgrade::finish(parser), help_upgrade::FINISH),
+        "pg-ready" => (Flags::read(parser, &[]).map(|_| Verb::Ready), help_upgrade::READY),
         "pg-version" => (Flags::read(parser, &[]).map(|_| Verb::Version), help_upgrade::VERSION),
         _ => return None,
     })

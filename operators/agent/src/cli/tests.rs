@@ -93,6 +93,7 @@ fn reads_what_postgres_verbs_are_told() {
     let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
     assert!(finish.major && finish.jobs == 1);
     assert!(matches!(verb("pg-version"), Verb::Version));
+    assert!(matches!(verb("pg-ready"), Verb::Ready));
     let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --reset-password") else {
         panic!()
     };

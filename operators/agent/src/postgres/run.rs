@@ -1,4 +1,4 @@
-//! `agent pg-run`: becomes postgres.
+//! `agent pg-run`: becomes postgres; `agent pg-ready`: asks it whether it takes connections.
 
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::hba::Access;
 use super::lock::{self, Without};
-use super::tools::{OWNER_PASSWORD, PASSWORD, Tools};
+use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
 use super::{files, folder_reader};
 use crate::failure::{Failure, Reason};
 
@@ -24,6 +24,19 @@ pub(crate) struct Run {
 /// Comes back only with a failure: otherwise this process is postgres from then on.
 pub(crate) fn run(options: &Run) -> Failure {
     become_postgres(options).unwrap_or_else(|failure| failure)
+}
+
+/// Becomes the program that asks whether the server takes connections: of it, Debian's PATH has a wrapper that takes Perl,
+/// which is much for every two seconds.
+pub(crate) fn ready() -> Failure {
+    let become_it = || {
+        let tools = Tools::find()?;
+        let mut command = tools.command("pg_isready");
+        command.args(["--host=/var/run/postgresql", "--timeout=4", "--username"]).arg(superuser());
+        let error = command.exec();
+        Ok(tools.not_started("pg_isready", &error))
+    };
+    become_it().unwrap_or_else(|failure| failure)
 }
 
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use api::sample_db::Engine;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// A release, such as 17.12.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,13 +52,13 @@ pub struct Catalog {
 }
 
 /// An entry of the catalog's ConfigMap, whose key is the release.
-#[derive(Deserialize)]
+#[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Entry {
     image: String,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     default: bool,
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     upgradable_from: Vec<u32>,
 }
 
@@ -97,6 +97,17 @@ impl Catalog {
         }
         catalog.offers.sort_by_key(|offer| offer.release);
         Ok(catalog)
+    }
+
+    /// The ConfigMap that it is read from.
+    #[must_use]
+    pub fn entries(&self) -> BTreeMap<String, String> {
+        let entry = |offer: &Offer| {
+            let default = self.default == Some(offer.release);
+            Entry { image: offer.image.clone(), default, upgradable_from: offer.upgradable_from.clone() }
+        };
+        let text = |offer: &Offer| serde_json::to_string(&entry(offer)).unwrap_or_default();
+        self.offers.iter().map(|offer| (offer.release.to_string(), text(offer))).collect()
     }
 
     /// The release to run, with its image, by what a spec asks for.
@@ -144,6 +155,7 @@ mod tests {
         assert_eq!(chosen(&catalog, None).unwrap(), "docker.io/library/postgres:17.12");
         assert_eq!(chosen(&catalog, Some("15")).unwrap(), "docker.io/library/postgres:15.20");
         assert_eq!(chosen(&catalog, Some("13.23")).unwrap(), "docker.io/library/postgres:13.23");
+        assert_eq!(Catalog::parse(&catalog.entries()), Ok(catalog.clone()));
         assert!(chosen(&catalog, Some("15.1")).unwrap_err().contains("13.23, 15.18, 15.20, 17.12"));
     }
 

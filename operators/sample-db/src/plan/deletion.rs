@@ -93,8 +93,11 @@ fn is_skipped(db: &SampleDB) -> bool {
 
 /// Whether there are data that somebody may miss.
 fn has_data(observed: &Observed) -> bool {
-    let claim = observed.db.status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
-    observed.db.status.initialization.data_created_at.is_some() && claim.is_some_and(|claim| !claim.meta.deleting)
+    let status = &observed.db.status;
+    let claim = status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
+    // What a restore has not come to the end of is whole where it comes from.
+    let half = observed.db.spec.bootstrap.from_snapshot.is_some() && status.restore.completed_at.is_none();
+    status.initialization.data_created_at.is_some() && !half && claim.is_some_and(|claim| !claim.meta.deleting)
 }
 
 /// Jobs of its own that still write to the data.
@@ -214,7 +217,8 @@ fn clear(observed: &Observed) -> Option<Step> {
     let ours = |claim: &&std::sync::Arc<Claim>| {
         let made = claim.labels.get(super::objects::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
         // One that was taken over from an earlier database bears that one's uid.
-        let used = storage.claim.as_deref() == Some(&*claim.meta.key.name)
+        let used = db.status.initialization.data_created_at.is_some()
+            && storage.claim.as_deref() == Some(&*claim.meta.key.name)
             && storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
         let snapshots = [Some(names::snapshot_claim(db)), storage.snapshot_claim.clone()];
         (made || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
@@ -235,7 +239,8 @@ fn clear(observed: &Observed) -> Option<Step> {
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
     let given = db.spec.credentials.secret_ref.is_some();
     secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
-        let there = matches!(seen, super::SecretSeen::Usable | super::SecretSeen::Malformed(_));
+        let there =
+            !matches!(seen, super::SecretSeen::Absent | super::SecretSeen::Foreign | super::SecretSeen::Unknown(_));
         there.then(|| {
             Step::take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
         })

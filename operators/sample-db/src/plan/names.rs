@@ -1,5 +1,6 @@
 //! What belongs to a database, by name. Pure.
 
+use super::objects::fingerprint;
 use crate::SampleDB;
 
 /// The data volume's claim: what a StatefulSet's own template would call it.
@@ -14,10 +15,11 @@ pub fn upgrade_claim(db: &SampleDB, major: u32) -> String {
     format!("data-{}-{major}", db.meta.key.name)
 }
 
-/// The snapshot that is taken before an upgrade: another one for each edit of the spec.
+/// The snapshot that is taken before an upgrade: another one for each upgrade of each database.
 #[must_use]
 pub fn pre_snapshot(db: &SampleDB) -> String {
-    format!("{}-pre-{}", db.meta.key.name, db.meta.generation % 100_000)
+    let of = format!("{} {:?}", db.meta.uid, db.status.upgrade.started_at);
+    format!("{}-pre-{:06x}", db.meta.key.name, fingerprint(&of) & 0xff_ffff)
 }
 
 /// The snapshots' volume's claim.

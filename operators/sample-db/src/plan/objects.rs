@@ -21,9 +21,9 @@ pub(crate) use config::OWN_PARAMETERS;
 pub(super) use config::{configuration, connection};
 pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
-pub use secret::{SecretOf, secret};
+pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::CONFIGURATION;
-pub(super) use server::{PARAMETERS, TEMPLATE, configuration_volume, parameters, server, template};
+pub(super) use server::{PARAMETERS, TEMPLATE, configuration_volume, fingerprint, parameters, server, template};
 pub(super) use services::{peers, read_write};
 
 /// The port that the server listens at.

@@ -46,6 +46,8 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
+    pub external: Vec<String>,
     /// Whether the claim that the spec names for snapshots holds the data of a database.
     pub snapshots_on_data: bool,
     /// Whether the namespace is being deleted; only looked at while the object is.
@@ -65,6 +67,8 @@ pub enum SecretSeen {
     Absent,
     /// It is there and has what it must.
     Usable,
+    /// It can be used, but what follows from its password, such as the URI, is that of another one.
+    Outdated,
     /// It has not, or what it has cannot be used: why.
     Malformed(String),
     /// It bears our name, and is not ours.
@@ -94,6 +98,14 @@ impl Observed {
     #[must_use]
     pub fn claim(&self, name: &str) -> Option<&Claim> {
         self.claims.iter().map(|claim| &**claim).find(|claim| *claim.meta.key.name == *name)
+    }
+
+    /// Whether a claim was made for the database, or is taken over because a person says so.
+    #[must_use]
+    pub fn is_own(&self, claim: &Claim) -> bool {
+        let Some(owner) = claim.labels.get(super::objects::OWNER_UID) else { return false };
+        let adopted = self.db.annotations.get(api::sample_db::ADOPT);
+        **owner == *self.db.meta.uid || adopted.is_some_and(|uid| **uid == **owner)
     }
 
     /// A Job by its name.

@@ -18,7 +18,7 @@ mod conditions;
 /// The status of a database whose wish cannot be had.
 pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Timestamp) -> SampleDBStatus {
     let before = &observed.db.status;
-    let conditions = Summary::Stalled.conditions(reason, message, now);
+    let conditions = conditions::refused(before, reason, message, now);
     SampleDBStatus {
         phase: Some(if before.initialization.completed_at.is_some() { Phase::Running } else { Phase::Failed }),
         contract: Contract { conditions, ..before.contract.clone() },
@@ -76,7 +76,7 @@ fn endpoints(observed: &Observed) -> EndpointsStatus {
     let db = &*observed.db;
     EndpointsStatus {
         read_write: Some(format!("{}:{}", names::host(db), db.spec.service.port())),
-        ..db.status.endpoints.clone()
+        external: observed.external.clone(),
     }
 }
 

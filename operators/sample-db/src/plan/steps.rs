@@ -14,7 +14,7 @@ mod fill;
 mod server;
 mod volume;
 
-pub(super) use server::server;
+pub(super) use server::{ended, server};
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,6 +65,10 @@ fn secrets(observed: &Observed) -> Option<Step> {
     ];
     all.into_iter().find_map(|(of, seen, name, given)| match seen {
         SecretSeen::Usable => None,
+        SecretSeen::Outdated => {
+            let act = Effect::Act(DbAct::RewriteSecret(of));
+            Some(Step::take(act, "WritingSecret", "writing into the Secret what follows from its password"))
+        }
         SecretSeen::Unknown(why) => {
             Some(Step::Wait("SecretUnreadable", format!("the Secret {name} cannot be read: {why}")))
         }

@@ -20,7 +20,9 @@ const STEPS: i32 = 5;
 pub(super) fn aside(observed: &Observed, wish: &Wish) -> Vec<Apply> {
     let db = &*observed.db;
     let live = |claim: &Claim| (claim.meta.clone(), claim.fingerprint);
-    let data = observed.claim(&wish.claim).filter(|claim| !claim.meta.deleting).and_then(|claim| {
+    // One that is to be taken over keeps the uid that it was made for until its data have been seen.
+    let made = db.status.initialization.data_created_at.is_some();
+    let data = observed.claim(&wish.claim).filter(|claim| made && !claim.meta.deleting).and_then(|claim| {
         let (meta, fingerprint) = live(claim);
         objects::data_claim(db, &wish.claim).unless(Some((&meta, fingerprint)))
     });

@@ -51,6 +51,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
         asked: Asked::Nothing,
+        external: Vec::new(),
         snapshots_on_data: false,
         namespace_going: false,
         dictated_users: false,

@@ -224,13 +224,22 @@ fn let_in(observed: &Observed) -> Result<(), Step> {
 
 /// The server that is to run, once it is ready.
 fn server(observed: &Observed, wish: &Wish, now: Timestamp) -> Result<(), Result<Step, String>> {
-    let since = observed.db.status.upgrade.step_since;
-    let late = since.is_some_and(|since| now.duration_since(since) > START);
-    match steps::server(observed, wish) {
-        None => Ok(()),
-        Some(Step::Stuck(_, why)) => Err(Err(why)),
-        Some(Step::Wait(_, why)) if late => Err(Err(format!("{why}, for more than ten minutes"))),
-        Some(step) => Err(Ok(step)),
+    let upgrade = &observed.db.status.upgrade;
+    let late = upgrade.step_since.is_some_and(|since| now.duration_since(since) > START);
+    let step = match steps::server(observed, wish) {
+        None => return Ok(()),
+        Some(Step::Stuck(_, why)) => return Err(Err(why)),
+        Some(step) => step,
+    };
+    // While nobody can write, and there is a way back, a first failure is enough.
+    let first = match (&step, upgrade.step) {
+        (Step::Wait(..), Some(At::Switch | At::Roll)) => steps::ended(observed, wish),
+        _ => None,
+    };
+    match (step, first) {
+        (_, Some(why)) => Err(Err(why)),
+        (Step::Wait(_, why), None) if late => Err(Err(format!("{why}, for more than ten minutes"))),
+        (step, None) => Err(Ok(step)),
     }
 }
 

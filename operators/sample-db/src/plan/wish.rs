@@ -56,7 +56,8 @@ impl Wish {
     /// What of it is latched in status: where the data are.
     #[must_use]
     pub fn storage(&self, observed: &Observed, before: &StorageStatus) -> StorageStatus {
-        let live = observed.claim(&self.claim);
+        // What an earlier database of the name left is not this one's data.
+        let live = observed.claim(&self.claim).filter(|claim| observed.is_own(claim));
         StorageStatus {
             claim: Some(self.claim.clone()),
             claim_uid: before.claim_uid.clone().or_else(|| live.map(|claim| claim.meta.uid.to_string())),

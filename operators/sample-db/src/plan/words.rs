@@ -8,6 +8,9 @@ use serde::Deserialize;
 /// The label by which the Job controller marks its pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
+/// How much of a log is told: the last lines of it say what went wrong.
+const LINES: usize = 3;
+const LONGEST: usize = 500;
 /// The container of a Job's pod that does the work.
 pub(crate) const WORK: &str = "work";
 
@@ -108,13 +111,15 @@ impl Words {
         }
     }
 
-    /// Those of one container.
+    /// Those of one container. Of what the agent did not write, such as the server's log, the last lines.
     #[must_use]
     pub fn of_container(container: &Container) -> Option<Self> {
         let ended = container.ended.as_ref()?;
         let said = serde_json::from_str(&ended.message).unwrap_or_else(|_| {
-            let line = ended.message.lines().rev().find(|line| !line.trim().is_empty());
-            Said { message: line.map(|line| line.chars().take(300).collect()), ..Said::default() }
+            let mut last: Vec<&str> = ended.message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+            last.drain(..last.len().saturating_sub(LINES));
+            let message: String = last.join("; ").chars().take(LONGEST).collect();
+            Said { message: Some(message).filter(|message| !message.is_empty()), ..Said::default() }
         });
         Some(Self { code: ended.code, said })
     }
@@ -161,5 +166,12 @@ mod tests {
         let version = r#"{"version": "15.20"}"#;
         let done = json!({ "terminated": { "exitCode": 0, "message": version } });
         assert_eq!(words(done), Some((0, Some("15.20".to_owned()))));
+    }
+
+    #[test]
+    fn of_a_log_the_last_lines_are_told() {
+        let log = "LOG: one\n\nLOG: unknown parameter\nFATAL: errors\nLOG: stopped\n";
+        let words = Words::of_job(&[pod(&json!({ "terminated": { "exitCode": 1, "message": log } }))], "j").unwrap();
+        assert_eq!(words.failure().unwrap().1, "LOG: unknown parameter; FATAL: errors; LOG: stopped");
     }
 }

@@ -174,6 +174,8 @@ impl Site {
                 }
                 return Ok(());
             }
+            // The Secrets of this world hold a password, and nothing that follows from it.
+            DbAct::RewriteSecret(_) => return Ok(()),
             DbAct::SetPassword | DbAct::SetParameters { .. } | DbAct::LetIn => {}
         }
         let away = || Error::transient("ServerAway", "the server has gone away meanwhile");
@@ -201,7 +203,7 @@ impl Site {
                     data.settings.insert(name.clone(), value.clone());
                 }
             }
-            DbAct::MakeSecret(_) | DbAct::DropSecret(_) => {}
+            DbAct::MakeSecret(_) | DbAct::DropSecret(_) | DbAct::RewriteSecret(_) => {}
         }
         Ok(())
     }

@@ -91,6 +91,7 @@ impl Stores {
             system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            external: Vec::new(),
             snapshots_on_data: false,
             namespace_going: db.meta.deleting && site.going,
             dictated_users: false,

@@ -15,8 +15,8 @@ use runtime::plan::meta::WHOLE;
 use runtime::views::StatefulSet;
 use serde_json::json;
 
-use super::pod::{self, PGDATA, Place, SNAPSHOTS, words};
-use super::{PORT, SUPERUSER, labels, owned, selector};
+use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
+use super::{PORT, labels, owned, selector};
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
 use crate::{SampleDB, Snapshot};
@@ -51,7 +51,7 @@ pub(in crate::plan) fn parameters(db: &SampleDB) -> String {
 
 /// FNV-1a, 64 bits: the same for ever, as a hash of Rust's own is not.
 /// Source: <https://datatracker.ietf.org/doc/html/draft-eastlake-fnv>
-fn fingerprint(text: &str) -> u64 {
+pub(in crate::plan) fn fingerprint(text: &str) -> u64 {
     let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
@@ -134,7 +134,7 @@ fn has_data(db: &SampleDB) -> bool {
 fn postgres(place: &Place<'_>) -> Container {
     let arguments = words(&["pg-run", "--pgdata", PGDATA]);
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
-    let ready = words(&["pg_isready", "--host=/var/run/postgresql", "--username", SUPERUSER, "--timeout=4"]);
+    let ready = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
     let probe = Probe {
         exec: Some(ExecAction { command: Some(ready) }),
         period_seconds: Some(2),

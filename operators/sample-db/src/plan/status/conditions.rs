@@ -1,6 +1,6 @@
 //! Conditions, and the phase in one word. Pure.
 
-use api::sample_db::{InitializationStatus, Phase, UpgradeStep, condition_type as domain};
+use api::sample_db::{InitializationStatus, Phase, SampleDBStatus, UpgradeStep, condition_type as domain};
 use api::{Condition, ConditionStatus, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
@@ -96,6 +96,28 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         return vec![ready, condition(type_, True, reason, message, now)];
     }
     shape.conditions(reason, message, now)
+}
+
+/// What the spec asks for cannot be had at all. One that serves goes on, and the rest is as it was told last.
+pub(super) fn refused(
+    before: &SampleDBStatus,
+    reason: &'static str,
+    message: String,
+    now: Timestamp,
+) -> Vec<Condition> {
+    use ConditionStatus::{False, True};
+    let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED, domain::SPEC_VALID];
+    let told = before.contract.conditions.iter().filter(|told| !ours.contains(&&*told.type_));
+    let mut conditions: Vec<Condition> = told.cloned().collect();
+    conditions.push(condition(domain::SPEC_VALID, False, reason, message.clone(), now));
+    if before.ready.as_deref() == Some("1/1") {
+        let serves = format!("the database serves; {message}");
+        conditions.push(condition(condition_type::READY, True, "Running", serves, now));
+        conditions.push(condition(condition_type::STALLED, True, reason, message, now));
+    } else {
+        conditions.extend(Summary::Stalled.conditions(reason, message, now));
+    }
+    conditions
 }
 
 /// The spec asks for a release that cannot be had, or has failed to be got to: a person is needed.

@@ -35,6 +35,10 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         return Some(Step::Stuck(reason, message));
     }
     Some(match &pod.trouble {
+        // A manager that renders it otherwise may have mended what it does not start with.
+        Some(trouble) if trouble.lasting && is_outdated(observed, pod) => {
+            restart(observed, &format!("it does not start ({}), and there is another way to start it", trouble.message))
+        }
         Some(trouble) if trouble.lasting => {
             let said = failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said);
             Step::Stuck("ServerFails", format!("the server does not start: {said}"))
@@ -42,6 +46,15 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
         None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
     })
+}
+
+/// Whether the StatefulSet would make another pod now.
+fn is_outdated(observed: &Observed, pod: &Pod) -> bool {
+    let revision = pod.running.as_ref().and_then(|running| running.labels.get("controller-revision-hash"));
+    let Some((server, revision)) = observed.server.ours().zip(revision) else { return false };
+    let status = &server.status;
+    let current = status.observed_generation >= server.meta.generation && !status.update_revision.is_empty();
+    current && status.update_revision != *revision
 }
 
 /// The server is started again: not while a backup is taken of it, unless it does not serve anyway.
@@ -63,9 +76,19 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
 
-/// What the init step, or the server, last failed with.
+/// Why the pod that is as wished has ended at least once, if it has.
+pub(in crate::plan) fn ended(observed: &Observed, wish: &Wish) -> Option<String> {
+    let pod = observed.pod().filter(|pod| !pod.meta.deleting)?;
+    let made = pod.running.as_deref()?.annotations.get(TEMPLATE)?;
+    let current = *made == objects::template(observed, wish);
+    failure(pod).filter(|_| current).map(|(_, why)| format!("the server does not start: {why}"))
+}
+
+/// What the init step, or the server, last failed with; it may be trying again.
 fn failure(pod: &Pod) -> Option<(String, String)> {
-    let words = Words::of(pod)?;
+    let containers = &pod.running.as_ref()?.containers;
+    let failed = containers.iter().find(|of| of.ended.as_ref().is_some_and(|ended| ended.code != 0))?;
+    let words = Words::of_container(failed)?;
     words.failure().map(|(reason, message)| (reason.to_owned(), message))
 }
 

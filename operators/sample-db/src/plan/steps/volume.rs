@@ -43,9 +43,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
 /// Why a claim of the right name is not to be used.
 fn is_others(observed: &Observed, claim: &Claim) -> Option<Refusal> {
     let owner = claim.labels.get(OWNER_UID).map_or("", String::as_str);
-    let ours = *owner == *observed.db.meta.uid;
-    let adopted = observed.db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
-    (!ours && !adopted).then(|| {
+    (!observed.is_own(claim)).then(|| {
         let message = format!(
             "the claim {} was left by an earlier SampleDB of this name: to take its data over, annotate this one with \
              {}={owner}; else delete the claim, or rename this SampleDB",

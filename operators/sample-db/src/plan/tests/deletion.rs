@@ -162,3 +162,29 @@ fn what_is_gone_without_a_last_snapshot_is_told_of() {
     saved.snapshots = vec![last(&proved())];
     assert_eq!(told(&saved), ["FinalSnapshotTaken"]);
 }
+
+/// A database that says VolumeLeft, or is stuck while it takes over what was left, and is deleted.
+#[test]
+fn what_an_earlier_database_left_is_not_this_ones_to_delete() {
+    for annotations in [json!({}), json!({ api::sample_db::ADOPT: "u-0" })] {
+        let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": annotations });
+        let mut seen = with(&meta, &json!({}), &latched());
+        seen.claims = vec![claim("u-0", "c-0")];
+        let told = plan(&seen, now());
+        let relabelled = told.aside.iter().any(|apply| apply.body["metadata"]["name"] == "data-shop-0");
+        assert!(!relabelled, "its data have not been seen");
+        let mut meta = meta.clone();
+        meta["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let mut seen = with(&meta, &json!({}), &serde_json::to_value(told.status.unwrap()).unwrap());
+        seen.claims = vec![claim("u-0", "c-0")];
+        (seen.app, seen.system) = (SecretSeen::Foreign, SecretSeen::Foreign);
+        assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"], "it is let go, and nothing else");
+    }
+}
+
+#[test]
+fn a_restore_that_has_not_come_to_its_end_is_nothing_to_save() {
+    let from = json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } });
+    let seen = leaving(&from, &json!({}));
+    assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+}

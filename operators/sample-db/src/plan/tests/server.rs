@@ -195,3 +195,38 @@ fn sql_that_failed_runs_again_once_it_is_another() {
     assert!(done(&failed("one", &told.initialization)).is_empty());
     assert_eq!(done(&failed("two", &told.initialization)), ["delete Job shop-init"]);
 }
+
+#[test]
+fn what_follows_from_an_edited_password_is_written_again() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.app = SecretSeen::Outdated;
+    assert_eq!(done(&plan(&seen, now())), ["RewriteSecret(App)"]);
+}
+
+#[test]
+fn one_that_does_not_start_is_made_again_once_it_would_be_made_otherwise() {
+    let mut seen = standing(&json!({}), &settled());
+    let failing = |revision: &str| {
+        let mut pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": {
+            "multi-operator.example.com/whole": "true", "controller-revision-hash": revision },
+            "annotations": seen.pods[0].running.as_ref().unwrap().annotations }, "status": {} });
+        pod["status"]["containerStatuses"] = json!([{ "name": "postgres", "image": "i", "restartCount": 9, "state": {
+            "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } }, "lastState": { "terminated": {
+            "exitCode": 1, "message": "FATAL: it is broken" } } }]);
+        Arc::new(Pod::decode(&pod.to_string()).unwrap())
+    };
+    let (old, new) = (failing("shop-1"), failing("shop-2"));
+    let Seen::Ours(live) = &seen.server else { panic!("no server") };
+    let status = json!({ "observedGeneration": 1, "updateRevision": "shop-2" });
+    let server = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "generation": 1 },
+        "status": status });
+    let view = Arc::new(StatefulSet::decode(&server.to_string()).unwrap());
+    seen.server = Seen::Ours(runtime::plan::seen::Live { view, fingerprint: live.fingerprint });
+    seen.pods = vec![old];
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+    seen.pods = vec![new];
+    let told = plan(&seen, now());
+    assert!(told.effects.is_empty());
+    let message = told.status.unwrap().contract.condition("Stalled").unwrap().message.clone();
+    assert!(message.contains("it is broken"), "{message}");
+}

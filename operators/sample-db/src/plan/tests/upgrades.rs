@@ -79,7 +79,8 @@ impl Play {
 
     fn snapshot(&mut self, phase: &str) {
         let status = json!({ "phase": phase, "sampleDBUID": "u-1", "error": "no room" });
-        self.seen.snapshots = vec![snapshot("shop-pre-1", "PreUpgrade", &status)];
+        let name = crate::plan::names::pre_snapshot(&self.seen.db);
+        self.seen.snapshots = vec![snapshot(&name, "PreUpgrade", &status)];
     }
 
     fn claim(&mut self, name: &str) {
@@ -93,7 +94,8 @@ impl Play {
         let mut play = Self::new(json!({ "engine": { "version": "17" } }), "15.20");
         assert_eq!(play.next(), ["create Job shop-check"]);
         play.ends("shop-check", 0, &json!({ "version": "17.12" }));
-        assert_eq!(play.next(), ["create SampleDBSnapshot shop-pre-1"]);
+        let name = crate::plan::names::pre_snapshot(&play.seen.db);
+        assert_eq!(play.next(), [format!("create SampleDBSnapshot {name}")]);
         play.snapshot("Ready");
         assert_eq!(play.next(), ["apply PersistentVolumeClaim data-shop-17"]);
         play.claim("data-shop-17");
@@ -140,7 +142,8 @@ fn a_minor_release_is_looked_at_saved_before_rolled_and_finished() {
     assert_eq!(play.next(), ["create Job shop-check"]);
     assert_eq!(play.condition("Ready").0, ConditionStatus::True);
     play.ends("shop-check", 0, &json!({ "version": "15.20" }));
-    assert_eq!(play.next(), ["create SampleDBSnapshot shop-pre-1"]);
+    let name = crate::plan::names::pre_snapshot(&play.seen.db);
+    assert_eq!(play.next(), [format!("create SampleDBSnapshot {name}")]);
     play.snapshot("Ready");
     assert_eq!(play.next(), ["apply StatefulSet shop"]);
     assert_eq!(play.step(), Some(At::Roll));
