@@ -3,7 +3,6 @@
 use api::Contract;
 use api::sample_db::{EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus};
 use jiff::{Timestamp, Unit};
-use runtime::plan::conditions::Summary;
 use runtime::views::JobEnd;
 
 use super::backup::{self, Backups};

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use runtime::cache::View as _;
-use sample_db::SampleDB;
+use sample_db::{SampleDB, Snapshot};
 
 use crate::bench::Bench;
-use crate::faults::Step;
+use crate::faults::{Edit, Step};
+use crate::guard::is_proved;
 use crate::settle::{condition, is};
 
 /// Lets it come to rest.
@@ -48,4 +49,21 @@ fn data_that_are_gone_are_never_made_anew() {
     assert!(bench.innocent().is_ok(), "{:?}\n{}", bench.innocent(), bench.story());
     assert!(is(db, "Stalled") && condition(db, "Stalled")["reason"] == "DataMissing", "{}", bench.story());
     assert!(bench.site.disks.volumes.values().all(|volume| volume.data.is_none()), "{}", bench.story());
+}
+
+#[test]
+fn the_newest_proved_snapshot_outlives_those_that_nobody_proves() {
+    let mut bench = settled(&usual());
+    let key = bench.key.clone();
+    bench.take(&Step::Edit(Edit::Schedule(1)));
+    let proved = |bench: &Bench| bench.world.all(Snapshot::KIND).filter(|(_, snapshot)| is_proved(snapshot)).count();
+    assert_eq!(proved(&bench), 1, "{}", bench.story());
+    bench.world.edit(SampleDB::KIND, &key, |db| db["spec"]["backup"]["verify"] = json!({ "mode": "None" }));
+    for _ in 0..5 {
+        bench.take(&Step::Wait(10));
+        bench.take(&Step::Calm(20));
+    }
+    assert!(bench.innocent().is_ok(), "{:?}\n{}", bench.innocent(), bench.story());
+    assert_eq!(proved(&bench), 1, "{}", bench.story());
+    assert_eq!(bench.world.all(Snapshot::KIND).count(), 3, "{}", bench.story());
 }
