@@ -2,10 +2,10 @@
 //! restore. Whatever can be seen afterwards is as if none had died.
 
 use api::sample_db::{SampleDB, SampleDBStatus, UpgradeResult};
-use api::sample_db_snapshot::SnapshotReason;
+use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotReason};
 use e2e::namespace::Namespace;
-use e2e::sample_db::{Database, Writer, namespace};
-use kube::api::PropagationPolicy;
+use e2e::sample_db::{Database, Files, Writer, namespace};
+use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
 
 use crate::manager::Manager;
@@ -99,6 +99,7 @@ async fn a_life() {
 
     let last = deletion(&manager, db).await;
     restore(&manager, &ns, &last, &sum).await;
+    removal(&manager, &ns, &last).await;
 }
 
 async fn minor(manager: &Manager, db: Database<'_>) {
@@ -206,6 +207,21 @@ async fn restore(manager: &Manager, ns: &Namespace, last: &str, sum: &str) {
     dying_after_each((ns, manager), &effects, async {}, again.is_gone()).await;
     left::nothing_of(ns, "again").await;
     assert_eq!(left::proved(ns, "again", SnapshotReason::Final).await.len(), 1);
+}
+
+/// A snapshot goes with its files, and no other's.
+async fn removal(manager: &Manager, ns: &Namespace, last: &str) {
+    println!("deletion of a snapshot");
+    let of = Effects(&ns.name);
+    let effects = [of.create("Job", "by-hand-prune"), of.apply("SampleDBSnapshot", "by-hand")];
+    let delete = async {
+        let how = DeleteParams::default();
+        ns.api::<SampleDBSnapshot>().delete("by-hand", &how).await.expect("it can be deleted");
+    };
+    dying_after_each((ns, manager), &effects, delete, ns.until_gone::<SampleDBSnapshot>("by-hand")).await;
+    let files = Files::of(ns, "shop-snapshots").await.snapshots().await;
+    assert!(files.len() == 3 && files.iter().any(|name| name == last), "{files:?}");
+    assert!(files.iter().all(|name| name != "by-hand"), "{files:?}");
 }
 
 async fn orphan_the_pod(ns: &Namespace, name: &str) {

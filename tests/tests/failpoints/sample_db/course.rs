@@ -78,13 +78,20 @@ pub async fn dying_after_each<T>(
             }
             sleep(AGAIN).await;
         }
-        println!("  {:>5.1} s until the death after {}", since.elapsed().as_secs_f32(), brief(effect));
+        if number > 0 {
+            went_on(&effects[number - 1], since.elapsed());
+        }
         since = Instant::now();
         manager.lives_until(effects.get(number + 1).map_or("", String::as_str)).await;
     }
     let ended = end.await;
-    println!("  {:>5.1} s until all was done", since.elapsed().as_secs_f32());
+    went_on(&effects[effects.len() - 1], since.elapsed());
     ended
+}
+
+/// From a death to the effect after which the next life died; after the last one, to the end.
+fn went_on(died_after: &str, took: Duration) {
+    println!("  died after {}: the next life came to its own effect, or the end, after {took:.1?}", brief(died_after));
 }
 
 /// An effect, as a person calls it.
