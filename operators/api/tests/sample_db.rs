@@ -86,7 +86,7 @@ fn columns_show_fields_that_there_are() {
                 "TARGET",
                 "MESSAGE",
             ],
-            _ => &["SAMPLEDB", "REASON", "PHASE", "SIZE", "VERIFIED", "EXPIRES", "AGE"],
+            _ => &["SAMPLEDB", "REASON", "PHASE", "SIZE", "VERIFIED", "EXPIRES", "AGE", "MESSAGE"],
         };
         assert_eq!(names, due);
     }
