@@ -40,7 +40,7 @@ pub async fn what_makes_no_sense_ends_with_a_sentence(stage: Stage) -> Result<()
     let (status, _) = manager.ends(SOON).await?;
     let log = manager.log();
     let told =
-        log.contains("there is no controller \"samples\": known are my-app, sample, etcd-cluster, and * for all");
+        log.contains("there is no controller \"samples\": known are my-app, sample, sample-db, sample-db-snapshot, etcd-cluster, and * for all");
     ensure(status.code() == Some(1) && told, || format!("{status}: {log}"))?;
 
     let taken = std::net::TcpListener::bind("127.0.0.1:0")?;

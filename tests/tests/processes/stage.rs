@@ -26,7 +26,7 @@ pub use e2e::process::Failure;
 /// How long what takes well under a second may take here, where two cores carry sixteen tests and a cluster.
 pub const SOON: Duration = Duration::from_secs(15);
 /// Kinds that all controllers together watch.
-pub const KINDS: usize = 9;
+pub const KINDS: usize = 13;
 
 /// A namespace of its own for one test.
 #[derive(Clone)]
