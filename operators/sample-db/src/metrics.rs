@@ -92,9 +92,8 @@ fn new_failures(observed: &Observed) -> usize {
 }
 
 fn failures(observed: &Observed) -> impl Iterator<Item = Timestamp> {
-    let uid = &observed.db.meta.uid;
-    let own = observed.snapshots.iter().filter(move |of| of.status.sample_db_uid.as_deref() == Some(&**uid));
-    own.filter(|of| is_bad(&of.status)).filter_map(|of| of.status.verification.at.or(of.status.started_at))
+    let bad = observed.own_snapshots().filter(|of| is_bad(&of.status));
+    bad.filter_map(|of| of.status.verification.at.or(of.status.started_at))
 }
 
 fn final_seconds(observed: &Observed) -> Option<f64> {

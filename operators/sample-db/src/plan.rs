@@ -4,11 +4,10 @@
 
 use std::time::Duration;
 
-use api::sample_db::{FINAL_SNAPSHOT, SampleDBStatus};
-use jiff::Timestamp;
+use api::sample_db::{FINAL_SNAPSHOT, SampleDBStatus, span};
+use jiff::{Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect, Next, Plan};
-use serde_json::json;
 
 use crate::{SampleDB, Snapshot};
 
@@ -94,7 +93,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     // An upgrade under way is brought to its end: to leave it would leave writers shut out.
     let paused = db.spec.paused && db.status.upgrade.step.is_none();
     if !db.meta.is_held_by(FINAL_SNAPSHOT) && !paused {
-        return Plan { effects: vec![Effect::Apply(hold(db))], next: Next::After(STEP), ..Plan::nothing() };
+        return Plan {
+            effects: vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[FINAL_SNAPSHOT]))],
+            next: Next::After(STEP),
+            ..Plan::nothing()
+        };
     }
     // What was decided is written down before anything relies on it.
     let go = if latched && !paused { go(observed, &wish, source, now) } else { Go::On(Step::Rest) };
@@ -161,22 +164,14 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// The moment after that span, to the second.
+fn after(now: Timestamp, lasting: &str) -> Option<Timestamp> {
+    now.checked_add(span(lasting)?).ok()?.round(Unit::Second).ok()
+}
+
 /// How long until then, but no longer than Secrets go unread.
 fn until(now: Timestamp, then: Timestamp) -> Duration {
     then.duration_since(now).unsigned_abs().clamp(STEP, SECRETS)
-}
-
-/// Holds the object until its data are saved or let go; by a field manager of its own, which owns nothing else.
-fn hold(db: &SampleDB) -> Apply {
-    finalizers(db, &json!([FINAL_SNAPSHOT]))
-}
-
-fn finalizers(db: &SampleDB, finalizers: &serde_json::Value) -> Apply {
-    let mut apply =
-        Apply::new(SampleDB::KIND, db.meta.key.clone(), &json!({ "metadata": { "finalizers": finalizers } }));
-    apply.seen = Some(db.meta.uid.clone());
-    apply.hand_over = Some("finalizer");
-    apply
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use runtime::plan::Key;
 use serde_json::json;
 
 use crate::SampleDB;
-use crate::plan::objects::{OWNER_UID, SecretOf, entries, secret};
+use crate::plan::objects::{SecretOf, entries, is_own, secret};
 use crate::plan::{SecretSeen, names};
 
 /// How long what was read is taken for true. With the pass that follows, an edit is in force within 90 s.
@@ -132,10 +132,8 @@ impl Secrets {
         let key = key(db, of);
         self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
-        let owner = found.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
         // One that was taken over still bears the uid of whom it was made for.
-        let adopted = db.annotations.get(api::sample_db::ADOPT);
-        if owner.is_none_or(|uid| *uid != *db.meta.uid && adopted.is_none_or(|old| **old != **uid)) {
+        if !found.metadata.labels.as_ref().is_some_and(|labels| is_own(db, labels)) {
             return Ok(());
         }
         let preconditions = Preconditions { uid: found.metadata.uid, resource_version: None };
@@ -166,9 +164,7 @@ fn key(db: &SampleDB, of: SecretOf) -> Key {
 /// The password of a Secret that is the database's, and can be used.
 fn judge(db: &SampleDB, of: SecretOf, found: &Secret) -> Result<Password, SecretSeen> {
     let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
-    let owner = found.metadata.labels.as_ref().and_then(|labels| labels.get(OWNER_UID));
-    let adopted = db.annotations.get(api::sample_db::ADOPT);
-    if !given && owner.is_none_or(|uid| *uid != *db.meta.uid && adopted.is_none_or(|old| **old != **uid)) {
+    if !given && !found.metadata.labels.as_ref().is_some_and(|labels| is_own(db, labels)) {
         return Err(SecretSeen::Foreign);
     }
     let malformed = |why: String| Err(SecretSeen::Malformed(why));

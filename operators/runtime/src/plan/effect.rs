@@ -51,6 +51,15 @@ impl Apply {
         Self { kind, key, body, seen: None, hand_over: None }
     }
 
+    /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
+    #[must_use]
+    pub fn finalizers(kind: Kind, meta: &Meta, finalizers: &[&str]) -> Self {
+        let mut apply = Self::new(kind, meta.key.clone(), &json!({ "metadata": { "finalizers": finalizers } }));
+        apply.seen = Some(meta.uid.clone());
+        apply.hand_over = Some("finalizer");
+        apply
+    }
+
     /// What the cache would hold of the child after this apply.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {

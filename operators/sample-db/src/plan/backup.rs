@@ -8,11 +8,10 @@ use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::conditions::condition;
-use runtime::plan::{Announcement, Create, Delete, Effect, meta};
-use serde_json::json;
+use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::schedule::{Due, Schedule};
-use super::{DbAct, Observed};
+use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -55,13 +54,6 @@ fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
     status.verification.phase == Some(VerificationPhase::Running)
 }
 
-/// The snapshots of this very database: one of the same name may have left others.
-fn own(observed: &Observed) -> impl Iterator<Item = &Snapshot> {
-    let uid = &observed.db.meta.uid;
-    let all = observed.snapshots.iter().map(|snapshot| &**snapshot);
-    all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref() == Some(&**uid))
-}
-
 fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
     let backup = &db.spec.backup;
     let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
@@ -73,11 +65,7 @@ fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
 /// The snapshot of a time of the schedule: its name follows from the time, so that to make it twice makes one.
 fn scheduled(db: &SampleDB, slot: Timestamp) -> Create {
     let name = format!("{}-{}", db.meta.key.name, slot.strftime("%y%m%d%H%M"));
-    let snapshot = json!({
-        "metadata": { "labels": meta::labels(&SampleDB::KIND, &db.meta) },
-        "spec": { "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": "Scheduled" },
-    });
-    Create::new(Snapshot::KIND, db.meta.key.sibling(&name), &snapshot)
+    objects::snapshot(db, &name, SnapshotReason::Scheduled, None)
 }
 
 /// A snapshot of the schedule's that is kept no longer. Never the newest that is proved, and none that is being judged. One
@@ -90,7 +78,7 @@ fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
         let over = !is_under_way(&snapshot.status) && !snapshot.meta.deleting;
         over && snapshot.spec.reason == SnapshotReason::Scheduled
     };
-    let mut all: Vec<&Snapshot> = own(observed).filter(ours).collect();
+    let mut all: Vec<&Snapshot> = observed.own_snapshots().filter(ours).collect();
     all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.status.started_at));
     let proved = all.iter().position(|snapshot| is_proved(&snapshot.status));
     let (mut good, mut bad) = (0, 0);
@@ -112,7 +100,7 @@ fn gone(snapshot: &Snapshot) -> Effect<DbAct> {
 /// How snapshots fare.
 pub(super) fn status(observed: &Observed, backups: &Backups) -> BackupStatus {
     let before = &observed.db.status.backup;
-    let mut all: Vec<&Snapshot> = own(observed).collect();
+    let mut all: Vec<&Snapshot> = observed.own_snapshots().collect();
     all.sort_by_key(|snapshot| snapshot.status.started_at);
     let newest = |holds: fn(&SampleDBSnapshotStatus) -> bool| all.iter().rev().find(|of| holds(&of.status));
     let taken = newest(|status| status.completed_at.is_some() && !is_bad(status));
@@ -188,7 +176,7 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
         return tell(False, "ScheduleInvalid", why.clone());
     }
     let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
-    match own(observed).filter(ended).max_by_key(|of| of.status.started_at) {
+    match observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at) {
         Some(last) if is_bad(&last.status) => {
             let why = last.status.error.clone().unwrap_or_default();
             tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
@@ -205,7 +193,7 @@ fn proved(observed: &Observed, now: Timestamp) -> Condition {
     let judged = |of: &&Snapshot| {
         matches!(of.status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed))
     };
-    match own(observed).filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
+    match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
         Some(last) if is_proved(&last.status) => {
             tell(True, "Verified", format!("the snapshot {} can be restored", last.meta.key.name))
         }

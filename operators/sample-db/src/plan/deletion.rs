@@ -6,17 +6,16 @@
 
 use std::time::Duration;
 
-use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, span};
-use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase};
+use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
+use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotReason};
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::{Create, Delete, Effect, Kind, Meta, Next, Plan, meta};
+use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
-use serde_json::json;
 
-use super::objects::SecretOf;
-use super::{DbAct, DbPlan, LATER, Observed, STEP, finalizers, names};
-use crate::snapshot::plan::{is_bad, is_proved};
+use super::objects::{self, SecretOf};
+use super::{DbAct, DbPlan, LATER, Observed, STEP, after, names};
+use crate::snapshot::plan::{is_bad, is_being_taken, is_proved};
 use crate::{SampleDB, Snapshot};
 
 mod status;
@@ -47,7 +46,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     }
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
-            let effects = vec![Effect::Apply(finalizers(db, &json!([])))];
+            let effects = vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[]))];
             return Plan { effects, events: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
         Step::Take(step, effect, message) => (vec![*effect], status::of(observed, Some(step), Ok(message), now), STEP),
@@ -111,8 +110,7 @@ fn end_jobs(observed: &Observed) -> Option<Step> {
 fn backups(observed: &Observed) -> Option<Step> {
     let last = final_name(observed);
     let runs = |snapshot: &&std::sync::Arc<Snapshot>| {
-        let taking = snapshot.status.phase == Some(SnapshotPhase::Running) && snapshot.status.completed_at.is_none();
-        taking && !snapshot.meta.deleting && *snapshot.meta.key.name != *last
+        is_being_taken(&snapshot.status) && !snapshot.meta.deleting && *snapshot.meta.key.name != *last
     };
     let running = observed.snapshots.iter().find(runs)?;
     let name = &running.meta.key.name;
@@ -127,7 +125,7 @@ fn stop(observed: &Observed) -> Option<Step> {
         let message = "stopping the server, so that nobody writes any more".to_owned();
         return Some(Step::take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
     }
-    let pod = observed.pods.iter().find(|pod| *pod.meta.key.name == *names::pod(&observed.db))?;
+    let pod = observed.pod()?;
     let message = format!("waiting until the pod {} is gone", pod.meta.key.name);
     Some(match pod.meta.deleting {
         true => Step::Wait(DeletionStep::RemovePods, message),
@@ -141,7 +139,9 @@ fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     let name = final_name(observed);
     let Some(snapshot) = last(observed) else {
         let message = format!("taking the final snapshot {name}");
-        return Some(Step::take(DeletionStep::Snapshot, Effect::Create(last_snapshot(db, &name, now)), message));
+        let until = after(now, db.spec.deletion.keep_final_snapshot_for());
+        let create = objects::snapshot(db, &name, SnapshotReason::Final, until);
+        return Some(Step::take(DeletionStep::Snapshot, Effect::Create(create), message));
     };
     if snapshot.meta.deleting {
         let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
@@ -197,25 +197,12 @@ fn final_name(observed: &Observed) -> String {
     uid.chunks(4).map(name).find(|name| !others(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
 }
 
-fn last_snapshot(db: &SampleDB, name: &str, now: Timestamp) -> Create {
-    let kept = span(db.spec.deletion.keep_final_snapshot_for()).and_then(|kept| now.checked_add(kept).ok());
-    let until = kept.and_then(|until| until.round(jiff::Unit::Second).ok());
-    let labels = meta::labels(&SampleDB::KIND, &db.meta);
-    let snapshot = json!({
-        "metadata": { "labels": labels },
-        "spec": {
-            "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": "Final", "retainUntil": until,
-        },
-    });
-    Create::new(Snapshot::KIND, db.meta.key.sibling(name), &snapshot)
-}
-
 /// The volume and the Secrets go; the snapshots' volume stays.
 fn clear(observed: &Observed) -> Option<Step> {
     let db = &*observed.db;
     let storage = &db.status.storage;
     let ours = |claim: &&std::sync::Arc<Claim>| {
-        let made = claim.labels.get(super::objects::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
+        let made = claim.labels.get(objects::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
         // One that was taken over from an earlier database bears that one's uid.
         let used = db.status.initialization.data_created_at.is_some()
             && storage.claim.as_deref() == Some(&*claim.meta.key.name)

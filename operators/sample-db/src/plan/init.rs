@@ -1,11 +1,9 @@
 //! The initial configuration: the application's role and database, and the user's SQL, once. Pure.
 
 use k8s_openapi::api::core::v1::{ConfigMapVolumeSource, KeyToPath, SecretVolumeSource, Volume};
-use runtime::cache::View as _;
-use runtime::plan::meta::child_meta;
 
 use super::names;
-use super::objects::{JobOf, labels, pod};
+use super::objects::{JobOf, pod};
 use crate::SampleDB;
 
 /// How many seconds it may take.
@@ -41,15 +39,9 @@ pub(super) fn job(db: &SampleDB) -> JobOf {
         volumes.push((volume, pod::mount(&name, &folder)));
     }
     JobOf {
-        key: db.meta.key.sibling(&names::init_job(db)),
-        labels: labels(db),
-        owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
-        arguments,
         env: vec![pod::secret_env("OWNER_PASSWORD", &names::app_secret(db), "password")],
-        env_from: Some((names::connection(db), names::system_secret(db))),
         volumes,
-        deadline_seconds: DEADLINE,
         retries: RETRIES,
-        linger: None,
+        ..JobOf::of_database(db, &names::init_job(db), arguments, DEADLINE)
     }
 }

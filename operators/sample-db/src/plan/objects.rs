@@ -15,6 +15,7 @@ pub(crate) mod pod;
 mod secret;
 mod server;
 mod services;
+mod snapshot;
 
 pub(super) use claim::{data_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
@@ -25,6 +26,7 @@ pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::CONFIGURATION;
 pub(super) use server::{PARAMETERS, TEMPLATE, configuration_volume, fingerprint, parameters, server, template};
 pub(super) use services::{peers, read_write};
+pub(super) use snapshot::snapshot;
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;
@@ -51,6 +53,13 @@ fn free(db: &SampleDB) -> ObjectMeta {
     let mut labels = labels(db);
     labels.insert(OWNER_UID.to_owned(), db.meta.uid.to_string());
     ObjectMeta { labels: Some(labels), ..ObjectMeta::default() }
+}
+
+/// Whether what has no owner was made for the database, or is taken over because a person says so; by its labels.
+pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
+    let Some(owner) = labels.get(OWNER_UID) else { return false };
+    let adopted = db.annotations.get(api::sample_db::ADOPT);
+    **owner == *db.meta.uid || adopted.is_some_and(|uid| **uid == **owner)
 }
 
 /// The labels by which Services find the server's pod.

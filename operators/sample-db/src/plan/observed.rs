@@ -7,6 +7,7 @@ use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::Asked;
 use super::catalog::Catalog;
+use super::objects::{self, Place};
 use crate::{SampleDB, Snapshot};
 
 /// A database and what belongs to it.
@@ -103,9 +104,24 @@ impl Observed {
     /// Whether a claim was made for the database, or is taken over because a person says so.
     #[must_use]
     pub fn is_own(&self, claim: &Claim) -> bool {
-        let Some(owner) = claim.labels.get(super::objects::OWNER_UID) else { return false };
-        let adopted = self.db.annotations.get(api::sample_db::ADOPT);
-        **owner == *self.db.meta.uid || adopted.is_some_and(|uid| **uid == **owner)
+        objects::is_own(&self.db, &claim.labels)
+    }
+
+    /// The snapshots of this very database: one of the same name may have left others.
+    pub(crate) fn own_snapshots(&self) -> impl Iterator<Item = &Snapshot> {
+        let uid = &self.db.meta.uid;
+        let all = self.snapshots.iter().map(|snapshot| &**snapshot);
+        all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref() == Some(&**uid))
+    }
+
+    /// Where the database's pods run, and as whom, with that image of the engine.
+    pub(crate) fn place<'a>(&'a self, engine: &'a str) -> Place<'a> {
+        Place {
+            scheduling: &self.db.spec.scheduling,
+            engine,
+            agent: &self.agent_image,
+            dictated_users: self.dictated_users,
+        }
     }
 
     /// A Job by its name.

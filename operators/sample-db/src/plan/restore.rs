@@ -3,13 +3,11 @@
 use api::sample_db::{Method, RestoreStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
-use runtime::cache::View;
-use runtime::plan::meta::child_meta;
 use runtime::views::JobEnd;
 
 use super::catalog::Release;
+use super::objects::JobOf;
 use super::objects::pod::{self, SNAPSHOTS};
-use super::objects::{JobOf, labels};
 use super::wish::{Refusal, Wish};
 use super::{Observed, names};
 use crate::snapshot::plan::is_bad;
@@ -120,16 +118,9 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let claim = location.claim.clone().unwrap_or_default();
     JobOf {
-        key: db.meta.key.sibling(&job_name(db)),
-        labels: labels(db),
-        owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
-        arguments,
-        env: Vec::new(),
-        env_from: Some((names::connection(db), names::system_secret(db))),
         volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
-        deadline_seconds: DEADLINE,
         retries: RETRIES,
-        linger: None,
+        ..JobOf::of_database(db, &job_name(db), arguments, DEADLINE)
     }
 }
 

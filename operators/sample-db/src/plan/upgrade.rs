@@ -4,7 +4,7 @@
 //! data are whole, and the way back is to start the old server again.
 
 use api::sample_db::{
-    EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At, condition_type as domain, span,
+    EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At, condition_type as domain,
 };
 use api::sample_db_snapshot::SnapshotPhase;
 use api::{Condition, ConditionStatus};
@@ -276,10 +276,4 @@ pub(super) fn refusal(observed: &Observed, wish: &Wish) -> Option<Refusal> {
         Target::Refused(refusal) => Some(refusal),
         _ => None,
     }
-}
-
-/// How long the volume of before is kept.
-fn kept_until(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
-    let kept = span(observed.db.spec.upgrade.keep_previous_volume_for())?;
-    now.checked_add(kept).ok()?.round(Unit::Second).ok()
 }

@@ -9,7 +9,6 @@ use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Apply, Delete, Effect, Next, Plan};
 use runtime::views::{Job, JobEnd};
-use serde_json::json;
 
 use super::observed::Observed;
 use super::{events, jobs, proof, release, status};
@@ -40,7 +39,7 @@ fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         return release::plan(observed, now);
     }
     if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
-        let hold = Effect::Apply(finalizers(snapshot, &json!([SNAPSHOT_FILES])));
+        let hold = Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[SNAPSHOT_FILES]));
         return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
     }
     let status = &snapshot.status;
@@ -198,12 +197,10 @@ pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Eff
     Effect::Delete(Delete::of(kind, meta))
 }
 
-pub(super) fn finalizers(snapshot: &Snapshot, finalizers: &serde_json::Value) -> Apply {
-    let body = json!({ "metadata": { "finalizers": finalizers } });
-    let mut apply = Apply::new(Snapshot::KIND, snapshot.meta.key.clone(), &body);
-    apply.seen = Some(snapshot.meta.uid.clone());
-    apply.hand_over = Some("finalizer");
-    apply
+/// Whether a snapshot is being taken; its proof comes after that.
+#[must_use]
+pub fn is_being_taken(status: &SampleDBSnapshotStatus) -> bool {
+    status.phase == Some(SnapshotPhase::Running) && status.completed_at.is_none()
 }
 
 /// Whether a snapshot can be relied upon.

@@ -3,12 +3,11 @@
 use api::sample_db_snapshot::{SNAPSHOT_FILES, SnapshotDeletionPolicy, SnapshotPhase};
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::{Announcement, Effect, Next, Plan};
+use runtime::plan::{Announcement, Apply, Effect, Next, Plan};
 use runtime::views::{Job, JobEnd};
-use serde_json::json;
 
 use super::observed::Observed;
-use super::plan::{LATER, STEP, SnapshotPlan, finalizers, gone};
+use super::plan::{LATER, STEP, SnapshotPlan, gone};
 use super::{jobs, status};
 use crate::Snapshot;
 use crate::plan::Words;
@@ -71,7 +70,7 @@ fn let_go(snapshot: &Snapshot, told: Option<(bool, &'static str, String)>) -> Sn
         message: format!("{message} (volume {claim}, folder {path})"),
     });
     Plan {
-        effects: vec![Effect::Apply(finalizers(snapshot, &json!([])))],
+        effects: vec![Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[]))],
         events: events.collect(),
         next: Next::After(LATER),
         ..Plan::nothing()

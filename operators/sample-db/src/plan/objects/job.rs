@@ -9,10 +9,13 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use runtime::cache::View;
 use runtime::plan::Create;
-use runtime::plan::meta::{Key, WHOLE};
+use runtime::plan::meta::{Key, WHOLE, child_meta};
 use runtime::views::Job;
 
+use super::labels;
 use super::pod::Place;
+use crate::SampleDB;
+use crate::plan::names;
 use crate::plan::words::WORK;
 
 /// What a Job is to do, and for whom.
@@ -37,6 +40,24 @@ pub(crate) struct JobOf {
     pub(crate) retries: i32,
     /// After how many seconds one that has ended goes by itself; unless it goes with somebody.
     pub(crate) linger: Option<i32>,
+}
+
+impl JobOf {
+    /// One of a database's own, which goes with it, and comes to its server as the superuser.
+    pub(crate) fn of_database(db: &SampleDB, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> Self {
+        Self {
+            key: db.meta.key.sibling(name),
+            labels: labels(db),
+            owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
+            arguments,
+            env: Vec::new(),
+            env_from: Some((names::connection(db), names::system_secret(db))),
+            volumes: Vec::new(),
+            deadline_seconds,
+            retries: 0,
+            linger: None,
+        }
+    }
 }
 
 /// The Job.

@@ -59,12 +59,7 @@ pub(in crate::plan) fn fingerprint(text: &str) -> u64 {
 /// The StatefulSet.
 pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Apply {
     let db = &*observed.db;
-    let place = Place {
-        scheduling: &db.spec.scheduling,
-        engine: &wish.image,
-        agent: &observed.agent_image,
-        dictated_users: observed.dictated_users,
-    };
+    let place = observed.place(&wish.image);
     // A physical snapshot is what the data are made of, where they are made.
     let source = source.filter(|source| source.status.method == Some(Method::Physical) && !has_data(db));
     let mut pod_labels = labels(db);

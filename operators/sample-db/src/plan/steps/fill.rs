@@ -7,7 +7,7 @@ use runtime::views::{Job, JobEnd};
 
 use super::Step;
 use crate::Snapshot;
-use crate::plan::objects::{self, Place};
+use crate::plan::objects;
 use crate::plan::wish::Wish;
 use crate::plan::{InitSources, Observed, Words, init as initial, names, restore, words};
 
@@ -81,13 +81,7 @@ fn has_changed(observed: &Observed) -> bool {
 }
 
 fn create(observed: &Observed, wish: &Wish, of: objects::JobOf, reason: &'static str, message: &str) -> Step {
-    let place = Place {
-        scheduling: &observed.db.spec.scheduling,
-        engine: &wish.image,
-        agent: &observed.agent_image,
-        dictated_users: observed.dictated_users,
-    };
-    let create: Create = objects::job(of, &place);
+    let create: Create = objects::job(of, &observed.place(&wish.image));
     Step::take(Effect::Create(create), reason, message)
 }
 

@@ -1,7 +1,6 @@
 //! The server's pod. Pure.
 
 use api::sample_db::UpgradeStep;
-use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase};
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
 use runtime::views::Pod;
@@ -10,6 +9,7 @@ use super::Step;
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, Words, names};
+use crate::snapshot::plan::is_being_taken;
 
 /// The server's pod: replaced if it is not as wished, else waited for.
 pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> {
@@ -62,9 +62,7 @@ fn is_outdated(observed: &Observed, pod: &Pod) -> bool {
 pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     let Some(pod) = observed.pod() else { return Step::Wait("ServerStarting", "waiting for the pod".to_owned()) };
     let ready = pod.running.as_deref().is_some_and(|running| running.ready);
-    let is_taken =
-        |status: &SampleDBSnapshotStatus| status.phase == Some(SnapshotPhase::Running) && status.completed_at.is_none();
-    let taken = observed.snapshots.iter().find(|snapshot| is_taken(&snapshot.status));
+    let taken = observed.snapshots.iter().find(|snapshot| is_being_taken(&snapshot.status));
     if let Some(snapshot) = taken.filter(|_| ready) {
         let name = &snapshot.meta.key.name;
         return Step::Wait("ServerRestarting", format!("{why}; that waits until the snapshot {name} has been taken"));

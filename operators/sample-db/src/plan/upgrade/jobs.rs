@@ -1,21 +1,18 @@
 //! The Jobs of upgrades, and how they fare. Pure.
 
-use api::sample_db::span;
-use jiff::{Timestamp, Unit};
+use api::sample_db_snapshot::SnapshotReason;
+use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::meta::{self, child_meta};
 use runtime::plan::{Create, Delete, Effect};
 use runtime::views::{Job, JobEnd};
-use serde_json::json;
 
 use crate::plan::catalog::Release;
 use crate::plan::objects::pod::{self, PGDATA};
-use crate::plan::objects::{self, CONFIGURATION, JobOf, Place, labels};
+use crate::plan::objects::{self, CONFIGURATION, JobOf};
 use crate::plan::steps::Step;
 use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
-use crate::plan::{DbAct, Heard, Observed, Words, names, words};
-use crate::{SampleDB, Snapshot};
+use crate::plan::{DbAct, Heard, Observed, Words, after, names, words};
 
 /// How many seconds a copy may take.
 const COPY: i64 = 24 * 3600;
@@ -85,21 +82,14 @@ pub(super) fn last_name(observed: &Observed, release: Release) -> String {
 /// The snapshot of before.
 pub(super) fn snapshot(observed: &Observed, name: &str, now: Timestamp) -> Effect<DbAct> {
     let db = &*observed.db;
-    let kept = span(db.spec.backup.retention.max_age()).and_then(|kept| now.checked_add(kept).ok());
-    let snapshot = json!({
-        "metadata": { "labels": meta::labels(&SampleDB::KIND, &db.meta) },
-        "spec": {
-            "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": "PreUpgrade",
-            "retainUntil": kept.and_then(|until| until.round(Unit::Second).ok()),
-        },
-    });
-    Effect::Create(Create::new(Snapshot::KIND, db.meta.key.sibling(name), &snapshot))
+    let until = after(now, db.spec.backup.retention.max_age());
+    Effect::Create(objects::snapshot(db, name, SnapshotReason::PreUpgrade, until))
 }
 
 /// What the new image says of itself.
 pub(super) fn check(observed: &Observed, goal: &Goal) -> Create {
     let of = base(observed, &check_name(observed), vec!["pg-version".to_owned()], WORK);
-    objects::job(JobOf { env_from: None, ..of }, &place(observed, &goal.image))
+    objects::job(JobOf { env_from: None, ..of }, &observed.place(&goal.image))
 }
 
 /// Copies the data, under the new version, into the new volume.
@@ -116,37 +106,16 @@ pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str) -> Create {
         (pod::of_claim("data", &names::upgrade_claim(db, goal.major)), pod::data_mount()),
         objects::configuration_volume(db),
     ];
-    objects::job(of, &place(observed, &goal.image))
+    objects::job(of, &observed.place(&goal.image))
 }
 
 /// Does what a release needs while writers are in.
 pub(super) fn finish(observed: &Observed, wish: &Wish, name: &str, major: bool) -> Create {
     let mut arguments = vec!["pg-finish".to_owned()];
     arguments.extend(major.then(|| "--major".to_owned()));
-    objects::job(base(observed, name, arguments, WORK), &place(observed, &wish.image))
+    objects::job(base(observed, name, arguments, WORK), &observed.place(&wish.image))
 }
 
 fn base(observed: &Observed, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> JobOf {
-    let db = &*observed.db;
-    JobOf {
-        key: db.meta.key.sibling(name),
-        labels: labels(db),
-        owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
-        arguments,
-        env: Vec::new(),
-        env_from: Some((names::connection(db), names::system_secret(db))),
-        volumes: Vec::new(),
-        deadline_seconds,
-        retries: 2,
-        linger: None,
-    }
-}
-
-fn place<'a>(observed: &'a Observed, image: &'a str) -> Place<'a> {
-    Place {
-        scheduling: &observed.db.spec.scheduling,
-        engine: image,
-        agent: &observed.agent_image,
-        dictated_users: observed.dictated_users,
-    }
+    JobOf { retries: 2, ..JobOf::of_database(&observed.db, name, arguments, deadline_seconds) }
 }

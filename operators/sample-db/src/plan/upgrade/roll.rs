@@ -4,10 +4,10 @@ use api::sample_db::{EngineStatus, StorageStatus, UpgradeStep as At};
 use jiff::Timestamp;
 
 use super::jobs::{self, NotDone};
-use super::{Go, end, kept_until, let_in, server, to, turn};
-use crate::plan::Observed;
+use super::{Go, end, let_in, server, to, turn};
 use crate::plan::catalog::Release;
 use crate::plan::wish::Wish;
+use crate::plan::{Observed, after};
 
 /// The server of the new release, on the same data.
 pub(super) fn roll(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
@@ -48,7 +48,7 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     };
     let mut turn = end::completed(observed, &left, now);
     turn.storage = major.then(|| StorageStatus {
-        previous_claim_until: kept_until(observed, now),
+        previous_claim_until: after(now, observed.db.spec.upgrade.keep_previous_volume_for()),
         ..observed.db.status.storage.clone()
     });
     turn.engine = Some(EngineStatus { target: None, target_image: None, ..observed.db.status.engine.clone() });
