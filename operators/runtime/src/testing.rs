@@ -14,7 +14,7 @@ use crate::Error;
 use crate::cache::{Store, View};
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::plan::report::report;
+use crate::plan::report::{Came, report};
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
 
@@ -195,19 +195,24 @@ impl World {
             self.events.ours = false;
             done.map_err(Some)
         });
-        let acted = match acted {
+        let (acted, beside) = match acted {
             Err(None) => return Err(None),
-            Err(Some(error)) => Err(error),
-            Ok(()) => self.aside(object, plan.aside)?,
+            Err(Some(error)) => (Err(error), Ok(())),
+            Ok(()) => (Ok(()), self.aside(object, plan.aside)?),
         };
-        if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
+        let came = match (&acted, &beside) {
+            (Err(error), _) => Came::Failed(error),
+            (Ok(()), Err(error)) => Came::FailedBeside(error),
+            (Ok(()), Ok(())) => Came::Done,
+        };
+        if let Some(status) = report(plan.status, came, object.status(), object.meta(), "ns/lease", 1, NOW) {
             self.live()?;
             self.events.ours = true;
             let written = self.write_status(R::KIND, object.meta(), &status);
             self.events.ours = false;
             written.map_err(Some)?;
         }
-        acted.map_err(Some)
+        acted.and(beside).map_err(Some)
     }
 
     /// Applies each of these; what failed first is inside.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use runtime::Error;
 use runtime::cache::{Entry, View};
-use runtime::plan::Owner;
+use runtime::plan::{Owner, Seen};
 use runtime::views::Pod;
 
 use crate::look::{self, decoded};
 use crate::plan::objects::{OWNER_UID, SecretOf};
-use crate::plan::{Asked, InitSources, Observed, names};
+use crate::plan::{self, Asked, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
 use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
@@ -39,7 +39,12 @@ impl SampleDBOperator {
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
         let mut observed = Observed {
             catalog: self.catalogs.look().await,
-            server: self.servers.child(key, &db.meta),
+            server: self.servers.child(&sibling(names::server(db).to_owned()), &db.meta),
+            successor: match plan::successor(db) {
+                Some(name) => self.servers.child(&sibling(name), &db.meta),
+                None => Seen::Absent,
+            },
+            servers: decoded(self.servers.owned(&key.namespace, &owner)),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
             read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),

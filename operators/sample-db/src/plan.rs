@@ -31,6 +31,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
+pub use upgrade::successor;
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;
@@ -111,7 +112,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
     let status = status::of(observed, &judged, now);
-    let mut events = backup::events(&db.status, &status, &backups);
+    let (mut events, done) = (backup::events(&db.status, &status), backup::done(&backups));
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
     let news = turn.is_some()
         || (&status.initialization, &status.engine, &status.restore)
@@ -129,7 +130,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     };
     let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
     events.extend(turn.and_then(|turn| turn.event));
-    Plan { effects, aside, events, status: Some(status), next: Next::After(next) }
+    Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
 
 /// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.

@@ -17,8 +17,12 @@ pub struct Observed {
     pub db: Arc<SampleDB>,
     /// The releases that can be had; why they cannot be told, otherwise.
     pub catalog: Result<Arc<Catalog>, String>,
-    /// The server.
+    /// The server that serves.
     pub server: Seen<StatefulSet>,
+    /// The server of the version that an upgrade leads to.
+    pub successor: Seen<StatefulSet>,
+    /// All servers of its name, by name: during a major upgrade there are two.
+    pub servers: Vec<Arc<StatefulSet>>,
     /// The headless Service.
     pub peers: Seen<Service>,
     /// The Service that applications use.
@@ -88,11 +92,22 @@ pub enum InitSources {
 }
 
 impl Observed {
-    /// The pod of the server, if it is there.
+    /// The pod of the server that serves, if it is there.
     #[must_use]
     pub fn pod(&self) -> Option<&Pod> {
-        let name = super::names::pod(&self.db);
+        self.pod_named(&super::names::pod(&self.db))
+    }
+
+    /// A pod by its name.
+    #[must_use]
+    pub fn pod_named(&self, name: &str) -> Option<&Pod> {
         self.pods.iter().map(|pod| &**pod).find(|pod| *pod.meta.key.name == *name)
+    }
+
+    /// Its servers that are there to stay.
+    pub(crate) fn own_servers(&self) -> impl Iterator<Item = &StatefulSet> {
+        let own = |set: &&StatefulSet| set.meta.controlled_by(&self.db.meta.uid) && !set.meta.deleting;
+        self.servers.iter().map(|set| &**set).filter(own)
     }
 
     /// A claim by its name.

@@ -52,6 +52,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         primary: observed.pod().map(|pod| pod.meta.key.name.to_string()),
+        server: turn.and_then(|turn| turn.server.clone()).or_else(|| Some(names::server(db).to_owned())),
         system_identifier: turn
             .and_then(|turn| turn.system_identifier.clone())
             .or_else(|| before.system_identifier.clone())

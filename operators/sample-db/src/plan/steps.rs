@@ -14,7 +14,7 @@ mod fill;
 mod server;
 mod volume;
 
-pub(super) use server::{ended, server};
+pub(super) use server::{Follows, ended, follows, server};
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]

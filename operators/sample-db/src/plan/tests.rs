@@ -37,6 +37,8 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         db: Arc::new(SampleDB::decode(&db.to_string()).unwrap()),
         catalog: Ok(Arc::default()),
         server: Seen::Absent,
+        successor: Seen::Absent,
+        servers: Vec::new(),
         peers: Seen::Absent,
         read_write: Seen::Absent,
         connection: Seen::Absent,

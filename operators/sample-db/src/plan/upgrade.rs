@@ -17,6 +17,7 @@ use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
 use super::wish::{Refusal, Wish};
 use super::{DbAct, Observed, names};
+use crate::SampleDB;
 
 mod copy;
 mod end;
@@ -45,6 +46,8 @@ pub(super) struct Turn {
     pub(super) engine: Option<EngineStatus>,
     pub(super) storage: Option<StorageStatus>,
     pub(super) system_identifier: Option<String>,
+    /// The StatefulSet of the server from now on, if it is another one.
+    pub(super) server: Option<String>,
     pub(super) event: Option<Announcement>,
 }
 
@@ -61,12 +64,13 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return end::left_for_a_person(observed, at, now);
     }
     // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    if let (At::Check | At::Snapshot, Some(step)) = (at, steps::server(observed, wish)) {
+    if let (At::Check | At::Snapshot | At::Prepare, Some(step)) = (at, steps::server(observed, wish)) {
         return Go::On(step);
     }
     match at {
         At::Check => check(observed, wish, now),
         At::Snapshot => snapshot(observed, wish, now),
+        At::Prepare => copy::prepare(observed, now),
         At::Copy => copy::copy(observed, wish, now),
         At::Switch => copy::switch(observed, wish, now),
         At::Roll => roll::roll(observed, wish, now),
@@ -80,9 +84,15 @@ pub(super) fn shuts_out(observed: &Observed) -> bool {
     matches!(observed.db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
 }
 
+/// The StatefulSet of the server that an upgrade of `db` leads to.
+#[must_use]
+pub fn successor(db: &SampleDB) -> Option<String> {
+    goal(db).map(|goal| names::upgrade_server(db, goal.major))
+}
+
 /// What the upgrade leads to, as it was written down.
-fn goal(observed: &Observed) -> Option<Goal> {
-    let engine = &observed.db.status.engine;
+fn goal(db: &SampleDB) -> Option<Goal> {
+    let engine = &db.status.engine;
     let (target, image) = engine.target.as_ref().zip(engine.target_image.clone())?;
     let release = Release::parse(target);
     let major = release.map(|release| release.major).or_else(|| target.parse().ok())?;
@@ -135,7 +145,7 @@ fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
 
 /// The new image is fetched, and says what it is, while the old server serves.
 fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
-    let Some(goal) = goal(observed) else { return end::fail(observed, "what it leads to is not known", now) };
+    let Some(goal) = goal(&observed.db) else { return end::fail(observed, "what it leads to is not known", now) };
     let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal)) {
         Ok(words) => words,
         Err(jobs::NotDone::Step(step)) => return Go::On(step),
@@ -160,14 +170,14 @@ fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 }
 
 fn after_snapshot(release: Release, wish: &Wish) -> At {
-    if release.major == wish.major { At::Roll } else { At::Copy }
+    if release.major == wish.major { At::Roll } else { At::Prepare }
 }
 
 /// The turn to a step; to roll means to run the other release from now on.
 fn begin_of(observed: &Observed, step: At, release: Release, wish: &Wish, now: Timestamp) -> Turn {
     let mut turn = turn(observed, step, now);
     turn.upgrade.job = match step {
-        At::Copy => Some(jobs::copy_name(observed, release)),
+        At::Prepare => Some(jobs::copy_name(observed, release)),
         At::Roll => Some(jobs::finish_name(observed, release)),
         _ => turn.upgrade.job,
     };
@@ -188,7 +198,7 @@ fn begin_of(observed: &Observed, step: At, release: Release, wish: &Wish, now: T
 /// The snapshot of before.
 fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let name = names::pre_snapshot(&observed.db);
-    let Some(release) = goal(observed).and_then(|goal| goal.release) else {
+    let Some(release) = goal(&observed.db).and_then(|goal| goal.release) else {
         return end::fail(observed, "what it leads to is not known", now);
     };
     let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {

@@ -45,6 +45,8 @@ pub struct Said {
     pub tables: Option<i64>,
     /// How many rows were found.
     pub rows: Option<i64>,
+    /// How much room a volume has, in bytes.
+    pub free_bytes: Option<i64>,
     /// When writers were shut out, in milliseconds since 1970.
     pub closed_at: Option<i64>,
     /// What was done only in part.

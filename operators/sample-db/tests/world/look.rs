@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Key, Owner};
+use runtime::plan::{Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
-use sample_db::plan::{Asked, InitSources, Observed, names};
+use sample_db::plan::{self, Asked, InitSources, Observed, names};
 use sample_db::{SampleDB, Snapshot, snapshot};
 
 use crate::site::{Site, is_going};
@@ -76,7 +76,12 @@ impl Stores {
         let secrets = (site.look(db, SecretOf::System), site.look(db, SecretOf::App));
         let mut observed = Observed {
             catalog: Ok(Arc::default()),
-            server: self.servers.child(key, &db.meta),
+            server: self.servers.child(&sibling(names::server(db).to_owned()), &db.meta),
+            successor: match plan::successor(db) {
+                Some(name) => self.servers.child(&sibling(name), &db.meta),
+                None => Seen::Absent,
+            },
+            servers: decoded(self.servers.owned(&key.namespace, &owner)),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
             read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),

@@ -35,6 +35,10 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         turn.upgrade.downtime_milliseconds = Some(downtime(observed, now));
         return Go::Turn(Box::new(turn));
     }
+    // The old server has nothing to bring to an end: nobody could write to it, and its data are copied.
+    if let Some(step) = end::drop_other_servers(observed, "Upgrading") {
+        return Go::On(step);
+    }
     let release = wish.release.unwrap_or(Release { major: wish.major, minor: 0 });
     let major = upgrade.claim.is_some();
     let name = match major {
