@@ -59,6 +59,7 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            copied: None,
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
@@ -73,6 +74,10 @@ impl SampleDBOperator {
         }
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
             observed.init_sources = sources::look(&self.client, db).await;
+        }
+        let next = plan::copying_to(db).and_then(|pod| reach(observed.pod_named(&pod)?, system.password.clone(), None));
+        if let Some(next) = next {
+            observed.copied = self.postgres.copied(&next).await;
         }
         if let Some(access) = access(&observed, system.password, app.password) {
             observed.asked = self.postgres.look(db, &access).await;

@@ -31,7 +31,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
-pub use upgrade::successor;
+pub use upgrade::{copying_to, successor};
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;
@@ -46,6 +46,8 @@ const STEP: Duration = Duration::from_millis(50);
 const LATER: Duration = Duration::from_secs(10);
 /// While a step of an upgrade is waited for, during which nobody may write.
 const SOON: Duration = Duration::from_millis(500);
+/// While a copy is made: how often its note is looked for.
+const NOTE: Duration = Duration::from_millis(200);
 /// How often Secrets are read while all is well: an edited one is in force within 90 s.
 const SECRETS: Duration = Duration::from_secs(60);
 
@@ -125,7 +127,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             let next = if backups.effect.is_some() { STEP } else { next };
             (backups.effect.into_iter().collect(), next)
         }
-        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => (Vec::new(), SOON),
+        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
+            (Vec::new(), if copying_to(db).is_some() { NOTE } else { SOON })
+        }
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
     let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };

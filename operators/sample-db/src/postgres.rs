@@ -15,7 +15,7 @@ mod change;
 mod connect;
 
 use crate::SampleDB;
-use crate::plan::{Asked, names};
+use crate::plan::{Asked, Said, names};
 use crate::secrets::Password;
 use connect::{Address, Refused};
 
@@ -87,6 +87,17 @@ impl Servers {
         held.of = of;
         held.answer = Some((Instant::now(), asked.clone()));
         asked
+    }
+
+    /// The note of a finished copy in a server, if there is one, and it can be read.
+    pub(crate) async fn copied(&self, access: &Access) -> Option<Said> {
+        match ask::copied(&Address::of(access), access).await {
+            Ok(said) => said,
+            Err(refused) => {
+                tracing::debug!(?refused, "the new server was asked in vain for the note of a copy");
+                None
+            }
+        }
     }
 
     /// Has the server take the application's password out of the Secret.

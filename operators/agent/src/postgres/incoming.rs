@@ -51,8 +51,19 @@ impl<'a> Incoming<'a> {
         if let Some(made) = self.session.ask_json(MADE)?.into_iter().next() {
             return Ok(Some(made));
         }
-        let empty = refill::is_empty(self.tools, self.connection, MAINTENANCE)?;
+        let empty = !self.has_maintenance()? || refill::is_empty(self.tools, self.connection, MAINTENANCE)?;
         Ok((!empty).then(|| format!("something in the database {}", quote::identifier(MAINTENANCE))))
+    }
+
+    fn has_maintenance(&mut self) -> Result<bool, Failure> {
+        let sql = format!("SELECT 1 FROM pg_catalog.pg_database WHERE datname = {}", literal(MAINTENANCE));
+        Ok(!self.session.ask(&sql)?.is_empty())
+    }
+
+    /// To drop a database, a server brings all that it has written to the disk first: before much is written, and while
+    /// nobody waits, that takes moments. The copy has another one of the name.
+    pub(crate) fn make_way(&mut self) -> Result<(), Failure> {
+        self.session.ask(&format!("DROP DATABASE IF EXISTS {}", quote::identifier(MAINTENANCE))).map(|_| ())
     }
 
     /// Makes the copy last, and notes what it is.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::files::Scratch;
 use super::incoming::Incoming;
+use super::inventory::MAINTENANCE;
 use super::manifest::Database;
 use super::outgoing::{Outgoing, now};
 use super::server::Server;
@@ -109,7 +110,9 @@ impl Work<'_> {
     fn make(&self, outgoing: &mut Outgoing<'_>, incoming: &mut Incoming<'_>) -> Result<Upgraded, Failure> {
         outgoing.refuse_what_would_be_lost()?;
         let databases = outgoing.databases()?;
-        let names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
+        let mut names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
+        // Before PostgreSQL 15 a server brings all that it has written to the disk to make a database: so the large one last.
+        names.sort_by_key(|name| *name != MAINTENANCE);
         if let Some(missing) = self.options.database.as_deref().filter(|name| !names.contains(name)) {
             let sentence = format!("there is no database {}", quote::identifier(missing));
             return Err(Failure::new(Reason::DatabaseMissing, sentence));
@@ -121,6 +124,7 @@ impl Work<'_> {
             eprintln!("trying all definitions");
             self.rehearse(&names)?;
         }
+        incoming.make_way()?;
         eprintln!("shutting writers out");
         let closed_at = outgoing.shut()?;
         let copied = self.copy(&names)?;

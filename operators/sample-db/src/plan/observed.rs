@@ -5,9 +5,9 @@ use std::sync::Arc;
 use runtime::plan::Seen;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
-use super::Asked;
 use super::catalog::Catalog;
 use super::objects::{self, Place};
+use super::{Asked, Said};
 use crate::{SampleDB, Snapshot};
 
 /// A database and what belongs to it.
@@ -51,6 +51,8 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
+    pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
     pub external: Vec<String>,
     /// Whether the claim that the spec names for snapshots holds the data of a database.

@@ -90,6 +90,15 @@ pub fn successor(db: &SampleDB) -> Option<String> {
     goal(db).map(|goal| names::upgrade_server(db, goal.major))
 }
 
+/// The pod that a copy goes to, as long as its note is of use.
+#[must_use]
+pub fn copying_to(db: &SampleDB) -> Option<String> {
+    let upgrade = &db.status.upgrade;
+    let copying = matches!(upgrade.step, Some(At::Copy | At::Switch | At::Finish));
+    let server = successor(db).filter(|_| copying && upgrade.downtime_milliseconds.is_none())?;
+    Some(names::pod_of(&server))
+}
+
 /// What the upgrade leads to, as it was written down.
 fn goal(db: &SampleDB) -> Option<Goal> {
     let engine = &db.status.engine;

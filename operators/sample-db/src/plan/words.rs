@@ -33,6 +33,8 @@ pub struct Said {
     pub message: Option<String>,
     /// PostgreSQL's identifier of the data.
     pub system_identifier: Option<String>,
+    /// Of a copy, that of the data it was made of.
+    pub from_system_identifier: Option<String>,
     /// The release that made the data, or the snapshot.
     pub version: Option<String>,
     /// The release of a snapshot.

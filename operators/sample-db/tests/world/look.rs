@@ -96,6 +96,7 @@ impl Stores {
             system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            copied: None,
             external: Vec::new(),
             snapshots_on_data: false,
             namespace_going: db.meta.deleting && site.going,
@@ -109,6 +110,9 @@ impl Stores {
         let at_work = observed.job(&names::init_job(db)).is_some_and(|job| job.end.is_none());
         if db.status.initialization.completed_at.is_none() && !at_work && !db.spec.init.sql_from.is_empty() {
             observed.init_sources = InitSources::Digest(site.sql.0.clone());
+        }
+        if let Some(pod) = plan::copying_to(db).and_then(|pod| observed.pod_named(&pod)) {
+            observed.copied = site.copied(&pod.meta.uid);
         }
         if db.status.initialization.completed_at.is_some() {
             observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));

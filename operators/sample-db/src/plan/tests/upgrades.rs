@@ -57,7 +57,7 @@ fn a_minor_release_is_looked_at_saved_before_rolled_and_finished() {
 #[test]
 fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
     let mut play = Play::to_the_switch();
-    assert_eq!(play.condition("Ready").0, ConditionStatus::False, "nobody can write");
+    assert_eq!(play.condition("Ready"), (ConditionStatus::False, "Provisioning".to_owned()), "nobody can write");
     let status = &play.seen.db.status;
     assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
     assert_eq!(status.storage.previous_claim.as_deref(), Some("data-shop-0"));
@@ -76,6 +76,26 @@ fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
     assert_eq!(status.upgrade.result, Some(UpgradeResult::Completed));
     assert!(status.upgrade.message.as_deref().is_some_and(|message| message.contains("no statistics")));
     assert!(status.storage.previous_claim_until.is_some(), "the old volume is kept for a while");
+}
+
+#[test]
+fn the_note_of_a_copy_is_as_good_as_the_end_of_its_job() {
+    let mut play = Play::to_the_copy();
+    play.ends("shop-upgrade-17-12", 0, &json!({}));
+    play.seen.jobs.clear();
+    let note = |of: &str| {
+        let closed_at = NOW * 1000 - 1500;
+        let note = json!({ "systemIdentifier": "17", "fromSystemIdentifier": of, "closedAt": closed_at });
+        serde_json::from_value(note).ok()
+    };
+    play.seen.copied = note("8");
+    assert_eq!(play.next(), ["create Job shop-upgrade-17-12"], "it is of other data");
+    play.seen.copied = note("7");
+    play.seen.asked = says(|answer| answer.login = Login::ShutOut);
+    assert_eq!(play.next(), ["apply Service shop-rw", "apply StatefulSet shop-17"]);
+    play.restarted("17.12", Login::In, "17");
+    play.next();
+    assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(1500));
 }
 
 #[test]

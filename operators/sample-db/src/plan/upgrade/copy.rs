@@ -12,7 +12,7 @@ use crate::plan::objects::{self, OWNER_UID};
 use crate::plan::steps::{self, Follows, Step};
 use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names};
+use crate::plan::{Observed, Said, names};
 
 const UNKNOWN: &str = "what it leads to is not known";
 
@@ -58,6 +58,10 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
 pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
     let Some(goal) = goal(&observed.db) else { return end::fail(observed, UNKNOWN, now) };
     let Some(release) = goal.release else { return end::fail(observed, UNKNOWN, now) };
+    let of = |said: &&Said| said.from_system_identifier == observed.db.status.system_identifier;
+    if let Some(said) = observed.copied.as_ref().filter(of) {
+        return switched(observed, wish_now, said, now);
+    }
     let job = jobs::copy_name(observed, release);
     let to = match (observed.job(&job), steps::follows(observed, &wish(observed, &goal))) {
         // A server that goes away takes its Job's work with it, and the Job says so.
@@ -67,7 +71,7 @@ pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
         (None, Follows::Starting(why) | Follows::Failing(why)) => return end::fail(observed, &why, now),
     };
     match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job, &to)) {
-        Ok(words) => switched(observed, wish_now, &words, now),
+        Ok(words) => switched(observed, wish_now, &words.said, now),
         Err(NotDone::Step(step)) => Go::On(step),
         Err(NotDone::Failed(why)) => end::fail(observed, &why, now),
     }
@@ -86,10 +90,10 @@ fn wish(observed: &Observed, goal: &Goal) -> Wish {
 }
 
 /// What is written down before the Services lead to the new server.
-fn switched(observed: &Observed, wish: &Wish, words: &Words, now: Timestamp) -> Go {
+fn switched(observed: &Observed, wish: &Wish, said: &Said, now: Timestamp) -> Go {
     let (db, status) = (&*observed.db, &observed.db.status);
     let Some(goal) = goal(db) else { return end::fail(observed, UNKNOWN, now) };
-    let Some(identifier) = words.said.system_identifier.clone() else {
+    let Some(identifier) = said.system_identifier.clone() else {
         return end::fail(observed, "the copy does not tell what it is", now);
     };
     let claim = names::upgrade_claim(db, goal.major);
@@ -97,7 +101,7 @@ fn switched(observed: &Observed, wish: &Wish, words: &Words, now: Timestamp) -> 
     turn.upgrade.claim = Some(claim.clone());
     turn.upgrade.from_system_identifier = status.system_identifier.clone();
     turn.upgrade.from_server = Some(names::server(db).to_owned());
-    let closed = words.said.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
+    let closed = said.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
     turn.upgrade.shut_out_at = closed.and_then(|at| at.round(jiff::Unit::Second).ok());
     turn.system_identifier = Some(identifier);
     turn.server = Some(names::upgrade_server(db, goal.major));
