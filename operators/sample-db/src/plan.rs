@@ -31,7 +31,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
-pub use upgrade::{copying_to, successor};
+pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;

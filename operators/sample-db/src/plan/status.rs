@@ -7,7 +7,7 @@ use runtime::views::JobEnd;
 
 use super::backup::{self, Backups};
 use super::steps::Step;
-use super::upgrade::Turn;
+use super::upgrade::{self, Turn};
 use super::wish::{Refusal, Wish};
 use super::{InitSources, Observed, Words, names, restore, storage};
 use crate::Snapshot;
@@ -46,6 +46,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let identifier = prepared.as_ref().and_then(|words| words.said.system_identifier.clone());
     let turn = judged.turn;
     let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
+    let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
     SampleDBStatus {
         phase: Some(conditions::phase(observed, judged.step, &serving)),
         ready: Some(format!("{}/1", usize::from(serving.now))),

@@ -161,6 +161,8 @@ fn data_are_made_once_and_never_again() {
 fn what_an_earlier_database_left_is_taken_over_when_told_so_only() {
     let mut seen = observed(&json!({}), &latched());
     seen.claims = vec![claim("u-0", "c-0")];
+    // Its Secrets are there, too, and whoever is told to delete them could not get into the data any more.
+    seen.system = SecretSeen::Foreign;
     let left = plan(&seen, now());
     assert!(left.effects.is_empty());
     assert_eq!(reason(&left.status.unwrap(), "Stalled").1, "VolumeLeft");

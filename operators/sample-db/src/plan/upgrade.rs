@@ -80,8 +80,9 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 }
 
 /// Whether writers are, or may be, shut out.
-pub(super) fn shuts_out(observed: &Observed) -> bool {
-    matches!(observed.db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
+#[must_use]
+pub fn shuts_out(db: &SampleDB) -> bool {
+    matches!(db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
 }
 
 /// The StatefulSet of the server that an upgrade of `db` leads to.
@@ -259,6 +260,22 @@ fn server(observed: &Observed, wish: &Wish, now: Timestamp) -> Result<(), Result
         (_, Some(why)) => Err(Err(why)),
         (Step::Wait(_, why), None) if late => Err(Err(format!("{why}, for more than ten minutes"))),
         (step, None) => Err(Ok(step)),
+    }
+}
+
+/// The release that is told as the target: also one that nobody is to go to by itself.
+pub(super) fn told_target(
+    observed: &Observed,
+    wish: &Wish,
+    turn: Option<&Turn>,
+    engine: &EngineStatus,
+) -> Option<String> {
+    if turn.is_some() || observed.db.status.upgrade.step.is_some() {
+        return engine.target.clone();
+    }
+    match target(observed, wish) {
+        Target::Available(goal) => Some(goal.name()),
+        _ => None,
     }
 }
 

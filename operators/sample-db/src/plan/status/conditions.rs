@@ -29,7 +29,7 @@ impl Serving {
         let shut_out = match login {
             Some(Login::ShutOut) => true,
             Some(_) => false,
-            None => upgrade::shuts_out(observed),
+            None => upgrade::shuts_out(&observed.db),
         };
         Self { pod_ready, configured, now: pod_ready && configured && !shut_out }
     }

@@ -8,6 +8,12 @@ use crate::plan::Observed;
 use crate::plan::objects::{self, OWNER_UID};
 use crate::plan::wish::{Refusal, Wish};
 
+/// What an earlier database of the name has left is told before anything else: what else it left is to be kept with it.
+pub(super) fn left(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let claim = observed.claim(&wish.claim).filter(|claim| !claim.meta.deleting)?;
+    is_others(observed, claim).map(Step::stuck)
+}
+
 /// The data volume: made once, and never again.
 pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     let db = &*observed.db;
@@ -25,9 +31,6 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     };
     if claim.meta.deleting {
         return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
-    }
-    if let Some(refusal) = is_others(observed, claim) {
-        return Some(Step::stuck(refusal));
     }
     let replaced = db.status.storage.claim_uid.as_deref().is_some_and(|uid| uid != &*claim.meta.uid);
     (lasting && replaced).then(|| {

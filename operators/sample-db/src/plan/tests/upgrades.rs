@@ -15,7 +15,7 @@ fn a_minor_release_is_gone_to_by_policy() {
     let goes = |spec: Value| {
         let mut play = Play::new(spec, "15.18");
         play.next();
-        play.seen.db.status.engine.target.clone()
+        play.seen.db.status.upgrade.to.clone()
     };
     assert_eq!(goes(json!({})).as_deref(), Some("15.20"), "not to today's default, which is another major version");
     assert_eq!(goes(json!({ "engine": { "version": "15" } })).as_deref(), Some("15.20"));
@@ -24,6 +24,8 @@ fn a_minor_release_is_gone_to_by_policy() {
     let mut told = Play::new(json!({ "upgrade": { "policy": "Manual" } }), "15.18");
     told.pass();
     assert_eq!(told.condition("UpToDate").1, "UpgradeAvailable");
+    assert_eq!(told.seen.db.status.engine.target.as_deref(), Some("15.20"), "which is no beginning");
+    assert_eq!(told.next(), Vec::<String>::new());
 }
 
 #[test]
