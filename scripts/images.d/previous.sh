@@ -16,20 +16,39 @@ previous_source() {
   printf '%s' "$folder"
 }
 
-# Built once: a commit does not change. It shares the target folder with this checkout, and with it all dependencies that
-# both have; whoever builds the manager of this checkout afterwards gets that one again.
+# copy_dependencies FROM TO PACKAGE...: a target folder with what others wrote, already built, but for these packages. Cargo
+# tells a workspace's own packages apart by their paths in it and by their files' times, so it would take one commit's for
+# another's in a folder that both share.
+copy_dependencies() {
+  local from=$1 to=$2 part package profile
+  shift 2
+  profile=$(profile_folder "$MANAGER_PROFILE")
+  for part in "$profile" "$MANAGER_TARGET/$profile"; do
+    [[ -d $from/$part/.fingerprint ]] || continue
+    mkdir -p "$to/$part"
+    cp -a --reflink=auto "$from/$part/.fingerprint" "$from/$part/deps" "$from/$part/build" "$to/$part/"
+    for package in "$@"; do rm -rf "$to/$part/.fingerprint/$package"-*; done
+  done
+}
+
+# Built once: a commit does not change.
 previous_manager_image() {
-  local name=$MANAGER_IMAGE:$PREVIOUS_TAG source target binaries made tar
+  local name=$MANAGER_IMAGE:$PREVIOUS_TAG source metadata packages target binaries made tar
   tar=$IMAGES/manager-previous-$( (printf '%s\n' "$PREVIOUS_COMMIT" "$name" "$MANAGER_PROFILE" && declare -f image_of_manager &&
     family_folder oci-image) | key_of).tar
   if [[ ! -s $tar ]]; then
     source=$(previous_source)
-    target=$(cd "$SCRIPTS/.." && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
+    metadata=$(cd "$SCRIPTS/.." && cargo metadata --no-deps --format-version 1)
+    target=$source.target
+    rm -rf "$target"
+    mapfile -t packages < <(grep -oE '"name":"[^"]*","version":"[^"]*","id":"path' <<<"$metadata" | cut -d'"' -f4)
+    copy_dependencies "$(sed -E 's/.*"target_directory":"([^"]*)".*/\1/' <<<"$metadata")" "$target" "${packages[@]}"
     say "building the manager of $PREVIOUS_COMMIT (profile $MANAGER_PROFILE)"
     binaries=$(SCRIPTS=$source/scripts MANAGER_FEATURES='' CARGO_TARGET_DIR=$target static_binaries manager agent)
     made=$(image_of_manager "$name" "$binaries/manager" "$binaries/agent")
     mv "$made.digest" "$tar.digest"
     mv "$made" "$tar"
+    rm -rf "$target"
   fi
   printf '%s' "$tar"
 }

@@ -44,9 +44,9 @@ pub fn versions() -> Versions {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let template: Value = serde_yaml_ng::from_str(&text).expect("the template is YAML");
     let entries = template["entries"].as_array().expect("the template has entries");
-    let of = |schema: &str| entries.iter().filter(move |entry| entry["schema"] == schema);
-    let default = &of("olm.package").next().expect("a package")["defaultChannel"];
-    let channel = of("olm.channel").find(|channel| channel["name"] == *default).expect("the default channel");
+    let package = entries.iter().find(|entry| entry["schema"] == "olm.package").expect("a package");
+    let is_default = |entry: &Value| entry["schema"] == "olm.channel" && entry["name"] == package["defaultChannel"];
+    let channel = entries.iter().find(|entry| is_default(entry)).expect("the default channel");
     let entries = channel["entries"].as_array().expect("a channel has entries");
     let newest = entries.iter().find(|one| entries.iter().all(|other| other["replaces"] != one["name"]));
     let newest = newest.expect("a channel has a head");
