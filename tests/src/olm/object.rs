@@ -75,10 +75,11 @@ pub struct Untouched {
 }
 
 impl Objects {
-    /// Makes the namespace.
-    pub async fn namespace(name: &str) -> Self {
+    /// Makes a namespace, another one in each run: what a run leaves may be held by finalizers.
+    pub async fn new(purpose: &str) -> Self {
+        let name = format!("e2e-olm-{purpose}-{}", std::process::id());
         apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })).await;
-        Self { namespace: name.to_owned() }
+        Self { namespace: name }
     }
 
     /// Applies config/samples.

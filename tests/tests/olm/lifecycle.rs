@@ -15,7 +15,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     let _alone = cluster::alone().await;
     let versions = versions();
     let install = Install::for_all_namespaces().await;
-    let samples = Objects::namespace("e2e-olm-life").await;
+    let samples = Objects::new("life").await;
 
     install.subscribe(Approval::Manual, Some(&versions.previous)).await;
     let plan = install.plan_waits(&versions.previous).await;
@@ -121,7 +121,7 @@ async fn all_serve(samples: &Objects) {
     let page = format!(
         "/api/v1/namespaces/{}/pods/{}:80/proxy/",
         samples.namespace,
-        first("app.kubernetes.io/name=my-app").await
+        first("app.kubernetes.io/name=myapp").await
     );
     assert!(samples.kubectl(&["get", "--raw", &page]).await.contains("nginx"));
     let member = first("app=etcd").await;

@@ -5,6 +5,7 @@ use e2e::cluster;
 use e2e::kubectl::kubectl;
 use e2e::olm::{Approval, Install, MANAGER, Objects, apply_in, condition, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
+use futures::future::join_all;
 use serde_json::Value;
 
 /// One object of each kind, small.
@@ -29,46 +30,48 @@ kind: SampleDB
 metadata: {name: data}
 spec: {backup: {schedule: ""}, deletion: {policy: Delete}}
 "#;
-/// Where the manager is, where that is not the namespace for operators of all namespaces.
-const HOME: &str = "e2e-olm-home";
 const KINDS: [(&str, &str); 4] = [("myapp", "web"), ("sample", "text"), ("etcdcluster", "keys"), ("sampledb", "data")];
 
 #[tokio::test]
 async fn all_namespaces() {
     let _alone = cluster::alone().await;
+    let watched = spaces(["a", "b"]).await;
     let install = Install::for_all_namespaces().await;
-    shows(install, "AllNamespaces", &["e2e-olm-a", "e2e-olm-b"], &[]).await;
+    shows(install, "AllNamespaces", &watched, &[]).await;
 }
 
 #[tokio::test]
 async fn own_namespace() {
     let _alone = cluster::alone().await;
-    drop(Objects::namespace(HOME).await);
-    let install = Install::for_namespaces(HOME, &[HOME]).await;
-    shows(install, "OwnNamespace", &[HOME], &["e2e-olm-a"]).await;
+    let [home, other] = spaces(["home", "a"]).await;
+    let install = Install::for_namespaces(&home, &[&home]).await;
+    shows(install, "OwnNamespace", &[home], &[other]).await;
 }
 
 #[tokio::test]
 async fn single_namespace() {
     let _alone = cluster::alone().await;
-    drop(Objects::namespace(HOME).await);
-    let install = Install::for_namespaces(HOME, &["e2e-olm-a"]).await;
-    shows(install, "SingleNamespace", &["e2e-olm-a"], &[HOME, "e2e-olm-b"]).await;
+    let [home, watched, other] = spaces(["home", "a", "b"]).await;
+    let install = Install::for_namespaces(&home, &[&watched]).await;
+    shows(install, "SingleNamespace", &[watched], &[home, other]).await;
 }
 
 #[tokio::test]
 async fn multi_namespace() {
     let _alone = cluster::alone().await;
-    drop(Objects::namespace(HOME).await);
-    let install = Install::for_namespaces(HOME, &["e2e-olm-a", "e2e-olm-b"]).await;
-    shows(install, "MultiNamespace", &["e2e-olm-a", "e2e-olm-b"], &[HOME, "e2e-olm-c"]).await;
+    let [home, first, second, other] = spaces(["home", "a", "b", "c"]).await;
+    let install = Install::for_namespaces(&home, &[&first, &second]).await;
+    shows(install, "MultiNamespace", &[first, second], &[home, other]).await;
 }
 
-async fn shows(install: Install, mode: &str, watched: &[&str], others: &[&str]) {
+/// Makes namespaces of these purposes.
+async fn spaces<const N: usize>(purposes: [&str; N]) -> [String; N] {
+    let made = join_all(purposes.map(Objects::new)).await.into_iter().map(|made| made.namespace);
+    made.collect::<Vec<_>>().try_into().expect("as many as asked for")
+}
+
+async fn shows(install: Install, mode: &str, watched: &[String], others: &[String]) {
     let versions = versions();
-    for namespace in watched.iter().chain(others) {
-        drop(Objects::namespace(namespace).await);
-    }
     install.subscribe(Approval::Automatic, None).await;
     let took = install.succeeds(&versions.current).await;
     // What nobody watches comes first: whoever serves the later ones has had the time to serve these.
@@ -88,14 +91,15 @@ async fn shows(install: Install, mode: &str, watched: &[&str], others: &[&str]) 
 
     // While a manager is there that heeds finalizers.
     let all = KINDS.map(|(kind, _)| kind).join(",");
-    for namespace in watched.iter().chain(others) {
+    let namespaces: Vec<&str> = watched.iter().chain(others).map(String::as_str).collect();
+    join_all(namespaces.iter().map(async |namespace| {
         let delete = ["delete", &all, "--namespace", namespace, "--all", "--timeout=120s"];
         drop(kubectl(&delete).await.ok());
-    }
+    }))
+    .await;
     install.remove().await;
-    for namespace in watched.iter().chain(others) {
-        drop(kubectl(&["delete", "namespace", namespace, "--timeout=180s"]).await.ok());
-    }
+    let delete = ["delete", "namespace", "--timeout=180s"];
+    drop(kubectl(&[&delete[..], &namespaces].concat()).await.ok());
 }
 
 async fn is_ready(namespace: &str, kind: &str, name: &str) {
@@ -114,7 +118,8 @@ async fn is_untouched(namespace: &str) {
         assert_eq!(object["metadata"]["finalizers"], Value::Null, "{kind} in {namespace}");
     }
     for kind in ["deployments", "statefulsets", "services", "persistentvolumeclaims"] {
-        let made: Vec<String> = list(kind, namespace).await.iter().map(|one| one["metadata"]["name"].to_string()).collect();
+        let made: Vec<String> =
+            list(kind, namespace).await.iter().map(|one| one["metadata"]["name"].to_string()).collect();
         let made: Vec<&String> = made.iter().filter(|name| !name.contains(MANAGER)).collect();
         assert!(made.is_empty(), "{kind} in {namespace}: {made:?}");
     }

@@ -27,7 +27,7 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     let versions = versions();
     let install = Install::for_all_namespaces().await;
     let kustomized = Kustomized::new().await;
-    let objects = Objects::namespace("e2e-olm-two").await;
+    let objects = Objects::new("two").await;
     apply_in(&objects.namespace, OBJECTS).await;
     let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "myapp/web", "sample/text"];
     drop(objects.kubectl(&wait).await);
