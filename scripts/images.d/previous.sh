@@ -4,13 +4,15 @@
 
 # Prints the folder with the files of PREVIOUS_COMMIT.
 previous_source() {
-  local root=$SCRIPTS/.. folder=$CACHE/source/$PREVIOUS_COMMIT
+  local folder=$CACHE/source/$PREVIOUS_COMMIT git
+  # Whoever runs this as root may read a clone that is somebody else's.
+  git=(git -c safe.directory='*' -C "$SCRIPTS/..")
   if [[ ! -e $folder/Cargo.lock ]]; then
-    git -C "$root" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null ||
+    "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null ||
       die "the commit $PREVIOUS_COMMIT is not in this clone: git fetch --unshallow"
     rm -rf "$folder" "$folder.new"
     mkdir -p "$folder.new"
-    git -C "$root" archive "$PREVIOUS_COMMIT" | tar -x -C "$folder.new"
+    "${git[@]}" archive "$PREVIOUS_COMMIT" | tar -x -C "$folder.new"
     mv "$folder.new" "$folder"
   fi
   printf '%s' "$folder"

@@ -59,8 +59,9 @@ spec:
 OBJECT
 }
 
+# catalog_is_read NAME
 catalog_is_read() {
-  [[ $(kubectl_admin get catalogsource "$CATALOG_SOURCE" --namespace "$OLM_NAMESPACE" \
+  [[ $(kubectl_admin get catalogsource "$1" --namespace "$OLM_NAMESPACE" \
     --output 'jsonpath={.status.connectionState.lastObservedState}') == READY ]]
 }
 

@@ -15,17 +15,22 @@ olm_up() {
   say "  CRDs of OLM $(family_version olm) are there after $(since "$begin")"
   start_operators
   [[ -z $CATALOG ]] || serve_catalog "$CATALOG"
+  [[ $LOCAL == no ]] || serve_catalog_image "$CATALOG.bundles"
   say "OLM $(family_version olm) is up on cluster $NAME after $(since "$begin")"
 }
 
 # Neither sees the caller's environment: with CI set, OLM panics over whatever it makes without a label, and a proxy would
 # be asked for the catalog. olm has no flag for its kubeconfig. Both want port 8080, which only one of them needs: so one
-# is given a certificate, and takes 8443.
+# is given a certificate, and takes 8443. catalog calls the pods of catalogs by their Services' names, which the cluster's
+# own name server knows.
 start_operators() {
   local pki=$STATE/pki
   start olm env KUBECONFIG="$KUBECONFIG_ADMIN" "$STATE/bin/olm" --namespace "$OLM_NAMESPACE" --interval 30s \
     --writeStatusName "" --writePackageServerStatusName ""
-  start catalog "$STATE/bin/catalog" --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$OLM_NAMESPACE" --interval 30s \
+  printf 'nameserver %s\nsearch cluster.local\noptions ndots:5\n' "$NODE_IP" >"$STATE/olm-resolv.conf"
+  # shellcheck disable=SC2016
+  start catalog unshare --mount sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$STATE/olm-resolv.conf" \
+    "$STATE/bin/catalog" --opmImage "$OPM_IMAGE" --util-image "$OLM_UTIL_IMAGE" --set-workload-user-id=true --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$OLM_NAMESPACE" --interval 30s \
     --install-plan-retry-timeout 1m --tls-cert "$pki/apiserver.crt" --tls-key "$pki/apiserver.key"
   poll 30 "olm" inside curl -fsS --max-time 2 http://127.0.0.1:8080/healthz || die "its log: scripts/cluster logs olm --name $NAME"
   poll 30 "catalog" inside curl -fsSk --max-time 2 https://127.0.0.1:8443/healthz || die "its log: scripts/cluster logs catalog --name $NAME"
@@ -48,7 +53,7 @@ serve_catalog() {
     printf '%s\n' "$digest" >"$STATE/olm/digest"
   fi
   catalog_source
-  poll 60 "OLM to read the catalog" catalog_is_read || die "its log: scripts/cluster logs catalog --name $NAME"
+  poll 60 "OLM to read the catalog" catalog_is_read "$CATALOG_SOURCE" || die "its log: scripts/cluster logs catalog --name $NAME"
 }
 
 olm_down() {

@@ -1,6 +1,6 @@
 //! An install by the Operator Lifecycle Manager, as a person with kubectl makes, sees and removes it.
 //!
-//! `scripts/olm up --catalog` puts OLM and our catalog into a cluster. One install of ours is all that a cluster has room
+//! `scripts/olm up --local` puts OLM and our catalog into a cluster. One install of ours is all that a cluster has room
 //! for here: OLM lets no two operators provide one API in the same namespace.
 
 use std::path::Path;
@@ -18,6 +18,12 @@ pub use object::{Objects, apply, condition, get, list, uid};
 
 /// The package in the catalog, and the name of Subscriptions.
 pub const PACKAGE: &str = "multi-operator";
+/// Where OLM and its CatalogSources are.
+pub const OLM: &str = "olm";
+/// The CatalogSource with the bundles' objects in it.
+const CATALOG: &str = "multi-operator-catalog";
+/// The CatalogSource as it is published: an image, which names the images of bundles.
+pub const CATALOG_OF_IMAGES: &str = "multi-operator-catalog-image";
 /// Where OLM's own installation has an OperatorGroup of all namespaces.
 pub const OPERATORS: &str = "operators";
 /// The manager's Deployment, and its service account.
@@ -67,6 +73,7 @@ pub enum Approval {
 pub struct Install {
     /// Where Subscription, CSV and manager are.
     pub namespace: String,
+    source: &'static str,
     audit: Audit,
 }
 
@@ -95,7 +102,14 @@ impl Install {
             "these tests look for refusals in the API server's audit log: name it by MULTI_OPERATOR_AUDIT_LOG, as \
              scripts/cluster env does",
         );
-        Self { namespace: namespace.to_owned(), audit }
+        Self { namespace: namespace.to_owned(), source: CATALOG, audit }
+    }
+
+    /// From the catalog that is an image, and that names images.
+    #[must_use]
+    pub fn from_images(mut self) -> Self {
+        self.source = CATALOG_OF_IMAGES;
+        self
     }
 
     /// Makes the Subscription, to what is newest, or beginning with that CSV.
@@ -104,7 +118,7 @@ impl Install {
             "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
             "metadata": { "name": PACKAGE, "namespace": self.namespace },
             "spec": {
-                "name": PACKAGE, "source": "multi-operator-catalog", "sourceNamespace": "olm",
+                "name": PACKAGE, "source": self.source, "sourceNamespace": OLM,
                 "installPlanApproval": format!("{approval:?}"),
             },
         });
@@ -189,9 +203,12 @@ impl Install {
         println!("rights: {} requests of the manager in {}, 0 refused", entries.len(), self.namespace);
     }
 
-    /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay.
-    pub async fn remove(&self) {
+    /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay. OLM takes the
+    /// rights away while the manager is still there, so that its last word is refused, by which it gives its Lease back:
+    /// what was refused until now is forgotten.
+    pub async fn remove(&mut self) {
         remove_from(&self.namespace).await;
+        self.audit = self.audit.mark().expect("the audit log is there");
     }
 }
 

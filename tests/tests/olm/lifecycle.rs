@@ -14,7 +14,7 @@ const BAR: Duration = Duration::from_secs(15);
 async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on() {
     let _alone = cluster::alone().await;
     let versions = versions();
-    let install = Install::for_all_namespaces().await;
+    let mut install = Install::for_all_namespaces().await;
     let samples = Objects::new("life").await;
 
     install.subscribe(Approval::Manual, Some(&versions.previous)).await;

@@ -1,6 +1,7 @@
 //! Installs by the Operator Lifecycle Manager's own programs, on a cluster that has them and serves our catalog
-//! (`scripts/olm up --catalog`). One file a behaviour, one test at a time: a cluster has room for one install.
+//! (`scripts/olm up --local`). One file a behaviour, one test at a time: a cluster has room for one install.
 
+mod images;
 mod lifecycle;
 mod modes;
 mod removed_first;

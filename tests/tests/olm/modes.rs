@@ -70,7 +70,7 @@ async fn spaces<const N: usize>(purposes: [&str; N]) -> [String; N] {
     made.collect::<Vec<_>>().try_into().expect("as many as asked for")
 }
 
-async fn shows(install: Install, mode: &str, watched: &[String], others: &[String]) {
+async fn shows(mut install: Install, mode: &str, watched: &[String], others: &[String]) {
     let versions = versions();
     install.subscribe(Approval::Automatic, None).await;
     let took = install.succeeds(&versions.current).await;

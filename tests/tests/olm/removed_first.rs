@@ -16,7 +16,7 @@ const HELD: [(&str, &str, &str); 2] = [
 async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     let _alone = cluster::alone().await;
     let versions = versions();
-    let install = Install::for_all_namespaces().await;
+    let mut install = Install::for_all_namespaces().await;
     let samples = Objects::new("removed").await;
     let namespace = samples.namespace.as_str();
     install.subscribe(Approval::Automatic, None).await;

@@ -25,7 +25,7 @@ testString: first
 async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     let _alone = cluster::alone().await;
     let versions = versions();
-    let install = Install::for_all_namespaces().await;
+    let mut install = Install::for_all_namespaces().await;
     let kustomized = Kustomized::new().await;
     let objects = Objects::new("two").await;
     apply_in(&objects.namespace, OBJECTS).await;
