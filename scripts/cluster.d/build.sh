@@ -20,6 +20,7 @@ family_version() {
     kustomize) module=sigs.k8s.io/kustomize/kustomize/v5 ;;
     kwok) module=sigs.k8s.io/kwok ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
+    bundle-validators) module=github.com/operator-framework/api ;;
     *) return 0 ;;
   esac
   awk -v m="$module" '{ i = $1 == "require" ? 2 : 1 } $i == m && $(i + 1) ~ /^v/ { print $(i + 1); exit }' "$SCRIPTS/tools/$1/go.mod"

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use sample_db::plan::catalog::Catalog;
 
-use crate::{Generated, document};
+use crate::generated::{Generated, document};
 
 /// What `config/default` puts before every name.
 const PREFIX: &str = "multi-operator-";

@@ -1,6 +1,6 @@
 //! CRDs from the types of `api`.
 
-use crate::{Generated, document};
+use crate::generated::{Generated, document};
 
 pub(crate) fn files() -> Vec<Generated> {
     let named = |crd| {

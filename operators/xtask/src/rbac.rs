@@ -7,14 +7,14 @@ use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, Permission};
 
-use crate::{Generated, document};
+use crate::generated::{Generated, document};
 
 /// Each operator's own permissions.
 const OPERATORS: [&[Permission]; 4] =
     [my_app::PERMISSIONS, sample::PERMISSIONS, sample_db::PERMISSIONS, etcd_cluster::PERMISSIONS];
 
 pub(crate) fn files() -> Vec<Generated> {
-    let work = rules(OPERATORS.into_iter().chain([NAMESPACED]).flatten());
+    let work = rules(work());
     let cluster_role = |name: &str, rules: &[PolicyRule]| {
         document(&ClusterRole { metadata: named(name), rules: Some(rules.to_vec()), ..ClusterRole::default() })
     };
@@ -22,12 +22,27 @@ pub(crate) fn files() -> Vec<Generated> {
     vec![
         ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
         ("config/rbac/manager_role.yaml".into(), role("manager", work)),
-        ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &rules(CLUSTER))),
+        ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &cluster())),
         (
             "config/rbac/leader_election_role.yaml".into(),
             role("leader-election", rules(LEASE.iter().chain(sample_db::OWN_NAMESPACE))),
         ),
     ]
+}
+
+/// What an install needs in each namespace that it watches, its own with its Lease and catalog among them: one list,
+/// since OLM grants what it reads under `permissions` in all of them.
+pub(crate) fn namespaced() -> Vec<PolicyRule> {
+    rules(work().chain(LEASE).chain(sample_db::OWN_NAMESPACE))
+}
+
+/// What an install needs on the cluster.
+pub(crate) fn cluster() -> Vec<PolicyRule> {
+    rules(CLUSTER)
+}
+
+fn work() -> impl Iterator<Item = &'static Permission> {
+    OPERATORS.into_iter().chain([NAMESPACED]).flatten()
 }
 
 fn named(name: &str) -> ObjectMeta {
