@@ -11,12 +11,15 @@ local_catalog() {
   "$SCRIPTS/catalog" --inline --output "$1" "$work/previous" "$work/current"
 }
 
-# previous_bundle FOLDER [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, rights and Deployment, as this checkout's
-# generator puts bundles together.
+# previous_bundle FOLDER [IMAGE]: the bundle of PREVIOUS_COMMIT: its CRDs, rights and Deployment, and beside them, as long as
+# that commit has none of its own, what people wrote for bundles here.
 previous_bundle() {
-  local source
+  local source config=$1.config
   source=$(previous_source) || return 1
-  "$SCRIPTS/bundle" "$PREVIOUS_VERSION" --config "$source/config" --image "${2:-$MANAGER_IMAGE:$PREVIOUS_TAG}" --output "$1"
+  rm -rf "$config"
+  mkdir -p "$config" && cp -R "$source/config/." "$config/" || return 1
+  [[ -e $config/manifests ]] || cp -R "$SCRIPTS/../config/manifests" "$config/" || return 1
+  "$SCRIPTS/bundle" "$PREVIOUS_VERSION" --config "$config" --image "${2:-$MANAGER_IMAGE:$PREVIOUS_TAG}" --output "$1"
 }
 
 # local_images CLUSTER: both managers, and what config/samples ask for.

@@ -31,6 +31,8 @@ serve_catalog_image() {
     die "the published catalog does not name the bundles' images"
   catalog_image "$work/published" localhost/multi-operator-catalog:local "$work/catalog.tar" || die "there is no image of the catalog"
   reference=$(load_by_digest localhost/multi-operator-catalog:local "$work/catalog.tar") || die "containerd refused the catalog"
+  [[ $(kubectl_admin get catalogsource "$CATALOG_IMAGE_SOURCE" --namespace "$OLM_NAMESPACE" --ignore-not-found \
+    --output 'jsonpath={.spec.image}') == "$reference" ]] || forget_catalog "$CATALOG_IMAGE_SOURCE"
   apply --filename - <<OBJECT
 apiVersion: operators.coreos.com/v1alpha1
 kind: CatalogSource

@@ -59,6 +59,8 @@ spec:
 OBJECT
 }
 
+forget_catalog() { kubectl_admin delete catalogsource "$1" --namespace "$OLM_NAMESPACE" --ignore-not-found >/dev/null; }
+
 # catalog_is_read NAME
 catalog_is_read() {
   [[ $(kubectl_admin get catalogsource "$1" --namespace "$OLM_NAMESPACE" \

@@ -43,6 +43,8 @@ serve_catalog() {
   digest=$(cd "$1" && find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum)
   if ! is_running opm || [[ $(cat "$STATE/olm/digest" 2>/dev/null) != "$digest" ]]; then
     stop opm
+    # What it says of the catalog before is no word on this one.
+    forget_catalog "$CATALOG_SOURCE"
     rm -rf "$STATE/olm"
     mkdir -p "$STATE/olm"
     cp -R "$1" "$folder"

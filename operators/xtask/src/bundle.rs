@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
 use crate::generated::{self, Generated};
@@ -13,6 +14,7 @@ use crate::{crds, given, rbac};
 mod csv;
 mod descriptors;
 mod documents;
+mod earlier;
 mod hints;
 mod images;
 mod metadata;
@@ -40,6 +42,9 @@ pub(crate) struct Options {
     /// The manager's image [default: RELEASE_IMAGE of scripts/names.env, with the version as its tag]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
+    /// Another commit's config, with manifests in it: CRDs, rights and Deployment are taken from there, and not from here
+    #[arg(long, value_name = "FOLDER")]
+    config: Option<PathBuf>,
     /// The folder to write it to
     #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
     output: PathBuf,
@@ -85,9 +90,11 @@ fn files(options: &Options) -> Result<Vec<Generated>, String> {
         Some(version) => version.clone(),
         None => semver::Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?,
     };
-    let documents = Documents::sort(kustomized(&root)?, &project.package)?;
-    let crds: Vec<Value> =
-        api::crds().iter().map(serde_json::to_value).collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    let parts = match &options.config {
+        Some(config) => earlier::parts(&root, &given(config))?,
+        None => here(&root)?,
+    };
+    let documents = Documents::sort(parts.documents, &project.package)?;
     let image = options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image));
     let csv = csv::assemble(
         yaml(&read(&base)?).map_err(|error| format!("{base}: {error}"))?,
@@ -97,9 +104,10 @@ fn files(options: &Options) -> Result<Vec<Generated>, String> {
             image: &image,
             icon: &read(&format!("{SOURCE}/icon.svg"))?,
             documents: &documents,
-            crds: &crds,
-            namespaced: rbac::namespaced(),
-            cluster: rbac::cluster(),
+            crds: &parts.crds.iter().map(|(_, crd)| crd.clone()).collect::<Vec<_>>(),
+            namespaced: parts.namespaced,
+            cluster: parts.cluster,
+            earlier: options.config.is_some(),
         },
     )?;
     let name = format!("manifests/{}.clusterserviceversion.yaml", project.package);
@@ -114,16 +122,38 @@ fn files(options: &Options) -> Result<Vec<Generated>, String> {
     Ok(files)
 }
 
-/// What kustomize makes of [`SOURCE`], by the pinned kustomize, lest another one's order or defaults get in.
-fn kustomized(root: &Path) -> Result<Vec<Value>, String> {
+/// What a bundle is made of, besides what people wrote.
+struct Ingredients {
+    /// What kustomize makes of the manifests.
+    documents: Vec<Value>,
+    /// By the names of their files.
+    crds: Vec<(String, Value)>,
+    /// Rights in each watched namespace.
+    namespaced: Vec<PolicyRule>,
+    /// Rights on the cluster.
+    cluster: Vec<PolicyRule>,
+}
+
+/// What this commit's code and manifests say.
+fn here(root: &Path) -> Result<Ingredients, String> {
+    let crds = api::crds();
+    let crds = crds.iter().map(|crd| Ok((crds::file_name(crd), serde_json::to_value(crd)?)));
+    let crds = crds.collect::<Result<_, serde_json::Error>>().map_err(|error| error.to_string())?;
+    let documents = kustomized(root, Path::new(SOURCE))?;
+    Ok(Ingredients { documents, crds, namespaced: rbac::namespaced(), cluster: rbac::cluster() })
+}
+
+/// What kustomize makes of a folder, by the pinned kustomize, lest another one's order or defaults get in.
+fn kustomized(root: &Path, folder: &Path) -> Result<Vec<Value>, String> {
     let output = Command::new(root.join("scripts/kustomize"))
-        .args(["build", SOURCE])
+        .arg("build")
+        .arg(folder)
         .current_dir(root)
         .output()
         .map_err(|error| format!("scripts/kustomize: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("scripts/kustomize build {SOURCE}: {}", said.trim()));
+        return Err(format!("scripts/kustomize build {}: {}", folder.display(), said.trim()));
     }
     documents(&String::from_utf8_lossy(&output.stdout))
 }
