@@ -10,7 +10,7 @@ require_machine() {
 }
 
 require_go() {
-  command -v go >/dev/null || die "scripts/cluster builds Kubernetes from its Go modules and needs Go 1.26 or newer. $ANY_CLUSTER"
+  command -v go >/dev/null || die "Kubernetes, kustomize and the bundle's validators are built from their Go modules: Go 1.26 or newer is needed. $ANY_CLUSTER"
 }
 
 # require_programs PROGRAM:PACKAGE...: installs the Debian packages of those programs that are missing.

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use clap::Args;
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use semver::Version;
 use serde_json::Value;
 
 use crate::generated::{self, Generated};
@@ -38,7 +39,7 @@ pub(crate) const FOLDER: &str = "bundle";
 pub(crate) struct Options {
     /// Its version [default: that of the workspace]
     #[arg(long, value_name = "VERSION")]
-    version: Option<semver::Version>,
+    version: Option<Version>,
     /// The manager's image [default: RELEASE_IMAGE of scripts/names.env, with the version as its tag]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
@@ -52,74 +53,88 @@ pub(crate) struct Options {
 
 /// Writes the bundle to the folder that the options name.
 pub(crate) fn write(root: &Path, options: &Options) -> Vec<String> {
-    let (root, folder) = if options.output == Path::new(FOLDER) {
-        (root.to_owned(), PathBuf::from(FOLDER))
-    } else {
-        (given(&options.output), PathBuf::new())
-    };
-    settle_in(&root, &folder, options, false)
-}
-
-/// Writes the bundle, or says what of it is out of date.
-pub(crate) fn settle(root: &Path, options: &Options, check: bool) -> Vec<String> {
-    settle_in(root, Path::new(FOLDER), options, check)
-}
-
-fn settle_in(root: &Path, folder: &Path, options: &Options, check: bool) -> Vec<String> {
-    let files = match files(options) {
-        Ok(files) => files,
-        Err(why) => return vec![format!("the bundle cannot be made: {why}")],
-    };
-    let files: Vec<Generated> = files.into_iter().map(|(path, text)| (folder.join(path), text)).collect();
-    let mut complaints: Vec<String> =
-        files.iter().filter_map(|file| generated::settle(root, file, check).err()).collect();
-    // In a folder of somebody's choice there may be other things.
-    if folder == Path::new(FOLDER) {
-        complaints.extend(generated::sweep(root, folder, &files, check));
+    if options.output == Path::new(FOLDER) {
+        return settle(root, options, false);
     }
-    complaints
+    // There may be other things in a folder of somebody's choice, and they stay.
+    let folder = given(&options.output);
+    match files(root, options) {
+        Ok(files) => files.iter().filter_map(|file| generated::settle(&folder, file, false).err()).collect(),
+        Err(why) => vec![why],
+    }
+}
+
+/// Writes the bundle to [`FOLDER`], or says what of it is out of date.
+pub(crate) fn settle(root: &Path, options: &Options, check: bool) -> Vec<String> {
+    let files = match files(root, options) {
+        Ok(files) => files,
+        Err(why) => return vec![why],
+    };
+    let folder = Path::new(FOLDER);
+    let files: Vec<Generated> = files.into_iter().map(|(path, text)| (folder.join(path), text)).collect();
+    let settled = files.iter().filter_map(|file| generated::settle(root, file, check).err());
+    settled.chain(generated::sweep(root, folder, &files, check)).collect()
 }
 
 /// Every file of the bundle, by its path in it.
-fn files(options: &Options) -> Result<Vec<Generated>, String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let read = |path: &str| std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"));
-    let project = Project::parse(&read("scripts/names.env")?)?;
+fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
+    let make = || {
+        let project = Project::parse(&read(root, "scripts/names.env")?)?;
+        let mut parts = match &options.config {
+            Some(config) => earlier::parts(root, &given(config))?,
+            None => here(root)?,
+        };
+        let documents = Documents::sort(std::mem::take(&mut parts.documents), &project.package)?;
+        let crds = parts.crds.iter().map(|(name, crd)| (in_manifests(Path::new(name)), generated::document(crd)));
+        let mut files: Vec<Generated> = crds.chain(documents.files()).chain(metadata::files(&project)).collect();
+        let csv = csv(root, options, &project, &documents, parts)?;
+        files.insert(0, (manifest(&project), generated::document(&csv)));
+        Ok(files)
+    };
+    make().map_err(|why: String| format!("the bundle cannot be made: {why}"))
+}
+
+fn csv(
+    root: &Path,
+    options: &Options,
+    project: &Project,
+    documents: &Documents,
+    parts: Ingredients,
+) -> Result<Value, String> {
     let base = format!("{SOURCE}/bases/{}.clusterserviceversion.yaml", project.package);
     let version = match &options.version {
         Some(version) => version.clone(),
-        None => semver::Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?,
+        None => Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?,
     };
-    let parts = match &options.config {
-        Some(config) => earlier::parts(&root, &given(config))?,
-        None => here(&root)?,
-    };
-    let documents = Documents::sort(parts.documents, &project.package)?;
-    let image = options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image));
-    let csv = csv::assemble(
-        yaml(&read(&base)?).map_err(|error| format!("{base}: {error}"))?,
+    let crds: Vec<Value> = parts.crds.into_iter().map(|(_, crd)| crd).collect();
+    csv::assemble(
+        serde_yaml_ng::from_str(&read(root, &base)?).map_err(|error| format!("{base}: {error}"))?,
         &Parts {
-            project: &project,
+            project,
             version: &version,
-            image: &image,
-            icon: &read(&format!("{SOURCE}/icon.svg"))?,
-            documents: &documents,
-            crds: &parts.crds.iter().map(|(_, crd)| crd.clone()).collect::<Vec<_>>(),
+            image: &options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image)),
+            icon: &read(root, &format!("{SOURCE}/icon.svg"))?,
+            documents,
+            crds: &crds,
             namespaced: parts.namespaced,
             cluster: parts.cluster,
             earlier: options.config.is_some(),
         },
-    )?;
-    let name = format!("manifests/{}.clusterserviceversion.yaml", project.package);
-    let mut files: Vec<Generated> = vec![(name.into(), generated::document(&csv))];
-    files.extend(
-        crds::files()
-            .into_iter()
-            .filter_map(|(path, text)| Some((Path::new("manifests").join(path.file_name()?), text))),
-    );
-    files.extend(documents.files());
-    files.extend(metadata::files(&project));
-    Ok(files)
+    )
+}
+
+fn read(root: &Path, path: &str) -> Result<String, String> {
+    std::fs::read_to_string(root.join(path)).map_err(|error| format!("{path}: {error}"))
+}
+
+/// Where the CSV is in the bundle.
+fn manifest(project: &Project) -> PathBuf {
+    Path::new("manifests").join(format!("{}.clusterserviceversion.yaml", project.package))
+}
+
+/// Where a file of `config` is in the bundle.
+fn in_manifests(path: &Path) -> PathBuf {
+    Path::new("manifests").join(path.file_name().unwrap_or_default())
 }
 
 /// What a bundle is made of, besides what people wrote.
@@ -163,8 +178,4 @@ pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
     let read = serde_yaml_ng::Deserializer::from_str(text).map(<Value as serde::Deserialize>::deserialize);
     let all: Vec<Value> = read.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     Ok(all.into_iter().filter(|document| !document.is_null()).collect())
-}
-
-fn yaml(text: &str) -> Result<Value, String> {
-    serde_yaml_ng::from_str(text).map_err(|error| error.to_string())
 }

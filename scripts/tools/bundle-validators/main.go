@@ -21,7 +21,7 @@ type Finding struct {
 
 func main() {
 	kubernetes := flag.String("kubernetes", "", "the newest version of Kubernetes that the bundle is for, such as 1.36.3")
-	previous := flag.String("previous", "", "the folder of the bundle of the release before, if there is one")
+	previous := flag.String("previous", "", "the folder of the release before, if there is one: a bundle, or CRDs alone")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: bundle-validators --kubernetes VERSION [--previous FOLDER] FOLDER")
 		flag.PrintDefaults()
@@ -48,11 +48,11 @@ func run(folder, kubernetes, previous string) error {
 	}
 	findings = append(findings, validate(bundle, kubernetes)...)
 	if previous != "" {
-		before, err := load(previous)
+		before, err := definitions(previous)
 		if err != nil {
 			return err
 		}
-		changes, err := compare(before.V1CRDs, bundle.V1CRDs)
+		changes, err := compare(before, bundle.V1CRDs)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -96,6 +98,26 @@ func TestADefinitionThatIsGoneIsTold(t *testing.T) {
 	findings, err := compare([]*apiextensionsv1.CustomResourceDefinition{definition(t, before)}, nil)
 	if err != nil || len(findings) != 1 || !strings.Contains(findings[0].Message, "apps.example.com") {
 		t.Fatalf("%v, %v", findings, err)
+	}
+}
+
+func TestTheReleaseBeforeIsABundleOrCRDsAlone(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := definitions(folder); err == nil || !strings.Contains(err.Error(), "no CRDs") {
+		t.Fatalf("an empty folder was taken: %v", err)
+	}
+	text := "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition" + before
+	for _, place := range []string{"crd.yaml", "manifests/crd.yaml"} {
+		place = filepath.Join(folder, place)
+		if err := os.MkdirAll(filepath.Dir(place), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(place, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if read, err := definitions(folder); err != nil || len(read) != 1 || read[0].Name != "apps.example.com" {
+			t.Fatalf("%v, %v", read, err)
+		}
 	}
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
-use super::{Ingredients, kustomized, yaml};
+use super::{Ingredients, kustomized};
 
 /// Reads a folder `config`, with the folder `manifests` of a bundle in it.
 ///
@@ -28,7 +28,7 @@ pub(super) fn parts(root: &Path, config: &Path) -> Result<Ingredients, String> {
 fn read(path: &Path) -> Result<Value, String> {
     let said = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
     let text = std::fs::read_to_string(path).map_err(|error| said(&error))?;
-    yaml(&text).map_err(|error| said(&error))
+    serde_yaml_ng::from_str(&text).map_err(|error| said(&error))
 }
 
 /// The rules of a Role or ClusterRole.
