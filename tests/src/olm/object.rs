@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 
@@ -75,9 +76,10 @@ pub struct Untouched {
 }
 
 impl Objects {
-    /// Makes a namespace, another one in each run: what a run leaves may be held by finalizers.
+    /// Makes a namespace, another one each time: what an earlier test has left may be held by finalizers.
     pub async fn new(purpose: &str) -> Self {
-        let name = format!("e2e-olm-{purpose}-{}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let name = format!("e2e-olm-{purpose}-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         apply(&json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": name } })).await;
         Self { namespace: name }
     }

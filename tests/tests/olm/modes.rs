@@ -3,7 +3,7 @@
 
 use e2e::cluster;
 use e2e::kubectl::kubectl;
-use e2e::olm::{Approval, Install, MANAGER, Objects, apply_in, condition, get, list, versions};
+use e2e::olm::{Approval, Install, Objects, PACKAGE, apply_in, condition, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use futures::future::join_all;
 use serde_json::Value;
@@ -110,7 +110,7 @@ async fn is_ready(namespace: &str, kind: &str, name: &str) {
     .await;
 }
 
-/// Nobody has written to any of them, or made anything for them.
+/// Nobody has written to any of them, or made anything for them. (What the install itself consists of may be there.)
 async fn is_untouched(namespace: &str) {
     for (kind, name) in KINDS {
         let object = get(kind, namespace, name).await.expect("it was made");
@@ -120,7 +120,7 @@ async fn is_untouched(namespace: &str) {
     for kind in ["deployments", "statefulsets", "services", "persistentvolumeclaims"] {
         let made: Vec<String> =
             list(kind, namespace).await.iter().map(|one| one["metadata"]["name"].to_string()).collect();
-        let made: Vec<&String> = made.iter().filter(|name| !name.contains(MANAGER)).collect();
+        let made: Vec<&String> = made.iter().filter(|name| !name.contains(PACKAGE)).collect();
         assert!(made.is_empty(), "{kind} in {namespace}: {made:?}");
     }
 }
