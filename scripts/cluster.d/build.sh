@@ -21,6 +21,8 @@ family_version() {
     kwok) module=sigs.k8s.io/kwok ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     bundle-validators) module=github.com/operator-framework/api ;;
+    actionlint) module=github.com/rhysd/actionlint ;;
+    release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac
   awk -v m="$module" '{ i = $1 == "require" ? 2 : 1 } $i == m && $(i + 1) ~ /^v/ { print $(i + 1); exit }' "$SCRIPTS/tools/$1/go.mod"
@@ -58,6 +60,7 @@ package_of() {
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
+    actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
     olm)
       if [[ $2 == opm ]]; then printf 'github.com/operator-framework/operator-registry/cmd/opm'; else
