@@ -47,16 +47,19 @@ bundle_image() {
   write_image "$3" --name "$2" "${options[@]}"
 }
 
-# catalog_image FOLDER NAME TAR: what catalog/Dockerfile makes. The cache belongs to a group, as on OpenShift a pod's user is
+# catalog_image FOLDER NAME TAR [OPM PROBE]: what catalog/Dockerfile makes, with programs that may be another machine's; the
+# cache is made by opm of this one. The cache belongs to a group, as on OpenShift a pod's user is
 # of the root group and of a number that nobody knows before.
 catalog_image() {
-  local cache=$3.cache options
+  local cache=$3.cache options opm probe
+  opm=${4:-$(tool olm opm)}
+  probe=${5:-$(tool olm-images grpc_health_probe)}
   rm -rf "$cache"
   "$(tool olm opm)" serve "$1" --cache-dir "$cache" --cache-only --pprof-addr "" --termination-log "$3.log" >"$3.log" 2>&1 || return 1
   mapfile -t options < <(files_of "$1" /configs 644 && files_of "$cache" /tmp/cache 664)
   write_image "$3" --name "$2" --entrypoint /bin/opm --cmd serve --cmd /configs --cmd --cache-dir=/tmp/cache --env PATH=/bin \
     --label operators.operatorframework.io.index.configs.v1=/configs --user 1001:0 --folder /tmp:1777 \
     --folder /tmp/cache:775 --folder /tmp/cache/pogreb.v1:775 --folder /tmp/cache/pogreb.v1/db:775 \
-    --file "$(tool olm opm):/bin/opm:755" --file "$(tool olm-images grpc_health_probe):/bin/grpc_health_probe:755" "${options[@]}"
+    --file "$opm:/bin/opm:755" --file "$probe:/bin/grpc_health_probe:755" "${options[@]}"
   rm -rf "$cache" "$3.log"
 }

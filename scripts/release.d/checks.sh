@@ -1,0 +1,65 @@
+# shellcheck shell=bash
+# What must be true of a commit before it is released, and of a registry before it gets anything.
+
+cargo_version() { sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"$/\1/p' Cargo.toml; }
+
+# Whoever runs this may be another user than the clone's.
+repository() { git -c safe.directory="$PWD" "$@"; }
+
+# That what is built is what the tag says, and nothing besides.
+check_commit() {
+  local tag=v$VERSION dirty tagged
+  COMMIT=$(repository rev-parse HEAD) || die "this is no clone of a repository, so nobody could tell what is released"
+  # What files.sh writes into archives.
+  # shellcheck disable=SC2034
+  COMMIT_TIME=$(repository log -1 --format=%ct)
+  tagged=$(repository rev-parse --quiet --verify "refs/tags/$tag^{commit}") || true
+  if [[ -z $tagged ]]; then
+    object "there is no tag $tag (git tag --annotate $tag)"
+  elif [[ $tagged != "$COMMIT" ]]; then
+    object "the tag $tag is on $tagged, and $COMMIT is checked out"
+  fi
+  dirty=$(repository status --porcelain)
+  [[ -z $dirty ]] || object "the tree is not as committed: $(wc -l <<<"$dirty") files, ${dirty%%$'\n'*} first"
+  [[ $(repository rev-parse --is-shallow-repository) == false ]] ||
+    object "this clone is a shallow one, and CRDs are compared with those of earlier releases: git fetch --unshallow --tags"
+  if [[ -f CHANGELOG.md ]] && ! grep -qE "^## \[?$VERSION(\]|[[:space:]]|\$)" CHANGELOG.md; then
+    object "CHANGELOG.md has no heading '## $VERSION'"
+  fi
+  [[ $RELEASE_IMAGE != *example.com/* || -n $PUSH_TO ]] ||
+    object "RELEASE_IMAGE of scripts/names.env is $RELEASE_IMAGE, an example: a release needs a registry of its own there"
+}
+
+# What is generated is that of this commit, and the catalog offers this version.
+check_sources() {
+  cargo xtask generate --check || die "generated files are not those of this commit: cargo xtask generate, and commit"
+  scripts/check-bundle || die "the bundle does not pass"
+  grep -q "^ *image: $RELEASE_IMAGE-bundle:$VERSION\$" catalog/template.yaml ||
+    die "catalog/template.yaml has no bundle $RELEASE_IMAGE-bundle:$VERSION: a channel has to lead to it"
+}
+
+# A folder that an earlier run made, perhaps on another machine.
+check_built() {
+  [[ -f $OUTPUT/SHA256SUMS ]] || die "$OUTPUT has no SHA256SUMS: a run with --dry-run makes a release there"
+  (cd "$OUTPUT" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$OUTPUT is not as it was made"
+  grep -qx "commit $COMMIT" "$OUTPUT/commit.txt" || die "$OUTPUT is of another commit: $(cat "$OUTPUT/commit.txt")"
+}
+
+# Who publishes can do it all, before anything is pushed: half a release is worse than none.
+check_publishing() {
+  local name
+  [[ -z ${MANAGER_BINARY:-} || -n $PUSH_TO ]] || die "MANAGER_BINARY is set: what is released is built from its commit"
+  for name in manager bundle catalog; do
+    "$(tool release-images release-images)" may-push "$(pushed_name "$name")" 2>"$WORK/said" ||
+      die "the registry does not take $(pushed_name "$name"): log in first (docker login ${PUSH_TO:-$RELEASE_IMAGE}). It says: $(tail -n 1 "$WORK/said")"
+  done
+  if [[ $SIGN == yes ]]; then
+    command -v cosign >/dev/null || die "cosign signs the release, and is not on PATH"
+    [[ -n ${ACTIONS_ID_TOKEN_REQUEST_TOKEN:-}${SIGSTORE_ID_TOKEN:-} ]] || [[ -t 0 ]] ||
+      die "cosign needs an identity: the permission id-token: write on GitHub, SIGSTORE_ID_TOKEN, or a person at a terminal"
+  fi
+  if [[ $GITHUB_RELEASE == yes ]]; then
+    command -v gh >/dev/null || die "--github needs gh, which is not on PATH"
+    gh auth status >/dev/null 2>&1 || die "gh is not logged in: GH_TOKEN is what it takes"
+  fi
+}
