@@ -26,7 +26,7 @@ check_commit() {
   if [[ -f CHANGELOG.md ]] && ! grep -qE "^## \[?$VERSION(\]|[[:space:]]|\$)" CHANGELOG.md; then
     object "CHANGELOG.md has no heading '## $VERSION'"
   fi
-  [[ $RELEASE_IMAGE != *example.com/* || -n $PUSH_TO ]] ||
+  [[ $RELEASE_IMAGE != *example.com/* ]] ||
     object "RELEASE_IMAGE of scripts/names.env is $RELEASE_IMAGE, an example: a release needs a registry of its own there"
 }
 
@@ -43,12 +43,13 @@ check_built() {
   [[ -f $OUTPUT/SHA256SUMS ]] || die "$OUTPUT has no SHA256SUMS: a run with --dry-run makes a release there"
   (cd "$OUTPUT" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$OUTPUT is not as it was made"
   grep -qx "commit $COMMIT" "$OUTPUT/commit.txt" || die "$OUTPUT is of another commit: $(cat "$OUTPUT/commit.txt")"
+  ! grep -qx 'manager given' "$OUTPUT/commit.txt" ||
+    object "the manager in $OUTPUT was given (MANAGER_BINARY), and nobody knows of which commit"
 }
 
 # Who publishes can do it all, before anything is pushed: half a release is worse than none.
 check_publishing() {
   local name
-  [[ -z ${MANAGER_BINARY:-} || -n $PUSH_TO ]] || die "MANAGER_BINARY is set: what is released is built from its commit"
   for name in manager bundle catalog; do
     "$(tool release-images release-images)" may-push "$(pushed_name "$name")" 2>"$WORK/said" ||
       die "the registry does not take $(pushed_name "$name"): log in first (docker login ${PUSH_TO:-$RELEASE_IMAGE}). It says: $(tail -n 1 "$WORK/said")"
