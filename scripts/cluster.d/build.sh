@@ -19,6 +19,7 @@ family_version() {
     coredns) module=github.com/coredns/coredns ;;
     kustomize) module=sigs.k8s.io/kustomize/kustomize/v5 ;;
     kwok) module=sigs.k8s.io/kwok ;;
+    olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     bundle-validators) module=github.com/operator-framework/api ;;
     *) return 0 ;;
   esac
@@ -42,6 +43,11 @@ family_flags() {
       ;;
     kwok) ld+=" -X sigs.k8s.io/kwok/pkg/consts.Version=$version" ;;
     kustomize) ld+=" -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
+    olm | olm-images)
+      ld+=" -X github.com/operator-framework/operator-lifecycle-manager/pkg/version.OLMVersion=$version"
+      # Neither is a C library wanted, nor what reads the catalogues of old in SQLite.
+      printf '%s\n' -tags containers_image_openpgp,exclude_graphdriver_btrfs,json1
+      ;;
   esac
   printf '%s\n' -trimpath -ldflags "$ld"
 }
@@ -52,6 +58,12 @@ package_of() {
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
+    olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
+    olm)
+      if [[ $2 == opm ]]; then printf 'github.com/operator-framework/operator-registry/cmd/opm'; else
+        printf 'github.com/operator-framework/operator-lifecycle-manager/cmd/%s' "$2"
+      fi
+      ;;
     *) printf '.' ;;
   esac
 }

@@ -9,6 +9,7 @@ pub mod etcd;
 pub mod kubectl;
 pub mod namespace;
 pub mod objects;
+pub mod olm;
 pub mod otlp;
 pub mod process;
 pub mod proxy;

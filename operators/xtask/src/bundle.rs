@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use clap::Args;
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use semver::Version;
 use serde_json::Value;
 
@@ -14,6 +15,7 @@ use crate::{crds, given, rbac};
 mod csv;
 mod descriptors;
 mod documents;
+mod earlier;
 mod hints;
 mod images;
 mod metadata;
@@ -41,6 +43,9 @@ pub(crate) struct Options {
     /// The manager's image [default: RELEASE_IMAGE of scripts/names.env, with the version as its tag]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
+    /// Another commit's config, with manifests in it: CRDs, rights and Deployment are taken from there, and not from here
+    #[arg(long, value_name = "FOLDER")]
+    config: Option<PathBuf>,
     /// The folder to write it to
     #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
     output: PathBuf,
@@ -75,23 +80,33 @@ pub(crate) fn settle(root: &Path, options: &Options, check: bool) -> Vec<String>
 fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
     let make = || {
         let project = Project::parse(&read(root, "scripts/names.env")?)?;
-        let documents = Documents::sort(kustomized(root)?, &project.package)?;
-        let csv = csv(root, options, &project, &documents)?;
-        let crds = crds::files().into_iter().map(|(path, text)| (in_manifests(&path), text));
-        let mut files = vec![(manifest(&project), generated::document(&csv))];
-        files.extend(crds.chain(documents.files()).chain(metadata::files(&project)));
+        let mut parts = match &options.config {
+            Some(config) => earlier::parts(root, &given(config))?,
+            None => here(root)?,
+        };
+        let documents = Documents::sort(std::mem::take(&mut parts.documents), &project.package)?;
+        let crds = parts.crds.iter().map(|(name, crd)| (in_manifests(Path::new(name)), generated::document(crd)));
+        let mut files: Vec<Generated> = crds.chain(documents.files()).chain(metadata::files(&project)).collect();
+        let csv = csv(root, options, &project, &documents, parts)?;
+        files.insert(0, (manifest(&project), generated::document(&csv)));
         Ok(files)
     };
     make().map_err(|why: String| format!("the bundle cannot be made: {why}"))
 }
 
-fn csv(root: &Path, options: &Options, project: &Project, documents: &Documents) -> Result<Value, String> {
+fn csv(
+    root: &Path,
+    options: &Options,
+    project: &Project,
+    documents: &Documents,
+    parts: Ingredients,
+) -> Result<Value, String> {
     let base = format!("{SOURCE}/bases/{}.clusterserviceversion.yaml", project.package);
     let version = match &options.version {
         Some(version) => version.clone(),
         None => Version::parse(env!("CARGO_PKG_VERSION")).map_err(|error| error.to_string())?,
     };
-    let crds = api::crds().iter().map(serde_json::to_value).collect::<Result<Vec<_>, _>>();
+    let crds: Vec<Value> = parts.crds.into_iter().map(|(_, crd)| crd).collect();
     csv::assemble(
         serde_yaml_ng::from_str(&read(root, &base)?).map_err(|error| format!("{base}: {error}"))?,
         &Parts {
@@ -100,9 +115,10 @@ fn csv(root: &Path, options: &Options, project: &Project, documents: &Documents)
             image: &options.image.clone().unwrap_or_else(|| format!("{}:{version}", project.image)),
             icon: &read(root, &format!("{SOURCE}/icon.svg"))?,
             documents,
-            crds: &crds.map_err(|error| error.to_string())?,
-            namespaced: rbac::namespaced(),
-            cluster: rbac::cluster(),
+            crds: &crds,
+            namespaced: parts.namespaced,
+            cluster: parts.cluster,
+            earlier: options.config.is_some(),
         },
     )
 }
@@ -121,16 +137,38 @@ fn in_manifests(path: &Path) -> PathBuf {
     Path::new("manifests").join(path.file_name().unwrap_or_default())
 }
 
-/// What kustomize makes of [`SOURCE`], by the pinned kustomize, lest another one's order or defaults get in.
-fn kustomized(root: &Path) -> Result<Vec<Value>, String> {
+/// What a bundle is made of, besides what people wrote.
+struct Ingredients {
+    /// What kustomize makes of the manifests.
+    documents: Vec<Value>,
+    /// By the names of their files.
+    crds: Vec<(String, Value)>,
+    /// Rights in each watched namespace.
+    namespaced: Vec<PolicyRule>,
+    /// Rights on the cluster.
+    cluster: Vec<PolicyRule>,
+}
+
+/// What this commit's code and manifests say.
+fn here(root: &Path) -> Result<Ingredients, String> {
+    let crds = api::crds();
+    let crds = crds.iter().map(|crd| Ok((crds::file_name(crd), serde_json::to_value(crd)?)));
+    let crds = crds.collect::<Result<_, serde_json::Error>>().map_err(|error| error.to_string())?;
+    let documents = kustomized(root, Path::new(SOURCE))?;
+    Ok(Ingredients { documents, crds, namespaced: rbac::namespaced(), cluster: rbac::cluster() })
+}
+
+/// What kustomize makes of a folder, by the pinned kustomize, lest another one's order or defaults get in.
+fn kustomized(root: &Path, folder: &Path) -> Result<Vec<Value>, String> {
     let output = Command::new(root.join("scripts/kustomize"))
-        .args(["build", SOURCE])
+        .arg("build")
+        .arg(folder)
         .current_dir(root)
         .output()
         .map_err(|error| format!("scripts/kustomize: {error}"))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("scripts/kustomize build {SOURCE}: {}", said.trim()));
+        return Err(format!("scripts/kustomize build {}: {}", folder.display(), said.trim()));
     }
     documents(&String::from_utf8_lossy(&output.stdout))
 }

@@ -25,6 +25,8 @@ pub(crate) struct Parts<'a> {
     pub namespaced: Vec<PolicyRule>,
     /// Rights on the cluster.
     pub cluster: Vec<PolicyRule>,
+    /// Whether it is another commit that is put together: one that may not have had the catalog of PostgreSQL.
+    pub earlier: bool,
 }
 
 /// What the image is called in the manifests.
@@ -49,7 +51,7 @@ pub(crate) fn assemble(mut base: Value, parts: &Parts<'_>) -> Result<Value, Stri
     spec.insert("links".into(), json!([{ "name": "Documentation", "url": parts.project.url }]));
     spec.insert("install".into(), install(parts)?);
     spec.insert("customresourcedefinitions".into(), json!({ "owned": owned }));
-    spec.insert("relatedImages".into(), images::related(parts.image, &parts.documents.beside)?);
+    spec.insert("relatedImages".into(), images::related(parts.image, &parts.documents.beside, parts.earlier)?);
     Ok(base)
 }
 

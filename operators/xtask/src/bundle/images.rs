@@ -10,15 +10,17 @@ use super::documents::text;
 /// The manager's image (its agent's too), the one of etcd that a cluster without a version gets, and those of the
 /// catalog of PostgreSQL, which the manager reads from the very ConfigMap that the bundle brings. MyApp's image is the
 /// user's own.
-pub(crate) fn related(manager: &str, beside: &[Value]) -> Result<Value, String> {
+pub(crate) fn related(manager: &str, beside: &[Value], earlier: bool) -> Result<Value, String> {
     let etcd = format!("{DEFAULT_REPOSITORY}:v{DEFAULT_VERSION}");
     let mut images = vec![("manager".to_owned(), manager.to_owned()), (format!("etcd-{DEFAULT_VERSION}"), etcd)];
     let catalog = beside.iter().find(|document| {
         text(document, "/kind") == "ConfigMap" && text(document, "/metadata/name") == sample_db::CATALOG
     });
     let entries = catalog.and_then(|catalog| catalog.get("data")?.as_object());
-    let entries = entries.ok_or_else(|| format!("there is no ConfigMap {} with data", sample_db::CATALOG))?;
-    for (release, entry) in entries {
+    if entries.is_none() && !earlier {
+        return Err(format!("there is no ConfigMap {} with data", sample_db::CATALOG));
+    }
+    for (release, entry) in entries.into_iter().flatten() {
         let entry: Value = serde_json::from_str(entry.as_str().unwrap_or_default())
             .map_err(|error| format!("{} {release}: {error}", sample_db::CATALOG))?;
         images.push((format!("postgres-{release}"), text(&entry, "/image").to_owned()));
@@ -36,9 +38,9 @@ mod tests {
     fn the_managers_etcds_and_each_of_the_catalogs() {
         let catalog = json!({"kind": "ConfigMap", "metadata": {"name": sample_db::CATALOG},
             "data": {"17.11": r#"{"image":"pg:17.12"}"#, "17.12": r#"{"image":"pg:17.12","default":true}"#}});
-        let images = related("m:1", &[catalog]).unwrap();
+        let images = related("m:1", &[catalog], false).unwrap();
         let names: Vec<&str> = images.as_array().unwrap().iter().map(|image| text(image, "/name")).collect();
         assert_eq!(names, ["manager", &*format!("etcd-{DEFAULT_VERSION}"), "postgres-17.11"]);
-        assert!(related("m:1", &[]).unwrap_err().contains(sample_db::CATALOG));
+        assert!(related("m:1", &[], false).unwrap_err().contains(sample_db::CATALOG));
     }
 }

@@ -52,6 +52,7 @@ fn made(base: Value, image: &str) -> Result<Value, String> {
         crds: &[crd()],
         namespaced: vec![rule.clone()],
         cluster: vec![rule],
+        earlier: false,
     };
     assemble(base, &parts)
 }

@@ -1,0 +1,56 @@
+# shellcheck shell=bash
+# What an earlier commit of this repository was: its files, and the manager's image built from them. So that an upgrade in a
+# test goes from one program to another, and not from a program to itself under another tag.
+
+# Prints the folder with the files of PREVIOUS_COMMIT.
+previous_source() {
+  local folder=$CACHE/source/$PREVIOUS_COMMIT git
+  # Whoever runs this as root may read a clone that is somebody else's.
+  git=(git -c safe.directory='*' -C "$SCRIPTS/..")
+  if [[ ! -e $folder/Cargo.lock ]]; then
+    "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null ||
+      die "the commit $PREVIOUS_COMMIT is not in this clone: git fetch --unshallow"
+    rm -rf "$folder" "$folder.new"
+    mkdir -p "$folder.new"
+    "${git[@]}" archive "$PREVIOUS_COMMIT" | tar -x -C "$folder.new"
+    mv "$folder.new" "$folder"
+  fi
+  printf '%s' "$folder"
+}
+
+# copy_dependencies FROM TO PACKAGE...: a target folder with what others wrote, already built, but for these packages. Cargo
+# tells a workspace's own packages apart by their paths in it and by their files' times, so it would take one commit's for
+# another's in a folder that both share.
+copy_dependencies() {
+  local from=$1 to=$2 part package profile
+  shift 2
+  profile=$(profile_folder "$MANAGER_PROFILE")
+  for part in "$profile" "$MANAGER_TARGET/$profile"; do
+    [[ -d $from/$part/.fingerprint ]] || continue
+    mkdir -p "$to/$part"
+    cp -a --reflink=auto "$from/$part/.fingerprint" "$from/$part/deps" "$from/$part/build" "$to/$part/"
+    for package in "$@"; do rm -rf "$to/$part/.fingerprint/$package"-*; done
+  done
+}
+
+# Built once: a commit does not change.
+previous_manager_image() {
+  local name=$MANAGER_IMAGE:$PREVIOUS_TAG source metadata packages target binaries made tar
+  tar=$IMAGES/manager-previous-$( (printf '%s\n' "$PREVIOUS_COMMIT" "$name" "$MANAGER_PROFILE" && declare -f image_of_manager &&
+    family_folder oci-image) | key_of).tar
+  if [[ ! -s $tar ]]; then
+    source=$(previous_source)
+    metadata=$(cd "$SCRIPTS/.." && cargo metadata --no-deps --format-version 1)
+    target=$source.target
+    rm -rf "$target"
+    mapfile -t packages < <(grep -oE '"name":"[^"]*","version":"[^"]*","id":"path' <<<"$metadata" | cut -d'"' -f4)
+    copy_dependencies "$(sed -E 's/.*"target_directory":"([^"]*)".*/\1/' <<<"$metadata")" "$target" "${packages[@]}"
+    say "building the manager of $PREVIOUS_COMMIT (profile $MANAGER_PROFILE)"
+    binaries=$(SCRIPTS=$source/scripts MANAGER_FEATURES='' CARGO_TARGET_DIR=$target static_binaries manager agent)
+    made=$(image_of_manager "$name" "$binaries/manager" "$binaries/agent")
+    mv "$made.digest" "$tar.digest"
+    mv "$made" "$tar"
+    rm -rf "$target"
+  fi
+  printf '%s' "$tar"
+}

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# What OLM is in the API: its CRDs, its settings, its namespaces, and the OperatorGroup of operators for all namespaces.
+
+OLM_MODULE=github.com/operator-framework/operator-lifecycle-manager
+OLM_NAMESPACE=olm
+OPERATORS_NAMESPACE=operators
+
+# The module's own charts. (What lies in its deploy/upstream/quickstart is of another version.)
+olm_crds() {
+  local folder
+  folder=$(cd "$SCRIPTS/tools/olm" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$OLM_MODULE" >&2 &&
+    GOWORK=off GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$OLM_MODULE") || die "the module $OLM_MODULE cannot be had"
+  printf '%s/deploy/chart/crds' "$folder"
+}
+
+# As OLM's own installation has them, but for what makes OLM run as pods.
+olm_objects() {
+  cat <<OBJECTS
+apiVersion: v1
+kind: Namespace
+metadata: {name: $OLM_NAMESPACE}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: $OPERATORS_NAMESPACE}
+---
+apiVersion: operators.coreos.com/v1
+kind: OLMConfig
+metadata: {name: cluster}
+---
+apiVersion: operators.coreos.com/v1
+kind: OperatorGroup
+metadata: {name: global-operators, namespace: $OPERATORS_NAMESPACE}
+spec: {}
+OBJECTS
+}
+
+apply() { kubectl_admin apply --server-side --force-conflicts "$@" >/dev/null; }
+
+install_objects() {
+  local crds
+  crds=$(olm_crds)
+  apply --filename "$crds"
+  kubectl_admin wait --for=condition=Established --timeout=60s --filename "$crds" >/dev/null
+  olm_objects | apply --filename -
+}
+
+# The CatalogSource has an address instead of an image: no pod is made for it, and OLM calls that address.
+catalog_source() {
+  apply --filename - <<OBJECT
+apiVersion: operators.coreos.com/v1alpha1
+kind: CatalogSource
+metadata: {name: $CATALOG_SOURCE, namespace: $OLM_NAMESPACE}
+spec:
+  sourceType: grpc
+  address: 127.0.0.1:$CATALOG_PORT
+  displayName: multi-operator
+  publisher: multi-operator
+OBJECT
+}
+
+forget_catalog() { kubectl_admin delete catalogsource "$1" --namespace "$OLM_NAMESPACE" --ignore-not-found >/dev/null; }
+
+# catalog_is_read NAME
+catalog_is_read() {
+  [[ $(kubectl_admin get catalogsource "$1" --namespace "$OLM_NAMESPACE" \
+    --output 'jsonpath={.status.connectionState.lastObservedState}') == READY ]]
+}
+
+# Installed operators first, while OLM is there to clear up after them; custom resources of theirs are not touched.
+uninstall_objects() {
+  local crds
+  kubectl_admin delete subscriptions,clusterserviceversions --all-namespaces --all --timeout=60s >/dev/null 2>&1 || true
+  stop "${OLM_PROCESSES[@]}"
+  crds=$(olm_crds)
+  # OLM's finalizers have nobody left to heed them.
+  kubectl_admin delete namespace "$OLM_NAMESPACE" "$OPERATORS_NAMESPACE" --ignore-not-found --wait=false >/dev/null
+  kubectl_admin delete --filename "$crds" --ignore-not-found --timeout=60s >/dev/null
+  kubectl_admin wait --for=delete --timeout=60s namespace/"$OLM_NAMESPACE" namespace/"$OPERATORS_NAMESPACE" >/dev/null
+}

@@ -1,0 +1,244 @@
+//! An install by the Operator Lifecycle Manager, as a person with kubectl makes, sees and removes it.
+//!
+//! `scripts/olm up --local` puts OLM and our catalog into a cluster. One install of ours is all that a cluster has room
+//! for here: OLM lets no two operators provide one API in the same namespace.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::audit::Audit;
+use crate::kubectl::{kubectl, kubectl_with};
+use crate::wait::wait_until;
+
+mod object;
+
+pub use object::{Objects, apply, condition, get, list, uid};
+
+/// The package in the catalog, and the name of Subscriptions.
+pub const PACKAGE: &str = "multi-operator";
+/// Where OLM and its CatalogSources are.
+pub const OLM: &str = "olm";
+/// The CatalogSource with the bundles' objects in it.
+const CATALOG: &str = "multi-operator-catalog";
+/// The CatalogSource as it is published: an image, which names the images of bundles.
+pub const CATALOG_OF_IMAGES: &str = "multi-operator-catalog-image";
+/// Where OLM's own installation has an OperatorGroup of all namespaces.
+pub const OPERATORS: &str = "operators";
+/// The manager's Deployment, and its service account.
+pub const MANAGER: &str = "multi-operator-manager";
+/// How long OLM may take for a step: it waits between tries, and gives one minute to a plan.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+/// The names of CSVs.
+#[derive(Clone, Debug)]
+pub struct Versions {
+    /// What upgrades begin with.
+    pub previous: String,
+    /// The head of the channel.
+    pub current: String,
+}
+
+/// What the catalog's default channel holds: the head, and what it replaces.
+///
+/// # Panics
+/// If the template does not say so.
+#[must_use]
+pub fn versions() -> Versions {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../catalog/template.yaml");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let template: Value = serde_yaml_ng::from_str(&text).expect("the template is YAML");
+    let entries = template["entries"].as_array().expect("the template has entries");
+    let package = entries.iter().find(|entry| entry["schema"] == "olm.package").expect("a package");
+    let is_default = |entry: &Value| entry["schema"] == "olm.channel" && entry["name"] == package["defaultChannel"];
+    let channel = entries.iter().find(|entry| is_default(entry)).expect("the default channel");
+    let entries = channel["entries"].as_array().expect("a channel has entries");
+    let newest = entries.iter().find(|one| entries.iter().all(|other| other["replaces"] != one["name"]));
+    let newest = newest.expect("a channel has a head");
+    let text = |value: &Value| value.as_str().expect("a name").to_owned();
+    Versions { previous: text(&newest["replaces"]), current: text(&newest["name"]) }
+}
+
+/// Whether OLM asks before it installs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Approval {
+    /// It does not.
+    Automatic,
+    /// An InstallPlan waits for a person.
+    Manual,
+}
+
+/// An install of ours in one namespace.
+pub struct Install {
+    /// Where Subscription, CSV and manager are.
+    pub namespace: String,
+    source: &'static str,
+    audit: Audit,
+}
+
+impl Install {
+    /// In the namespace with the OperatorGroup of all namespaces; whatever earlier tests have left is removed first.
+    pub async fn for_all_namespaces() -> Self {
+        remove_all().await;
+        Self::noted(OPERATORS)
+    }
+
+    /// In a namespace of its own, with an OperatorGroup of these; whatever earlier tests have left is removed first.
+    pub async fn for_namespaces(namespace: &str, targets: &[&str]) -> Self {
+        remove_all().await;
+        let group = json!({
+            "apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup",
+            "metadata": { "name": PACKAGE, "namespace": namespace },
+            "spec": { "targetNamespaces": targets },
+        });
+        apply(&group).await;
+        Self::noted(namespace)
+    }
+
+    fn noted(namespace: &str) -> Self {
+        let user = format!("system:serviceaccount:{namespace}:{MANAGER}");
+        let audit = Audit::from_now(&user).expect(
+            "these tests look for refusals in the API server's audit log: name it by MULTI_OPERATOR_AUDIT_LOG, as \
+             scripts/cluster env does",
+        );
+        Self { namespace: namespace.to_owned(), source: CATALOG, audit }
+    }
+
+    /// From the catalog that is an image, and that names images.
+    #[must_use]
+    pub fn from_images(mut self) -> Self {
+        self.source = CATALOG_OF_IMAGES;
+        self
+    }
+
+    /// Makes the Subscription, to what is newest, or beginning with that CSV.
+    pub async fn subscribe(&self, approval: Approval, beginning: Option<&str>) {
+        let mut subscription = json!({
+            "apiVersion": "operators.coreos.com/v1alpha1", "kind": "Subscription",
+            "metadata": { "name": PACKAGE, "namespace": self.namespace },
+            "spec": {
+                "name": PACKAGE, "source": self.source, "sourceNamespace": OLM,
+                "installPlanApproval": format!("{approval:?}"),
+            },
+        });
+        if let Some(csv) = beginning {
+            subscription["spec"]["startingCSV"] = json!(csv);
+        }
+        apply(&subscription).await;
+    }
+
+    /// Waits until an InstallPlan for that CSV waits for approval; returns its name.
+    pub async fn plan_waits(&self, csv: &str) -> String {
+        wait_until(&format!("an InstallPlan of {csv} that waits for approval"), PATIENCE, || async {
+            let plans = list("installplans", &self.namespace).await;
+            let waits = plans.iter().find(|plan| {
+                let names = plan["spec"]["clusterServiceVersionNames"].as_array();
+                names.is_some_and(|names| names.contains(&json!(csv))) && plan["status"]["phase"] == "RequiresApproval"
+            });
+            let name = waits.and_then(|plan| plan["metadata"]["name"].as_str());
+            name.map(str::to_owned).ok_or_else(|| format!("{plans:?}"))
+        })
+        .await
+    }
+
+    /// Approves an InstallPlan, as a person does.
+    pub async fn approve(&self, plan: &str) {
+        let patch = r#"--patch={"spec":{"approved":true}}"#;
+        let approve = ["patch", "installplan", plan, "--namespace", &self.namespace, "--type=merge", patch];
+        drop(kubectl(&approve).await.ok());
+    }
+
+    /// Waits until that CSV has Succeeded, the only one of ours there, and its manager runs; returns how long that took.
+    pub async fn succeeds(&self, csv: &str) -> Duration {
+        let begun = Instant::now();
+        wait_until(&format!("{csv} to be the only one, and Succeeded"), PATIENCE, || async {
+            let csvs = list("clusterserviceversions", &self.namespace).await;
+            let says: Vec<_> = csvs.iter().map(|csv| (&csv["metadata"]["name"], &csv["status"])).collect();
+            match csvs.as_slice() {
+                [only] if only["metadata"]["name"] == csv && only["status"]["phase"] == "Succeeded" => Ok(()),
+                _ => Err(format!("{says:?}")),
+            }
+        })
+        .await;
+        let took = begun.elapsed();
+        let requirements = get("clusterserviceversion", &self.namespace, csv).await.expect("the CSV is there");
+        for of in requirements["status"]["requirementStatus"].as_array().expect("OLM tells what it looked for") {
+            assert_eq!(of["status"], "Present", "{of}");
+        }
+        took
+    }
+
+    /// The manager's pod, of which there is one.
+    pub async fn manager(&self) -> Value {
+        let pods = wait_until("one manager that is ready", PATIENCE, || async {
+            let pods = Objects::managers(&self.namespace).await;
+            match pods.as_slice() {
+                [pod] if condition(pod, "Ready") == "True" => Ok(pods),
+                _ => Err(format!("{} pods", pods.len())),
+            }
+        });
+        pods.await.swap_remove(0)
+    }
+
+    /// The manager's image.
+    pub async fn image(&self) -> String {
+        let pod = self.manager().await;
+        pod["spec"]["containers"][0]["image"].as_str().expect("a container has an image").to_owned()
+    }
+
+    /// Whether the manager has done anything that it had no right to: by what the API server noted, and by what it says
+    /// itself. It must be there.
+    pub async fn nothing_was_forbidden(&self) {
+        let manager = format!("deployment/{MANAGER}");
+        let log = kubectl(&["logs", "--namespace", &self.namespace, &manager]).await.ok();
+        let says: Vec<&str> =
+            log.lines().filter(|line| line.contains("orbidden") || line.contains("panicked")).collect();
+        assert!(says.is_empty(), "the manager's log:\n{}", says.join("\n"));
+        let entries = self.audit.entries().expect("the audit log can be read");
+        assert!(!entries.is_empty(), "the audit log is not that of this cluster");
+        let refused: Vec<String> =
+            entries.iter().filter(|entry| !entry.allowed).map(|entry| entry.call.line()).collect();
+        assert!(refused.is_empty(), "of {} requests, refused:\n{}", entries.len(), refused.join("\n"));
+        println!("rights: {} requests of the manager in {}, 0 refused", entries.len(), self.namespace);
+    }
+
+    /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay. OLM takes the
+    /// rights away while the manager is still there, so that its last word is refused, by which it gives its Lease back:
+    /// what was refused until now is forgotten.
+    pub async fn remove(&mut self) {
+        remove_from(&self.namespace).await;
+        self.audit = self.audit.mark().expect("the audit log is there");
+    }
+}
+
+async fn remove_from(namespace: &str) {
+    let delete = ["delete", "subscription,clusterserviceversion", "--namespace", namespace];
+    let ours = format!("--selector=operators.coreos.com/{PACKAGE}.{namespace}");
+    drop(kubectl(&[&delete[..], &[&ours, "--timeout=60s"]].concat()).await.ok());
+    wait_until("the manager to be gone", PATIENCE, || async {
+        let left = Objects::managers(namespace).await;
+        if left.is_empty() { Ok(()) } else { Err(format!("{} pods", left.len())) }
+    })
+    .await;
+}
+
+/// Removes every install of ours that OLM has made, and the OperatorGroups that these tests made.
+pub async fn remove_all() {
+    let subscribed = list("subscriptions", "").await;
+    let ours = subscribed.iter().filter(|one| one["spec"]["name"] == PACKAGE);
+    for namespace in ours.filter_map(|one| one["metadata"]["namespace"].as_str()) {
+        remove_from(namespace).await;
+    }
+    for group in list("operatorgroups", "").await {
+        if group["metadata"]["name"] == PACKAGE {
+            let namespace = group["metadata"]["namespace"].as_str().expect("a namespace");
+            drop(kubectl(&["delete", "operatorgroup", PACKAGE, "--namespace", namespace]).await.ok());
+        }
+    }
+}
+
+/// Applies a manifest in a namespace.
+pub async fn apply_in(namespace: &str, manifest: &str) {
+    drop(kubectl_with(manifest, &["apply", "--namespace", namespace, "--filename", "-"]).await.ok());
+}

@@ -1,0 +1,9 @@
+//! Installs by the Operator Lifecycle Manager's own programs, on a cluster that has them and serves our catalog
+//! (`scripts/olm up --local`). One file a behaviour, one test at a time: a cluster has room for one install.
+
+mod images;
+mod lifecycle;
+mod modes;
+mod removed_first;
+mod speed;
+mod two_installs;

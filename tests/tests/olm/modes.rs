@@ -1,0 +1,126 @@
+//! The four install modes: what is in watched namespaces is served, with the rights that OLM gives for that mode, and what is
+//! in others is not touched.
+
+use e2e::cluster;
+use e2e::kubectl::kubectl;
+use e2e::olm::{Approval, Install, Objects, PACKAGE, apply_in, condition, get, list, versions};
+use e2e::wait::{PATIENCE, wait_until};
+use futures::future::join_all;
+use serde_json::Value;
+
+/// One object of each kind, small.
+const OF_EACH_KIND: &str = r#"
+apiVersion: example.com/v1
+kind: MyApp
+metadata: {name: web}
+spec: {replicas: 1, image: "nginx:1.25"}
+---
+apiVersion: example.com/v1alpha1
+kind: Sample
+metadata: {name: text}
+testString: kept
+---
+apiVersion: etcd.database.coreos.com/v1beta2
+kind: EtcdCluster
+metadata: {name: keys}
+spec: {size: 1, version: "3.6.16"}
+---
+apiVersion: example.com/v1alpha1
+kind: SampleDB
+metadata: {name: data}
+spec: {backup: {schedule: ""}, deletion: {policy: Delete}}
+"#;
+const KINDS: [(&str, &str); 4] = [("myapp", "web"), ("sample", "text"), ("etcdcluster", "keys"), ("sampledb", "data")];
+
+#[tokio::test]
+async fn all_namespaces() {
+    let _alone = cluster::alone().await;
+    let watched = spaces(["a", "b"]).await;
+    let install = Install::for_all_namespaces().await;
+    shows(install, "AllNamespaces", &watched, &[]).await;
+}
+
+#[tokio::test]
+async fn own_namespace() {
+    let _alone = cluster::alone().await;
+    let [home, other] = spaces(["home", "a"]).await;
+    let install = Install::for_namespaces(&home, &[&home]).await;
+    shows(install, "OwnNamespace", &[home], &[other]).await;
+}
+
+#[tokio::test]
+async fn single_namespace() {
+    let _alone = cluster::alone().await;
+    let [home, watched, other] = spaces(["home", "a", "b"]).await;
+    let install = Install::for_namespaces(&home, &[&watched]).await;
+    shows(install, "SingleNamespace", &[watched], &[home, other]).await;
+}
+
+#[tokio::test]
+async fn multi_namespace() {
+    let _alone = cluster::alone().await;
+    let [home, first, second, other] = spaces(["home", "a", "b", "c"]).await;
+    let install = Install::for_namespaces(&home, &[&first, &second]).await;
+    shows(install, "MultiNamespace", &[first, second], &[home, other]).await;
+}
+
+/// Makes namespaces of these purposes.
+async fn spaces<const N: usize>(purposes: [&str; N]) -> [String; N] {
+    let made = join_all(purposes.map(Objects::new)).await.into_iter().map(|made| made.namespace);
+    made.collect::<Vec<_>>().try_into().expect("as many as asked for")
+}
+
+async fn shows(mut install: Install, mode: &str, watched: &[String], others: &[String]) {
+    let versions = versions();
+    install.subscribe(Approval::Automatic, None).await;
+    let took = install.succeeds(&versions.current).await;
+    // What nobody watches comes first: whoever serves the later ones has had the time to serve these.
+    for namespace in others.iter().chain(watched) {
+        apply_in(namespace, OF_EACH_KIND).await;
+    }
+    for namespace in watched {
+        for (kind, name) in KINDS {
+            is_ready(namespace, kind, name).await;
+        }
+    }
+    for namespace in others {
+        is_untouched(namespace).await;
+    }
+    println!("{mode}: Succeeded after {took:.1?}; served {watched:?}, not {others:?}");
+    install.nothing_was_forbidden().await;
+
+    // While a manager is there that heeds finalizers.
+    let all = KINDS.map(|(kind, _)| kind).join(",");
+    let namespaces: Vec<&str> = watched.iter().chain(others).map(String::as_str).collect();
+    join_all(namespaces.iter().map(async |namespace| {
+        let delete = ["delete", &all, "--namespace", namespace, "--all", "--timeout=120s"];
+        drop(kubectl(&delete).await.ok());
+    }))
+    .await;
+    install.remove().await;
+    let delete = ["delete", "namespace", "--timeout=180s"];
+    drop(kubectl(&[&delete[..], &namespaces].concat()).await.ok());
+}
+
+async fn is_ready(namespace: &str, kind: &str, name: &str) {
+    wait_until(&format!("{kind}/{name} in {namespace} to be Ready"), 2 * PATIENCE, || async {
+        let object = get(kind, namespace, name).await.expect("it was made");
+        if condition(&object, "Ready") == "True" { Ok(()) } else { Err(object["status"].to_string()) }
+    })
+    .await;
+}
+
+/// Nobody has written to any of them, or made anything for them. (What the install itself consists of may be there.)
+async fn is_untouched(namespace: &str) {
+    for (kind, name) in KINDS {
+        let object = get(kind, namespace, name).await.expect("it was made");
+        assert_eq!(object["status"]["observedGeneration"], -1, "{kind} in {namespace}: {}", object["status"]);
+        assert_eq!(object["metadata"]["finalizers"], Value::Null, "{kind} in {namespace}");
+    }
+    for kind in ["deployments", "statefulsets", "services", "persistentvolumeclaims"] {
+        let made: Vec<String> =
+            list(kind, namespace).await.iter().map(|one| one["metadata"]["name"].to_string()).collect();
+        let made: Vec<&String> = made.iter().filter(|name| !name.contains(PACKAGE)).collect();
+        assert!(made.is_empty(), "{kind} in {namespace}: {made:?}");
+    }
+}

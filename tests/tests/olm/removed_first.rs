@@ -1,0 +1,122 @@
+//! The operator is removed before what it looks after: what finalizers then hold, and each way out of docs/uninstall.md.
+
+use e2e::cluster;
+use e2e::kubectl::kubectl;
+use e2e::olm::{Approval, Install, Objects, get, list, versions};
+use e2e::wait::{PATIENCE, wait_until};
+use serde_json::{Value, json};
+
+/// Of a database, and of its snapshot.
+const HELD: [(&str, &str, &str); 2] = [
+    ("sampledb", "example-database", "example.com/final-snapshot"),
+    ("sampledbsnapshot", "example-database-by-hand", "example.com/snapshot-files"),
+];
+
+#[tokio::test]
+async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
+    let _alone = cluster::alone().await;
+    let versions = versions();
+    let mut install = Install::for_all_namespaces().await;
+    let samples = Objects::new("removed").await;
+    let namespace = samples.namespace.as_str();
+    install.subscribe(Approval::Automatic, None).await;
+    install.succeeds(&versions.current).await;
+    samples.apply_samples().await;
+    samples.samples_are_ready().await;
+    install.nothing_was_forbidden().await;
+
+    install.remove().await;
+    delete_all(&samples).await;
+    let held = held_by_finalizers(&samples).await;
+    assert!(held.iter().all(|one| one.starts_with("sampledb")), "the other kinds are held by nobody: {held:?}");
+    for (kind, name, finalizer) in HELD {
+        let object = get(kind, namespace, name).await.expect("it is held");
+        assert_eq!(object["metadata"]["finalizers"], json!([finalizer]));
+        assert_ne!(object["metadata"]["deletionTimestamp"], Value::Null);
+    }
+    assert!(get("pod", namespace, "example-database-0").await.is_some(), "the database serves on");
+
+    // The way that loses nothing.
+    install.subscribe(Approval::Automatic, None).await;
+    install.succeeds(&versions.current).await;
+    for (kind, name, _) in HELD {
+        gone(namespace, kind, name).await;
+    }
+    let last = list("sampledbsnapshots", namespace).await;
+    assert!(
+        last.iter().any(|one| one["spec"]["reason"] == "Final" && one["status"]["phase"] == "Ready"),
+        "the database was saved once more: {last:?}"
+    );
+
+    // The way without an operator: data and Secrets stay, for a person to delete.
+    samples.apply_samples().await;
+    samples.samples_are_ready().await;
+    install.remove().await;
+    drop(samples.kubectl(&["delete", "sampledb/example-database", "--wait=false"]).await);
+    release(&samples).await;
+    gone(namespace, "sampledb", "example-database").await;
+    let claims = names(&list("persistentvolumeclaims", namespace).await);
+    for claim in ["data-example-database-0", "example-database-snapshots"] {
+        assert!(claims.iter().any(|one| one == claim), "{claim} stays: {claims:?}");
+    }
+    let secrets = names(&list("secrets", namespace).await);
+    for secret in ["example-database-app", "example-database-system"] {
+        assert!(secrets.iter().any(|one| one == secret), "{secret} stays: {secrets:?}");
+    }
+
+    // Snapshots outlive their database, and hold the namespace.
+    drop(kubectl(&["delete", "namespace", namespace, "--wait=false"]).await.ok());
+    wait_until("the namespace to say what holds it", PATIENCE, || async {
+        let namespace = get("namespace", "", namespace).await.ok_or("it is gone")?;
+        let says = namespace["status"]["conditions"].to_string();
+        if says.contains("example.com/snapshot-files") { Ok(()) } else { Err(says) }
+    })
+    .await;
+    release(&samples).await;
+    gone("", "namespace", namespace).await;
+}
+
+/// Takes the finalizers from whatever is being deleted.
+async fn release(samples: &Objects) {
+    for object in held_by_finalizers(samples).await {
+        let patch = ["patch", &object, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
+        drop(samples.kubectl(&patch).await);
+    }
+}
+
+/// Deletes everything of ours, and waits for none of it; then until nothing is left but what is held.
+async fn delete_all(samples: &Objects) {
+    let kinds = "myapps,samples,etcdclusters,sampledbs,sampledbsnapshots";
+    drop(samples.kubectl(&["delete", kinds, "--all", "--wait=false"]).await);
+    for (kind, name) in
+        [("myapp", "sample-app"), ("sample", "sample-resource-1"), ("etcdcluster", "example-etcd-cluster")]
+    {
+        gone(&samples.namespace, kind, name).await;
+    }
+}
+
+async fn gone(namespace: &str, kind: &str, name: &str) {
+    wait_until(&format!("{kind}/{name} to be gone"), 2 * PATIENCE, || async {
+        match get(kind, namespace, name).await {
+            None => Ok(()),
+            Some(object) => Err(object.to_string()),
+        }
+    })
+    .await;
+}
+
+/// What is being deleted and held, by kind and name.
+async fn held_by_finalizers(samples: &Objects) -> Vec<String> {
+    let mut held = Vec::new();
+    for kind in ["myapp", "sample", "etcdcluster", "sampledb", "sampledbsnapshot"] {
+        let going = list(kind, &samples.namespace).await.into_iter().filter(|one| {
+            one["metadata"]["deletionTimestamp"] != Value::Null && one["metadata"]["finalizers"] != Value::Null
+        });
+        held.extend(names(&going.collect::<Vec<_>>()).iter().map(|name| format!("{kind}/{name}")));
+    }
+    held
+}
+
+fn names(objects: &[Value]) -> Vec<String> {
+    objects.iter().filter_map(|one| one["metadata"]["name"].as_str()).map(str::to_owned).collect()
+}

@@ -1,0 +1,131 @@
+//! OLM installs where an install by kustomize is at work: it stands back and says so, and takes over when the other is gone.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use e2e::cluster;
+use e2e::kubectl::kubectl;
+use e2e::olm::{Approval, Install, Objects, apply_in, get, versions};
+use e2e::wait::{PATIENCE, wait_until};
+use serde_json::Value;
+
+const OBJECTS: &str = r#"
+apiVersion: example.com/v1
+kind: MyApp
+metadata: {name: web}
+spec: {replicas: 1, image: "nginx:1.25"}
+---
+apiVersion: example.com/v1alpha1
+kind: Sample
+metadata: {name: text}
+testString: first
+"#;
+
+#[tokio::test]
+async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
+    let _alone = cluster::alone().await;
+    let versions = versions();
+    let mut install = Install::for_all_namespaces().await;
+    let kustomized = Kustomized::new().await;
+    let objects = Objects::new("two").await;
+    apply_in(&objects.namespace, OBJECTS).await;
+    let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "myapp/web", "sample/text"];
+    drop(objects.kubectl(&wait).await);
+    let pods = objects.untouched().await.pods;
+
+    install.subscribe(Approval::Automatic, None).await;
+    install.succeeds(&versions.current).await;
+    for (kind, name) in [("myapp", "web"), ("sample", "text")] {
+        let conflict = wait_until(&format!("{kind}/{name} to tell of the conflict"), PATIENCE, || async {
+            let object = get(kind, &objects.namespace, name).await.expect("it is there");
+            conflict(&object).cloned().ok_or_else(|| object["status"].to_string())
+        })
+        .await;
+        let message = conflict["message"].as_str().unwrap_or_default();
+        assert_eq!(conflict["reason"], "ManagedElsewhere", "{conflict}");
+        assert!(message.contains("multi-operator-system/multi-operator"), "{message}");
+        assert!(message.contains("operators/multi-operator"), "{message}");
+        println!("{kind}: Conflict: {message}");
+    }
+    string_is_kept(&objects, "of the first").await;
+    assert_eq!(managed_by(&objects).await, "multi-operator-system/multi-operator");
+
+    kustomized.remove().await;
+    let gone = Instant::now();
+    wait_until("the conflict to be over", PATIENCE, || async {
+        for (kind, name) in [("myapp", "web"), ("sample", "text")] {
+            let object = get(kind, &objects.namespace, name).await.expect("it is there");
+            if conflict(&object).is_some() || object["status"]["managedBy"] != "operators/multi-operator" {
+                return Err(object["status"].to_string());
+            }
+        }
+        Ok(())
+    })
+    .await;
+    println!("taken over {:.1?} after the other install was gone", gone.elapsed());
+    string_is_kept(&objects, "of the second").await;
+    assert_eq!(objects.untouched().await.pods, pods, "the pods noticed nothing");
+    install.nothing_was_forbidden().await;
+    objects.remove().await;
+    install.remove().await;
+}
+
+fn conflict(object: &Value) -> Option<&Value> {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().find(|one| one["type"] == "Conflict" && one["status"] == "True")
+}
+
+async fn managed_by(objects: &Objects) -> String {
+    objects.kubectl(&["get", "sample/text", "--output=jsonpath={.status.managedBy}"]).await
+}
+
+async fn string_is_kept(objects: &Objects, string: &str) {
+    let patch = format!(r#"{{"testString":"{string}"}}"#);
+    drop(objects.kubectl(&["patch", "sample/text", "--type=merge", "--patch", &patch]).await);
+    wait_until("the ConfigMap to follow", PATIENCE, || async {
+        let map = get("configmap", &objects.namespace, "text").await.unwrap_or_default();
+        if map["data"]["testString"] == string { Ok(()) } else { Err(map["data"].to_string()) }
+    })
+    .await;
+}
+
+/// The install of kustomize/overlays/dev; removed when dropped, too. The CRDs stay.
+struct Kustomized {
+    removed: bool,
+}
+
+fn overlay(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../kustomize").join(path)
+}
+
+impl Kustomized {
+    async fn new() -> Self {
+        let folder = overlay("overlays/dev");
+        let folder = folder.to_str().expect("the path is text");
+        drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", folder]).await.ok());
+        let status = ["rollout", "status", "deployment/multi-operator-manager", "--timeout=120s"];
+        drop(kubectl(&[&status[..], &["--namespace=multi-operator-system"]].concat()).await.ok());
+        Self { removed: false }
+    }
+
+    async fn remove(mut self) {
+        self.removed = true;
+        let folder = overlay("base");
+        let folder = folder.to_str().expect("the path is text");
+        drop(kubectl(&["delete", "--ignore-not-found", "--timeout=120s", "--kustomize", folder]).await.ok());
+    }
+}
+
+impl Drop for Kustomized {
+    fn drop(&mut self) {
+        if !self.removed {
+            let delete = std::process::Command::new("kubectl")
+                .args(["delete", "--ignore-not-found", "--wait=false", "--kustomize"])
+                .arg(overlay("base"))
+                .status();
+            if !delete.as_ref().is_ok_and(std::process::ExitStatus::success) {
+                eprintln!("the install by kustomize is left: {delete:?}");
+            }
+        }
+    }
+}
