@@ -180,7 +180,8 @@ impl Place {
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();
-        while !server.psql("boss", password, "postgres", "SELECT 1").status.success() {
+        // Between the two of an upgrade there may be no other.
+        while !server.psql("boss", password, "template1", "SELECT 1").status.success() {
             assert!(since.elapsed() < Duration::from_secs(30), "{}", self.log());
             thread::sleep(Duration::from_millis(50));
         }

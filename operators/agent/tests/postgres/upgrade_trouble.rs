@@ -33,9 +33,9 @@ fn killed_at_any_moment_it_begins_anew() {
         ("copying database", 0),
         ("copying database", 200),
         ("copying database", 500),
-        ("copying database \"postgres\"", 0),
-        ("copying database \"postgres\"", 400),
-        ("copying database \"postgres\"", 700),
+        ("copying database \"app\"", 0),
+        ("copying database \"app\"", 400),
+        ("copying database \"app\"", 900),
     ] {
         let mut child = pair.upgrade(&[]).process_group(0).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
