@@ -86,6 +86,12 @@ impl Audit {
         Some(Self { path, user: user.to_owned(), from })
     }
 
+    /// The log from its beginning; `None` where the cluster has none that we can read.
+    #[must_use]
+    pub fn from_the_beginning(user: &str) -> Option<Self> {
+        Self::from_now(user).map(|audit| Self { from: 0, ..audit })
+    }
+
     /// The same log and user, from now on.
     ///
     /// # Errors

@@ -17,6 +17,14 @@ mod writer;
 pub use files::Files;
 pub use writer::Writer;
 
+/// Rows that a dump has, and that cannot be loaded, since their constraint reads a table that is loaded later: the
+/// definitions alone raise no suspicion.
+pub const UNREADABLE: &str = "
+    create table zzz as select 1 a;
+    create function may(n int) returns boolean language sql as 'select exists (select from public.zzz where a = n)';
+    create table aaa (n int check (public.may(n)));
+    insert into aaa values (1)";
+
 impl Ours for SampleDB {
     fn contract(&self) -> Option<&Contract> {
         self.status.as_ref().map(|status| &status.contract)
@@ -95,21 +103,22 @@ impl<'a> Database<'a> {
 
     /// What psql prints, connected to that URI.
     pub async fn psql(&self, uri: &str, sql: &str) -> String {
-        let pod = format!("{}-0", self.name);
-        let answer = self.run_psql(&pod, uri, sql).await;
+        let answer = self.run_psql(uri, sql).await;
         answer.ok().trim().to_owned()
     }
 
     /// The same; what psql says if it fails.
     pub async fn try_psql(&self, uri: &str, sql: &str) -> Result<String, String> {
-        let answer = self.run_psql(&format!("{}-0", self.name), uri, sql).await;
+        let answer = self.run_psql(uri, sql).await;
         if answer.success { Ok(answer.stdout.trim().to_owned()) } else { Err(answer.stderr) }
     }
 
-    async fn run_psql(&self, pod: &str, uri: &str, sql: &str) -> Answer {
+    /// In the pod that serves, which another one is since a major upgrade.
+    async fn run_psql(&self, uri: &str, sql: &str) -> Answer {
+        let server = format!("service/{}-rw", self.name);
         let options =
             ["--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--set=ON_ERROR_STOP=1", "--command", sql];
-        let psql = [&["exec", pod, "--container=postgres", "--", "psql", uri][..], &options].concat();
+        let psql = [&["exec", &server, "--container=postgres", "--", "psql", uri][..], &options].concat();
         self.ns.kubectl(&psql).await
     }
 

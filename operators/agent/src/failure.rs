@@ -113,6 +113,8 @@ impl Failure {
         ExitCode::from(match self.reason {
             Reason::DataMissing => 3,
             Reason::DnsTimeout => 4,
+            // It fails as often as it is tried, until somebody mends it: Jobs of the operator's give up at once.
+            Reason::SqlFailed => 5,
             _ => 1,
         })
     }

@@ -14,7 +14,7 @@
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
-//! | `outgoing.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left; from one into another; what is in the new volume |
+//! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
@@ -35,6 +35,7 @@ mod folder;
 mod folder_reader;
 mod globals;
 pub(crate) mod hba;
+mod incoming;
 pub(crate) mod init;
 mod init_sql;
 mod inventory;

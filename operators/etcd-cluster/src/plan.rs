@@ -60,8 +60,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let (step, effects, aside) = decide(observed, &roster, &wish, now);
     let next = Next::After(look_again(observed, &roster, &step, &effects));
     let status = status::of(observed, &roster, &wish, &step, now);
-    let events = status::events(cluster, &status, &step);
-    Plan { effects, aside, events, status: Some(status), next }
+    let (events, done) = (status::events(cluster, &status), status::done(&step));
+    Plan { effects, aside, events, done, status: Some(status), next }
 }
 
 /// The step, its effects, and what to do beside it.

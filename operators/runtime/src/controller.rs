@@ -21,6 +21,7 @@ use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
+use crate::plan::report::Came;
 use crate::queue::{At, News, Outcome, Queue, Version, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
@@ -214,8 +215,8 @@ impl<O: Operator> Controller<O> {
             return Ok(Next::After(HELD_AGAIN));
         }
         if let Some(why) = self.blind() {
-            let blind = Err(Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true });
-            self.shell.write(&*object, None, &blind, failures, Timestamp::now()).await?;
+            let blind = Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true };
+            self.shell.write(&*object, None, Came::Failed(&blind), failures, Timestamp::now()).await?;
             return Ok(Next::After(WATCH_AGAIN));
         }
         // Children seen late cost a needless apply. But for an object that is gone without our having seen it, children

@@ -27,8 +27,12 @@ pub struct Plan<S, X = Infallible> {
     /// What to make true beside that, each whatever becomes of the others. A failure is told in the status, and only
     /// what failed waits for its next try: the effects go on at their own pace.
     pub aside: Vec<Apply>,
-    /// What to tell on the object, beside the transitions of its conditions, once all of that has been done.
+    /// What to tell on the object, beside the transitions of its conditions, once all of that has been done and the status
+    /// tells it, too.
     pub events: Vec<Announcement>,
+    /// What to tell of the effects once they have been done, whatever becomes of the status: no later pass would see what
+    /// they were.
+    pub done: Vec<Announcement>,
     /// What holds if every effect succeeds; `None` leaves the status as it is.
     pub status: Option<S>,
     /// When to look again.
@@ -39,7 +43,14 @@ impl<S, X> Plan<S, X> {
     /// Nothing to do, nothing to say.
     #[must_use]
     pub fn nothing() -> Self {
-        Self { effects: Vec::new(), aside: Vec::new(), events: Vec::new(), status: None, next: Next::Change }
+        Self {
+            effects: Vec::new(),
+            aside: Vec::new(),
+            events: Vec::new(),
+            done: Vec::new(),
+            status: None,
+            next: Next::Change,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use api::Status as _;
 use jiff::Timestamp;
 
 use crate::act::Aside;
+use crate::plan::report::Came;
 use crate::plan::{Effect, Next};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
@@ -25,25 +26,32 @@ pub async fn reconcile<O: Operator>(
     let observed = match operator.observe(object).await {
         Ok(observed) => observed,
         Err(error) => {
-            let unseen = Err(error);
-            shell.write(&**object, None, &unseen, failures, now).await?;
-            return unseen.map(|()| Next::Change);
+            shell.write(&**object, None, Came::Failed(&error), failures, now).await?;
+            return Err(error);
         }
     };
     let plan = O::plan(&observed, now);
     let had_children = object.status().contract().observed_generation >= 0;
     let acted = act(operator, shell, object, had_children, plan.effects).await;
+    if acted.is_ok() {
+        for announcement in plan.done {
+            shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+        }
+    }
     let beside = match &acted {
         Ok(()) => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
         Err(_) => Ok(()),
     };
-    let (told, failures, next) = match (&acted, beside) {
-        (Ok(()), Err(Aside { error, failures, again })) => (Err(error), failures, plan.next.no_later_than(again)),
-        _ => (acted.clone(), failures, plan.next),
+    let (came, failures, next) = match (&acted, &beside) {
+        (Err(error), _) => (Came::Failed(error), failures, plan.next),
+        (Ok(()), Err(Aside { error, failures, again })) => {
+            (Came::FailedBeside(error), *failures, plan.next.no_later_than(*again))
+        }
+        (Ok(()), Ok(())) => (Came::Done, failures, plan.next),
     };
-    shell.write(&**object, plan.status, &told, failures, now).await?;
+    shell.write(&**object, plan.status, came, failures, now).await?;
     // What an ordinary failure keeps out of the status is seen, and told, by the next pass.
-    if !told.as_ref().is_err_and(|error| error.is_ordinary(failures)) {
+    if !came.error().is_some_and(|error| error.is_ordinary(failures)) {
         for announcement in plan.events {
             shell.events.publish(&O::Object::KIND, object.meta(), announcement);
         }

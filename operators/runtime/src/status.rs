@@ -11,7 +11,7 @@ use crate::cache::Broken;
 use crate::events::Publisher;
 use crate::plan::conditions::{self, Summary, condition};
 use crate::plan::meta::{Kind, Meta};
-use crate::plan::report::report;
+use crate::plan::report::{Came, report};
 use crate::queue::At;
 use crate::views::Resource;
 
@@ -34,12 +34,12 @@ impl StatusWriter {
         &self,
         object: &R,
         planned: Option<R::Status>,
-        acted: &Result<(), Error>,
+        came: Came<'_>,
         failures: u32,
         now: Timestamp,
     ) -> Result<(), Error> {
         let (meta, before) = (object.meta(), object.status());
-        let told = report(planned, acted, before, meta, &self.managed_by, failures, now);
+        let told = report(planned, came, before, meta, &self.managed_by, failures, now);
         let version = self.release_conflict::<R>(meta, before.contract()).await?;
         let Some(status) = told else { return Ok(()) };
         self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await?;

@@ -7,23 +7,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::Error;
 use crate::cache::{Store, View};
-use crate::plan::adoption::{self, Verdict};
-use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::plan::report::report;
-use crate::plan::{Apply, Create, Delete, Effect, Plan};
-use crate::views::Resource;
+use crate::plan::meta::{Key, Kind};
 
 mod events;
 mod fork;
 mod ownership;
+mod pass;
 
 use events::Events;
-use ownership::{Owned, at, remove, set};
+use ownership::{Owned, at};
 
 /// Time stands still here, so that only changes make differences.
 pub const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -164,143 +159,6 @@ impl World {
         self.objects.iter().map(|((plural, key), object)| (format!("{plural} {key}"), plain(object))).collect()
     }
 
-    /// One pass of an operator over `object`: performs the plan, then writes status, as the real one does.
-    ///
-    /// # Errors
-    /// What made the pass fail; `None` inside for the end of the operator's lifetime, a crash.
-    pub fn pass<R: Resource>(&mut self, object: &R, plan: Plan<R::Status>) -> Result<(), Option<Error>> {
-        self.pass_with(object, plan, |_, act| match act {})
-    }
-
-    /// One pass of an operator with a live system behind its objects, upon which `act` acts. Such an act is a write.
-    ///
-    /// # Errors
-    /// As those of [`World::pass`].
-    pub fn pass_with<R: Resource, X>(
-        &mut self,
-        object: &R,
-        plan: Plan<R::Status, X>,
-        mut act: impl FnMut(&mut Self, X) -> Result<(), Error>,
-    ) -> Result<(), Option<Error>> {
-        let acted = plan.effects.into_iter().try_for_each(|effect| {
-            self.live()?;
-            let meta = object.meta();
-            self.events.ours = true;
-            let done = match effect {
-                Effect::Apply(apply) => self.apply(&R::KIND, meta, apply),
-                Effect::Create(create) => self.make(&R::KIND, meta, create),
-                Effect::Delete(delete) => self.delete(&delete),
-                Effect::Act(x) => act(self, x),
-            };
-            self.events.ours = false;
-            done.map_err(Some)
-        });
-        let acted = match acted {
-            Err(None) => return Err(None),
-            Err(Some(error)) => Err(error),
-            Ok(()) => self.aside(object, plan.aside)?,
-        };
-        if let Some(status) = report(plan.status, &acted, object.status(), object.meta(), "ns/lease", 1, NOW) {
-            self.live()?;
-            self.events.ours = true;
-            let written = self.write_status(R::KIND, object.meta(), &status);
-            self.events.ours = false;
-            written.map_err(Some)?;
-        }
-        acted.map_err(Some)
-    }
-
-    /// Applies each of these; what failed first is inside.
-    fn aside<R: Resource>(&mut self, object: &R, applies: Vec<Apply>) -> Result<Result<(), Error>, Option<Error>> {
-        let mut first = Ok(());
-        for apply in applies {
-            self.live()?;
-            self.events.ours = true;
-            first = first.and(self.apply(&R::KIND, object.meta(), apply));
-            self.events.ours = false;
-        }
-        Ok(first)
-    }
-
-    fn live(&mut self) -> Result<(), Option<Error>> {
-        match &mut self.lifetime {
-            Some(0) => return Err(None),
-            Some(writes) => *writes -= 1,
-            None => {}
-        }
-        self.writes += 1;
-        Ok(())
-    }
-
-    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
-        let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
-        if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
-            return Err(Error::transient("Conflict", "the object has been changed since"));
-        }
-        let before = object.value.clone();
-        object.value["status"] = serde_json::to_value(status).expect("a status is JSON");
-        self.changed(kind, &meta.key, &before);
-        Ok(())
-    }
-
-    fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {
-        match self.get(create.kind, &create.key).cloned() {
-            Some(live) => look(&live, kind, owner),
-            None => {
-                let owned = ownership::of(&create.body);
-                self.create(create.kind, &create.key, create.body);
-                if let Some(object) = self.objects.get_mut(&(create.kind.plural, create.key)) {
-                    // Its maker's, until an apply changes them.
-                    object.owned.insert("create".to_owned(), owned);
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
-        if delete.unless.as_ref().is_some_and(|(kind, key)| self.get(*kind, key).is_some()) {
-            return Err(Error::transient("Conflict", "what must be gone is still there"));
-        }
-        match self.get(delete.kind, &delete.key) {
-            Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
-            _ => {
-                self.begin_removal(delete.kind, &delete.key);
-                Ok(())
-            }
-        }
-    }
-
-    fn apply(&mut self, kind: &Kind, owner: &Meta, apply: Apply) -> Result<(), Error> {
-        let live = self.get(apply.kind, &apply.key).cloned();
-        match (&apply.seen, &live) {
-            (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}
-            (Some(_), _) => return Err(Error::transient("Conflict", "not the object that was seen")),
-            (None, Some(live)) => look(live, kind, owner)?,
-            (None, None) => self.create(apply.kind, &apply.key, json!({ "metadata": {} })),
-        }
-        let manager = apply.hand_over.map_or_else(|| field_manager("test"), str::to_owned);
-        let object = self.objects.get_mut(&(apply.kind.plural, apply.key.clone())).expect("made above if absent");
-        let before = object.value.clone();
-        let new = ownership::of(&apply.body);
-        let old = object.owned.remove(&manager).unwrap_or_default();
-        let kept: Owned = object.owned.values().flatten().cloned().collect();
-        for path in old.difference(&new).filter(|path| !kept.contains(*path)) {
-            remove(&mut object.value, path);
-        }
-        for path in &new {
-            if at(&object.value, path) != at(&apply.body, path) {
-                object.owned.values_mut().for_each(|owned| {
-                    owned.remove(path);
-                });
-            }
-            set(&mut object.value, path, at(&apply.body, path).cloned().unwrap_or_default());
-        }
-        object.owned.insert(manager, new);
-        self.changed(apply.kind, &apply.key, &before);
-        Ok(())
-    }
-
     /// Bumps what a change bumps, and tells.
     fn changed(&mut self, kind: Kind, key: &Key, before: &Value) {
         let Some(object) = self.objects.get_mut(&(kind.plural, key.clone())) else { return };
@@ -331,16 +189,5 @@ impl World {
         });
         value["metadata"]["managedFields"] = entries.collect();
         self.events.push(kind, key.clone(), Some(value));
-    }
-}
-
-/// What the real apply finds out by a live look.
-fn look(live: &Value, kind: &Kind, owner: &Meta) -> Result<(), Error> {
-    let meta = Meta::deserialize(&live["metadata"]).expect("objects here have names");
-    let labels = Option::deserialize(&live["metadata"]["labels"]).ok().flatten().unwrap_or_default();
-    match adoption::judge(&meta, &labels, kind, owner) {
-        Verdict::Ours => Ok(()),
-        Verdict::Leaving => Err(Error::blocked("WaitingForDeletion", "leaving")),
-        Verdict::Stranger => Err(Error::transient("NameTaken", "a stranger")),
     }
 }

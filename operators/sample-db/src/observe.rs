@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use runtime::Error;
 use runtime::cache::{Entry, View};
-use runtime::plan::Owner;
+use runtime::plan::{Owner, Seen};
 use runtime::views::Pod;
 
 use crate::look::{self, decoded};
 use crate::plan::objects::{OWNER_UID, SecretOf};
-use crate::plan::{Asked, InitSources, Observed, names};
+use crate::plan::{self, Asked, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
 use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
@@ -39,7 +39,12 @@ impl SampleDBOperator {
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
         let mut observed = Observed {
             catalog: self.catalogs.look().await,
-            server: self.servers.child(key, &db.meta),
+            server: self.servers.child(&sibling(names::server(db).to_owned()), &db.meta),
+            successor: match plan::successor(db) {
+                Some(name) => self.servers.child(&sibling(name), &db.meta),
+                None => Seen::Absent,
+            },
+            servers: decoded(self.servers.owned(&key.namespace, &owner)),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
             read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),
@@ -54,6 +59,7 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            copied: None,
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
@@ -68,6 +74,10 @@ impl SampleDBOperator {
         }
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
             observed.init_sources = sources::look(&self.client, db).await;
+        }
+        let next = plan::copying_to(db).and_then(|pod| reach(observed.pod_named(&pod)?, system.password.clone(), None));
+        if let Some(next) = next {
+            observed.copied = self.postgres.copied(&next).await;
         }
         if let Some(access) = access(&observed, system.password, app.password) {
             observed.asked = self.postgres.look(db, &access).await;

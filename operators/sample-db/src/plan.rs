@@ -31,6 +31,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub use observed::{InitSources, Observed, SecretSeen};
+pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;
@@ -45,6 +46,8 @@ const STEP: Duration = Duration::from_millis(50);
 const LATER: Duration = Duration::from_secs(10);
 /// While a step of an upgrade is waited for, during which nobody may write.
 const SOON: Duration = Duration::from_millis(500);
+/// While a copy is made: how often its note is looked for.
+const NOTE: Duration = Duration::from_millis(200);
 /// How often Secrets are read while all is well: an edited one is in force within 90 s.
 const SECRETS: Duration = Duration::from_secs(60);
 
@@ -111,7 +114,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
     let status = status::of(observed, &judged, now);
-    let mut events = backup::events(&db.status, &status, &backups);
+    let (mut events, done) = (backup::events(&db.status, &status), backup::done(&backups));
     // The event of an own write is no news: what was just latched is gone on from by ourselves.
     let news = turn.is_some()
         || (&status.initialization, &status.engine, &status.restore)
@@ -124,12 +127,15 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             let next = if backups.effect.is_some() { STEP } else { next };
             (backups.effect.into_iter().collect(), next)
         }
-        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => (Vec::new(), SOON),
+        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
+            (Vec::new(), if copying_to(db).is_some() { NOTE } else { SOON })
+        }
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
-    let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
+    let mut aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
+    aside.extend(upgrade::aside(observed));
     events.extend(turn.and_then(|turn| turn.event));
-    Plan { effects, aside, events, status: Some(status), next: Next::After(next) }
+    Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
 
 /// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.

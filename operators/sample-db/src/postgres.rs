@@ -15,12 +15,14 @@ mod change;
 mod connect;
 
 use crate::SampleDB;
-use crate::plan::{Asked, names};
+use crate::plan::{Asked, Said, names, shuts_out};
 use crate::secrets::Password;
 use connect::{Address, Refused};
 
 /// How long an answer is taken for true. With the pass that follows, an edit of a Secret is in force within 90 s.
 const FRESH: Duration = Duration::from_secs(20);
+/// How long an answer is while an upgrade opens and closes the door.
+const UPGRADING: Duration = Duration::from_secs(2);
 /// How long a failure is.
 const FAILED: Duration = Duration::from_secs(2);
 
@@ -62,7 +64,7 @@ impl Servers {
         let (fresh, reload) = {
             let mut all = self.lock();
             let held = all.entry(db.meta.key.clone()).or_default();
-            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
+            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(db, answer));
             // What was changed by a process that died, or brought by the kubelet, is read now.
             let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale;
             (fresh.map(|(_, answer)| answer.clone()), reload)
@@ -87,6 +89,17 @@ impl Servers {
         held.of = of;
         held.answer = Some((Instant::now(), asked.clone()));
         asked
+    }
+
+    /// The note of a finished copy in a server, if there is one, and it can be read.
+    pub(crate) async fn copied(&self, access: &Access) -> Option<Said> {
+        match ask::copied(&Address::of(access), access).await {
+            Ok(said) => said,
+            Err(refused) => {
+                tracing::debug!(?refused, "the new server was asked in vain for the note of a copy");
+                None
+            }
+        }
     }
 
     /// Has the server take the application's password out of the Secret.
@@ -147,8 +160,9 @@ fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
     hasher.finish()
 }
 
-fn lasts(answer: &Asked) -> Duration {
+fn lasts(db: &SampleDB, answer: &Asked) -> Duration {
     match answer {
+        Asked::Answered(_) if shuts_out(db) => UPGRADING,
         Asked::Answered(_) => FRESH,
         _ => FAILED,
     }

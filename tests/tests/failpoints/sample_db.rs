@@ -4,7 +4,7 @@
 use api::sample_db::{SampleDB, SampleDBStatus, UpgradeResult};
 use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotReason};
 use e2e::namespace::Namespace;
-use e2e::sample_db::{Database, Files, Writer, namespace};
+use e2e::sample_db::{Database, Files, UNREADABLE, Writer, namespace};
 use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
 
@@ -130,10 +130,11 @@ async fn major(manager: &Manager, db: Database<'_>) {
         of.create("Job", "shop-check"),
         of.create_some("SampleDBSnapshot", "shop-pre-"),
         of.apply("PersistentVolumeClaim", "data-shop-17"),
+        of.apply("StatefulSet", "shop-17"),
         of.create("Job", "shop-upgrade-17-12"),
-        of.apply("StatefulSet", "shop"),
-        of.delete("Pod", "shop-0"),
+        of.apply("Service", "shop-rw"),
         of.act("LetIn"),
+        of.delete("StatefulSet", "shop"),
         of.create("Job", "shop-finish-17-12"),
         of.delete("Job", "shop-check"),
         of.delete("Job", "shop-finish-17-12"),
@@ -232,34 +233,32 @@ async fn orphan_the_pod(ns: &Namespace, name: &str) {
 async fn the_way_back() {
     let mut ns = namespace("failpoints-sdb-back").await;
     ns.be_alone().await;
-    let spec = "{engine: {version: '15', parameters: {vacuum_defer_cleanup_age: '0'}}, backup: {immediate: false}, \
-                upgrade: {snapshotBefore: false}}";
+    let spec = "{engine: {version: '15'}, backup: {immediate: false}, upgrade: {snapshotBefore: false}}";
     let db = Database::apply(&ns, "shop", spec).await;
     db.serves().await;
     db.asks(FILL).await;
+    db.asks(UNREADABLE).await;
     let sum = db.asks(SUM).await;
     let (of, manager, writer) = (Effects(&ns.name), Manager::new(&ns.client), Writer::start(db).await);
 
-    println!("15.20 to 17.12, which does not start, and back");
+    println!("15.20 to 17.12, which does not take the rows, and back");
     let effects = [
         of.create("Job", "shop-check"),
         of.apply("PersistentVolumeClaim", "data-shop-17"),
+        of.apply("StatefulSet", "shop-17"),
         of.create("Job", "shop-upgrade-17-12"),
-        of.apply("StatefulSet", "shop"),
-        of.delete("Pod", "shop-0"),
         // And back.
-        of.apply("StatefulSet", "shop"),
         of.delete("Job", "shop-check"),
         of.delete("Job", "shop-upgrade-17-12"),
-        of.delete("Pod", "shop-0"),
         of.act("LetIn"),
+        of.delete("StatefulSet", "shop-17"),
         of.delete("PersistentVolumeClaim", "data-shop-17"),
     ];
     let change = db.patch(json!({ "engine": { "version": "17" } }));
     let end = ended(db, "17", UpgradeResult::RolledBack);
     let status = dying_after_each((&ns, &manager), &effects, change, end).await;
     let message = status.upgrade.message.unwrap_or_default();
-    assert!(message.contains("vacuum_defer_cleanup_age"), "{message}");
+    assert!(message.contains("violates check constraint"), "{message}");
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
     println!("  {rows} rows, none lost; no row for {pause:.1?}");

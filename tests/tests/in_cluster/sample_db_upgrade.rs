@@ -5,7 +5,8 @@ use std::time::Duration;
 use api::ConditionStatus::{False, True};
 use api::sample_db::{SampleDB, UpgradeResult};
 use e2e::objects::Ours;
-use e2e::sample_db::{Database, Writer, namespace};
+use e2e::sample_db::{Database, UNREADABLE, Writer, namespace};
+use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::{Value, json};
 
@@ -62,6 +63,8 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     let status = ended(db, "17.12", UpgradeResult::Completed).await;
     assert_eq!(status.engine.running.as_deref(), Some("17.12"));
     assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
+    assert_eq!(status.primary.as_deref(), Some("shop-17-0"));
+    ns.until_gone::<StatefulSet>("shop").await;
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
     println!("15.20 to 17.12: {rows} rows, none lost; no row for {pause:?}, told {:?}", downtime(&status));
@@ -118,14 +121,24 @@ async fn what_the_new_version_does_not_know_is_found_out() {
     fails(db, json!({ "engine": { "version": "17" } }), "buffers_backend").await;
 }
 
-/// The copy is whole, and the new server does not start on it: that is seen when nobody can write any more.
+/// It is started beside the old one, which goes on serving.
 #[tokio::test]
-async fn a_new_server_that_does_not_start_gives_way_to_the_old_one() {
+async fn a_new_server_that_does_not_start_shuts_nobody_out() {
     let ns = namespace("sdb-no-start").await;
     let spec = OLD.replace("version: '15'", "version: '15', parameters: {vacuum_defer_cleanup_age: '0'}");
     let db = Database::apply(&ns, "shop", &spec).await;
     db.serves().await;
     fails(db, json!({ "engine": { "version": "17" } }), "vacuum_defer_cleanup_age").await;
+}
+
+/// Definitions are taken, and rows are not: that is seen when nobody can write any more.
+#[tokio::test]
+async fn rows_that_cannot_be_copied_bring_the_old_version_back() {
+    let ns = namespace("sdb-unreadable").await;
+    let db = Database::apply(&ns, "shop", OLD).await;
+    db.serves().await;
+    db.asks(UNREADABLE).await;
+    fails(db, json!({ "engine": { "version": "17" } }), "violates check constraint").await;
 }
 
 #[tokio::test]

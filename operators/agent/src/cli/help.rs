@@ -24,7 +24,7 @@ Usage: agent VERB ...
 
 agent VERB --help tells more; agent --version tells the version. The verbs about PostgreSQL tell their result as JSON on
 stdout and in the termination message.
-Exit codes: 2 wrong arguments, 3 DataMissing, 4 DNSTimeout, 1 any other failure, 143 SIGTERM. A failure is written as
+Exit codes: 2 wrong arguments, 3 DataMissing, 4 DNSTimeout, 5 SqlFailed, 1 any other failure, 143 SIGTERM. A failure is written as
 JSON, {\"reason\", \"message\"}, to the file that TERMINATION_LOG names, or else to /dev/termination-log.";
 
 pub(super) const INSTALL: &str = "\

@@ -30,7 +30,8 @@ Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECT
 
 Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made, or
 for --reset-password. postgresql.auto.conf is emptied: what ALTER SYSTEM changed holds until the next start.
-Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\", \"passwordSet\" (it was another one)}
+Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\", \"passwordSet\" (it was another one),
+\"freeBytes\" (on the volume, if the image has df)}
 Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise
 CannotStart BadPassword PermissionDenied ToolMissing; with --from those of agent pg-verify --mode checksum too";
 

@@ -1,40 +1,37 @@
 //! What `--help` says of the verbs about upgrades.
 
 pub(super) const UPGRADE: &str = "\
-Copies all databases of a server into a new data folder, under a higher major version; to be run in that version's image.
+Copies all databases of a server into another one of a higher major version, which must be empty; to be run in that
+version's image.
 
-Usage: agent pg-upgrade --pgdata DIRECTORY --major NUMBER --configuration DIRECTORY [--owner WORD] [--run-dir DIRECTORY]
-                        [--from-system-identifier ID] [--database NAME] [--jobs N] [--parameter NAME=VALUE]...
-                        [--lock-timeout SECONDS] [--connect-timeout SECONDS]
+Usage: agent pg-upgrade --to ADDRESS --major NUMBER [--to-port PORT] [--room BYTES] [--run-dir DIRECTORY]
+                        [--from-system-identifier ID] [--database NAME] [--jobs N] [--connect-timeout SECONDS]
 
-  --pgdata DIRECTORY           the new data folder: a folder in the new volume, not the volume's own. It gets its name when
-                               all is in it; until then it is made in DIRECTORY.upgrade
+  --to ADDRESS                 the new server's
+  --to-port PORT               the new server's (PGPORT)
   --major NUMBER               the new major version
-  --configuration DIRECTORY    where the operator's *.conf are going to be mounted
-  --owner WORD                 noted in the data, as by agent pg-prepare
-  --run-dir DIRECTORY          where there is room for a socket (/tmp)
+  --room BYTES                 what is free where the new server's data are; less than the databases take, and the log of
+                               their copy (as much again, but no more than the new server's max_wal_size), is NoSpace
+  --run-dir DIRECTORY          where there is room for a server that takes all definitions, and is thrown away (/tmp)
   --from-system-identifier ID  the old data's own number; another server is ForeignData
   --database NAME              one that must be there
   --jobs N                     how many indexes are made at once (1)
-  --parameter NAME=VALUE       a setting of the new server while it takes the copy
-  --lock-timeout SECONDS       how long to wait until nobody else is at the new data (30), then DataInUse
-  --connect-timeout SECONDS    how long to try while the old server does not answer (30)
+  --connect-timeout SECONDS    how long to try while a server does not answer (30)
 
 While writers work: what could not be copied is refused, and all definitions are tried in the new version. Then
 pg_hba.conf of the old server is closed, every session but its own is ended, and from there to the end nobody writes:
 pg_dump into pg_restore, rows, extensions, large objects and sequences compared, statistics made roughly (agent pg-finish
---major makes the rest), all made to last. Nobody is let in again, whatever happens: the new data is closed, and after a
-failure it is the operator's to open the old. Run again, it tells of the copy that is there (reused) if the old server has
-been closed ever since, and otherwise begins anew. When agent pg-prepare has seen the new data, it is a copy no more, and
-ForeignData.
+--major makes the rest), all made to last. Nobody is let in again, whatever happens: the new server is to be closed, and
+after a failure it is the operator's to open the old. Run again, it tells of the copy that is there (reused) if the old
+server has been closed ever since; a new server with anything else in it is ForeignData.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the old superuser's, and the new one's.
 Result: {\"systemIdentifier\", \"fromSystemIdentifier\", \"version\", \"from\", \"databases\", \"tables\", \"rows\",
 \"closedAt\", \"copiedAt\" (milliseconds since 1970), \"reused\", \"seconds\"}
-A failure has \"closed\" too, when the server was reached: whether writers are, or may be, shut out.
+A failure has \"closed\" too, when the old server was reached: whether writers are, or may be, shut out.
 Reasons: ExtensionMissing PreparedTransactions Unsupported NoSpace DatabaseMissing WrongMajor ForeignData RestoreFailed
-SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied DataInUse DataUnreadable
-CannotInitialise CannotStart BadPassword BadInput ToolFailed ToolMissing";
+SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied CannotInitialise CannotStart BadPassword
+BadInput ToolFailed ToolMissing";
 
 pub(super) const FINISH: &str = "\
 Does what a server needs after an upgrade, while it serves: extensions are brought to the versions of the image.

@@ -86,9 +86,9 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!(dump.offline.unwrap().parameters, [("jit".into(), "on".into())]);
     let Verb::Run(run) = verb("pg-run --pgdata /d -- -c --x=y --help") else { panic!() };
     assert_eq!(run.arguments, ["-c", "--x=y", "--help"]);
-    let line =
-        "pg-upgrade --pgdata /v/d --major 17 --configuration /c --from-system-identifier 7 --jobs 2 --database a";
+    let line = "pg-upgrade --to 10.0.0.9 --major 17 --room 5 --from-system-identifier 7 --jobs 2 --database a";
     let Verb::Upgrade(upgrade) = verb(line) else { panic!() };
+    assert_eq!((upgrade.to.as_str(), upgrade.room), ("10.0.0.9", Some(5)));
     assert_eq!((upgrade.major, upgrade.jobs, upgrade.from_system_identifier.as_deref()), (17, 2, Some("7")));
     let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
     assert!(finish.major && finish.jobs == 1);
@@ -116,8 +116,8 @@ fn says_what_is_wrong_with_what_postgres_verbs_are_told() {
         ("pg-dump --to /s/n --offline /d --parameter x", "--parameter: it must be name=value"),
         ("pg-verify --snapshot /s/n", "needs --scratch"),
         ("pg-init --database d", "--owner is missing"),
-        ("pg-upgrade --pgdata /d --major 17 --configuration /c", "it must be a folder in the new volume"),
-        ("pg-upgrade --pgdata /v/d --configuration /c", "--major is missing"),
+        ("pg-upgrade --major 17", "--to is missing"),
+        ("pg-upgrade --to 10.0.0.9", "--major is missing"),
         ("pg-finish --all", "there is no flag --all"),
         ("pg-run -- -c", "--pgdata is missing"),
         ("pg-prune --dir /s --color", "there is no flag --color"),

@@ -3,7 +3,7 @@
 use lexopt::Parser;
 
 use super::flags::{Flags, Kind};
-use super::postgres::{jobs, owner, parameters, run_dir};
+use super::postgres::{jobs, run_dir};
 use super::{Stop, wrong};
 use crate::postgres::Verb;
 use crate::postgres::finish::Finish;
@@ -13,34 +13,29 @@ pub(super) fn upgrade(parser: &mut Parser) -> Result<Verb, Stop> {
     let flags = Flags::read(
         parser,
         &[
-            ("pgdata", Kind::Value),
+            ("to", Kind::Value),
+            ("to-port", Kind::Value),
             ("major", Kind::Value),
-            ("configuration", Kind::Value),
-            ("owner", Kind::Value),
+            ("room", Kind::Value),
             ("run-dir", Kind::Value),
             ("database", Kind::Value),
             ("jobs", Kind::Value),
             ("from-system-identifier", Kind::Value),
-            ("parameter", Kind::Many),
-            ("lock-timeout", Kind::Value),
             ("connect-timeout", Kind::Value),
         ],
     )?;
-    let data = flags.required("pgdata")?;
-    if !data.is_absolute() || data.file_name().is_none() || data.parent().and_then(|above| above.parent()).is_none() {
-        return wrong(format!("--pgdata {}: it must be a folder in the new volume, /volume/data", data.display()));
-    }
+    let Some(to) = flags.text("to")?.filter(|to| !to.is_empty()) else {
+        return wrong("--to is missing: the new server's address");
+    };
     Ok(Verb::Upgrade(Upgrade {
-        data,
+        to,
+        to_port: flags.text("to-port")?,
         major: flags.required_number("major")?,
-        configuration: flags.required("configuration")?,
-        owner: owner(&flags)?,
+        room: flags.number("room")?,
         run: run_dir(&flags),
         database: flags.text("database")?,
         jobs: jobs(&flags)?,
         from_system_identifier: flags.text("from-system-identifier")?,
-        parameters: parameters(&flags)?,
-        lock_timeout: flags.seconds("lock-timeout", 30)?,
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
 }

@@ -55,23 +55,6 @@ pub(crate) fn throw_away(more: &[(String, String)]) -> String {
     render(settings, more)
 }
 
-/// The settings of a server that only takes a copy, of which all is made to last when it is whole.
-pub(crate) fn loading(more: &[(String, String)]) -> String {
-    // Nobody follows what it writes, so that tables that are new need not be written twice.
-    let least = [
-        ("wal_level", "minimal"),
-        ("max_wal_senders", "0"),
-        // What it wrote is worth nothing when it has stopped; it would be made to last with the rest.
-        ("wal_recycle", "off"),
-        ("wal_init_zero", "off"),
-        ("min_wal_size", "32MB"),
-        ("password_encryption", "scram-sha-256"),
-    ];
-    let mut all: Vec<_> = least.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    all.extend(more.iter().cloned());
-    throw_away(&all)
-}
-
 fn alone() -> BTreeMap<String, String> {
     let settings = [
         ("listen_addresses", ""),

@@ -4,7 +4,6 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -161,39 +160,6 @@ pub(crate) fn last_change(path: &Path) -> io::Result<SystemTime> {
         }
     }
     Ok(last)
-}
-
-/// Does something, and meanwhile brings to the disk what it writes below a folder: making all of it last in the end is then
-/// a matter of moments. What cannot be read or is gone is left to that end.
-pub(crate) fn writing_behind<T>(folder: &Path, work: impl FnOnce() -> T) -> T {
-    const PAUSE: Duration = Duration::from_millis(250);
-    let (done, is_done) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            let mut last = SystemTime::UNIX_EPOCH;
-            while is_done.recv_timeout(PAUSE) == Err(mpsc::RecvTimeoutError::Timeout) {
-                let now = SystemTime::now();
-                sync_changed(folder, last);
-                last = now;
-            }
-        });
-        let outcome = work();
-        drop(done);
-        outcome
-    })
-}
-
-fn sync_changed(folder: &Path, since: SystemTime) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let path = entry.path();
-        match entry.metadata() {
-            Ok(metadata) if metadata.is_dir() => sync_changed(&path, since),
-            Ok(metadata) if metadata.modified().is_ok_and(|at| at >= since) => {
-                let _ = File::open(&path).and_then(|file| file.sync_data());
-            }
-            _ => {}
-        }
-    }
 }
 
 /// A private folder that goes when this is dropped.

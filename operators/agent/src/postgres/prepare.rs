@@ -12,7 +12,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making, passwords, upgraded};
+use super::{configuration, files, folder_reader, hba, making, passwords, transfer, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -72,6 +72,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
         "initialised": made,
         "access": access.word(),
         "passwordSet": password_set,
+        "freeBytes": transfer::free_bytes(&tools, data),
     }))
 }
 

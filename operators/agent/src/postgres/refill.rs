@@ -54,17 +54,9 @@ impl Refill<'_> {
         self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
     }
 
-    /// Whether a database holds nothing that a user made. Notes of the operator do not count.
+    /// Whether a database holds nothing that a user made.
     pub(crate) fn is_empty(&self, name: &str) -> Result<bool, Failure> {
-        let users = "nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'multi_operator')";
-        let sql = format!(
-            "SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
-             ON n.oid = c.relnamespace WHERE {users}) + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p \
-             JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {users}) \
-             + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata)"
-        );
-        let things: Vec<u64> = Session::open(self.tools, self.connection, name)?.ask_json(&sql)?;
-        Ok(things == [0])
+        is_empty(self.tools, self.connection, name)
     }
 
     pub(crate) fn exists(&self, session: &mut Session<'_>, name: &str) -> Result<bool, Failure> {
@@ -92,6 +84,19 @@ pub(crate) fn make_roles(
         session.run(statement).map_err(restore_failed)?;
     }
     session.ask("COMMIT").map(|_| ())
+}
+
+/// Whether a database holds nothing that a user made. Notes of the operator do not count.
+pub(crate) fn is_empty(tools: &Tools, connection: &Connection, name: &str) -> Result<bool, Failure> {
+    let users = "nspname !~ '^pg_' AND nspname NOT IN ('information_schema', 'multi_operator')";
+    let sql = format!(
+        "SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+         ON n.oid = c.relnamespace WHERE {users}) + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p \
+         JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {users}) \
+         + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata)"
+    );
+    let things: Vec<u64> = Session::open(tools, connection, name)?.ask_json(&sql)?;
+    Ok(things == [0])
 }
 
 /// What a server says of SQL from a snapshot is about the snapshot.

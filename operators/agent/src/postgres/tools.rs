@@ -124,6 +124,11 @@ impl Connection {
         Self { host, port: "5432".into(), user: user.into(), password: None }
     }
 
+    /// The same user, at another server.
+    pub(crate) fn with_server(&self, host: &str, port: Option<&str>) -> Self {
+        Self { host: host.into(), port: port.map_or_else(|| self.port.clone(), Into::into), ..self.clone() }
+    }
+
     pub(crate) fn with_user(&self, user: &str, password: Option<&str>) -> Self {
         Self { user: user.into(), password: password.map(Into::into), ..self.clone() }
     }

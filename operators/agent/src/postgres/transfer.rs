@@ -17,10 +17,12 @@ use crate::failure::{Failure, Reason};
 pub(crate) const TEMPLATE: &str = "template1";
 
 /// The settings of a database are in force as soon as it is there, and one may be that nothing is to be written.
-const WRITING: &str = "-c default_transaction_read_only=off";
+/// Nothing is made to last on the way: that is done once, when all is in.
+const WRITING: &str = "-c default_transaction_read_only=off -c synchronous_commit=off \
+-c maintenance_work_mem=128MB -c wal_init_zero=off";
 
 /// One value a column is enough for plans that are not absurd, and takes moments; pg-finish makes the rest.
-const ROUGHLY: &str = "-c default_transaction_read_only=off -c default_statistics_target=1 -c vacuum_cost_delay=0";
+const ROUGHLY: &str = "-c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0";
 
 pub(crate) struct Transfer<'a> {
     pub(crate) tools: &'a Tools,
@@ -101,7 +103,10 @@ impl Transfer<'_> {
     /// pg_dump into pg_restore, so that both work at once.
     fn stream(&self, name: &str, parts: &[&str]) -> Result<(), Failure> {
         let mut restore = self.restore(TEMPLATE);
-        restore.arg("--create").args((name == MAINTENANCE).then_some("--clean"));
+        restore.arg("--create");
+        if name == MAINTENANCE {
+            restore.args(["--clean", "--if-exists"]);
+        }
         let mut dump = Running::start(self.tools, self.dump(name, parts).stdout(Stdio::piped()))?;
         restore.stdin(dump.output()?).stdout(Stdio::null());
         let restored = Running::start(self.tools, &mut restore).and_then(|restore| restore.end(Reason::RestoreFailed));

@@ -1,43 +1,40 @@
-//! `agent pg-upgrade`: all databases of a server into a new data folder, under a higher major version.
+//! `agent pg-upgrade`: all databases of a server into another one of a higher major version, which is empty and closed.
 //!
-//! What can fail is tried while writers still work: the new server stands, and has taken all definitions once, before the
-//! first of them is shut out. From there to the end is downtime, and the rows are read and written at once.
+//! What can fail is tried while writers still work: the new server stands, and a server like it has taken all definitions
+//! once, before the first writer is shut out. From there to the end is downtime, and rows are read and written at once.
 
-use std::fs::{self, Permissions};
-use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::folder::{self, Verdict, Wanted};
-use super::hba::Access;
-use super::lock::{self, Without};
+use super::files::Scratch;
+use super::incoming::Incoming;
+use super::inventory::MAINTENANCE;
 use super::manifest::Database;
 use super::outgoing::{Outgoing, now};
 use super::server::Server;
 use super::session::Session;
 use super::tools::{self, Connection, Tools};
-use super::transfer::{self, TEMPLATE, Transfer};
-use super::upgraded::{self, Upgraded};
-use super::{configuration, controldata, files, folder_reader, making, prepare, quote, timed};
+use super::transfer::{TEMPLATE, Transfer};
+use super::upgraded::Upgraded;
+use super::{configuration, controldata, making, quote, timed};
 use crate::failure::{Failure, Reason};
 
 #[derive(Debug)]
 pub(crate) struct Upgrade {
-    pub(crate) data: PathBuf,
+    /// The new server's address, and its port if it is another one than the old server's.
+    pub(crate) to: String,
+    pub(crate) to_port: Option<String>,
     pub(crate) major: u32,
-    pub(crate) configuration: PathBuf,
-    pub(crate) owner: Option<String>,
+    /// How many bytes are free where the new server's data are.
+    pub(crate) room: Option<u64>,
     pub(crate) run: PathBuf,
     /// The application's, which must be there.
     pub(crate) database: Option<String>,
     pub(crate) jobs: u16,
     /// The old server's.
     pub(crate) from_system_identifier: Option<String>,
-    pub(crate) parameters: Vec<(String, String)>,
-    pub(crate) lock_timeout: Duration,
     pub(crate) connect_timeout: Duration,
 }
 
@@ -49,13 +46,15 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
         let sentence = format!("the programs are of PostgreSQL {version}, not {}", options.major);
         return Err(Failure::new(Reason::WrongMajor, sentence));
     }
-    let connection = Connection::from_environment()?;
-    let lock = lock::take(&lock::beside(&options.data), options.lock_timeout, Without::GoOn)?;
-    let mut outgoing = Outgoing::open(&tools, &connection, options.connect_timeout)?;
-    let work = Work { tools: &tools, options, connection: &connection, version: &version, lock: &lock };
-    let outcome = work.done_before(&mut outgoing).and_then(|done| match done {
+    let from = Connection::from_environment()?;
+    let to = from.with_server(&options.to, options.to_port.as_deref());
+    let mut outgoing = Outgoing::open(&tools, &from, options.connect_timeout)?;
+    let opened = Incoming::open(&tools, &to, options.connect_timeout);
+    let mut incoming = opened.map_err(|failure| failure.with_closed(outgoing.closed))?;
+    let work = Work { tools: &tools, options, from: &from, to: &to, version: &version };
+    let outcome = work.done_before(&mut outgoing, &mut incoming).and_then(|done| match done {
         Some(copy) => Ok((copy, true)),
-        None => work.make(&mut outgoing).map(|copy| (copy, false)),
+        None => work.make(&mut outgoing, &mut incoming).map(|copy| (copy, false)),
     });
     let (copy, reused) = outcome.map_err(|failure| failure.with_closed(outgoing.closed))?;
     let mut result = json!(copy);
@@ -66,16 +65,19 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
 struct Work<'a> {
     tools: &'a Tools,
     options: &'a Upgrade,
-    connection: &'a Connection,
+    from: &'a Connection,
+    to: &'a Connection,
     version: &'a str,
-    lock: &'a fs::File,
 }
 
 impl Work<'_> {
-    /// A copy of before, if nobody can have written since. One that is stale is removed, and what is not ours is refused.
-    fn done_before(&self, outgoing: &mut Outgoing<'_>) -> Result<Option<Upgraded>, Failure> {
+    /// A copy of before, if nobody can have written since. A server with anything else in it is refused.
+    fn done_before(
+        &self,
+        outgoing: &mut Outgoing<'_>,
+        incoming: &mut Incoming<'_>,
+    ) -> Result<Option<Upgraded>, Failure> {
         let foreign = |sentence: String| Err(Failure::new(Reason::ForeignData, sentence));
-        let data = &self.options.data;
         if let Some(expected) = &self.options.from_system_identifier
             && *expected != outgoing.identifier
         {
@@ -88,90 +90,80 @@ impl Work<'_> {
             let sentence = format!("the server is of PostgreSQL {}, this is {}", outgoing.version, self.options.major);
             return Err(Failure::new(Reason::WrongMajor, sentence));
         }
-        let copy = upgraded::look(data, &outgoing.identifier)?;
-        if let Some(copy) = copy
+        if controldata::major(&incoming.version) != Some(self.options.major) {
+            let sentence = format!("the new server is of PostgreSQL {}, not {}", incoming.version, self.options.major);
+            return Err(Failure::new(Reason::WrongMajor, sentence));
+        }
+        if let Some(copy) = incoming.copy()?
+            && copy.from_system_identifier == outgoing.identifier
             && outgoing.closed
             && outgoing.shut_since()? == Some(copy.closed_at)
         {
             return Ok(Some(copy));
         }
-        let unusable = |error: io::Error| files::failed("cleared", data, &error, Reason::DataUnreadable);
-        upgraded::clear(data).map_err(unusable)?;
-        Ok(None)
-    }
-
-    fn make(&self, outgoing: &mut Outgoing<'_>) -> Result<Upgraded, Failure> {
-        let workshop = upgraded::workshop(&self.options.data);
-        let made = self.make_in(&workshop, outgoing);
-        if made.is_err() {
-            // The room that it took may be all there is.
-            let _ = files::remove(&workshop);
+        match incoming.used_by()? {
+            Some(what) => foreign(format!("the new server has {what}: it is not empty, and is not touched")),
+            None => Ok(None),
         }
-        made
     }
 
-    fn make_in(&self, workshop: &Path, outgoing: &mut Outgoing<'_>) -> Result<Upgraded, Failure> {
+    fn make(&self, outgoing: &mut Outgoing<'_>, incoming: &mut Incoming<'_>) -> Result<Upgraded, Failure> {
         outgoing.refuse_what_would_be_lost()?;
         let databases = outgoing.databases()?;
-        let names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
+        let mut names: Vec<&str> = databases.iter().map(|(name, _)| name.as_str()).collect();
+        // Before PostgreSQL 15 a server brings all that it has written to the disk to make a database: so the large one last.
+        names.sort_by_key(|name| *name != MAINTENANCE);
         if let Some(missing) = self.options.database.as_deref().filter(|name| !names.contains(name)) {
             let sentence = format!("there is no database {}", quote::identifier(missing));
             return Err(Failure::new(Reason::DatabaseMissing, sentence));
         }
-        self.refuse_little_room(workshop, outgoing)?;
-        let data = workshop.join("data");
-        let mut server = self.server(&data)?;
-        self.refuse_missing_extensions(&server, &databases)?;
-        // A server that nobody writes to has no use for it: it only takes longer until somebody does.
+        self.refuse_little_room(outgoing, incoming)?;
+        self.refuse_missing_extensions(&databases)?;
+        // Whoever tries it while writers are shut out only makes them wait longer.
         if !outgoing.closed {
             eprintln!("trying all definitions");
-            let tried = self.rehearse(&server, workshop, &names);
-            tried.map_err(|failure| server.explain(failure))?;
-            server.stop()?;
-            server = self.server(&data)?;
+            self.rehearse(&names)?;
         }
+        incoming.make_way()?;
         eprintln!("shutting writers out");
         let closed_at = outgoing.shut()?;
-        let copied = files::writing_behind(&data.join("base"), || self.copy(&server, workshop, &names));
-        let copied = copied.map_err(|failure| server.explain(failure))?;
-        server.stop()?;
-        self.finish(&data, outgoing, &copied, closed_at)
+        let copied = self.copy(&names)?;
+        let copy = Upgraded {
+            system_identifier: incoming.identifier.clone(),
+            from_system_identifier: outgoing.identifier.clone(),
+            version: incoming.version.clone(),
+            from: outgoing.version.clone(),
+            databases: copied.len(),
+            tables: copied.iter().map(|database| database.tables.len()).sum(),
+            rows: copied.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum(),
+            closed_at,
+            copied_at: now(),
+        };
+        incoming.finish(&copy)?;
+        Ok(copy)
     }
 
-    /// A new cluster, and a server on it that nobody else reaches. Nothing is written through until the end, when all is.
-    fn server(&self, data: &Path) -> Result<Server<'_>, Failure> {
-        let unusable = |error: io::Error| files::failed("made", data, &error, Reason::CannotInitialise);
-        files::remove(data).and_then(|()| files::make_private(data)).map_err(unusable)?;
-        making::initdb(self.tools, data, &making::superusers_password()?, &["--no-sync"])?;
-        let settings = configuration::loading(&self.options.parameters);
-        Server::start(self.tools, data, &self.options.run, &settings, Some(self.lock))
-    }
-
-    fn refuse_little_room(&self, workshop: &Path, outgoing: &mut Outgoing<'_>) -> Result<(), Failure> {
-        let unusable = |error: io::Error| files::failed("made", workshop, &error, Reason::DataUnreadable);
-        files::make_private(workshop).map_err(unusable)?;
-        let needed = outgoing.bytes()?;
-        match transfer::free_bytes(self.tools, workshop) {
-            Some(free) if free < needed => {
-                let sentence = format!("the new volume has {free} bytes free, and the databases take {needed}");
+    /// All that is copied is written to the new server's log as well, until a checkpoint comes.
+    fn refuse_little_room(&self, outgoing: &mut Outgoing<'_>, incoming: &mut Incoming<'_>) -> Result<(), Failure> {
+        let bytes = outgoing.bytes()?;
+        let log = incoming.log_bytes()?.min(bytes);
+        match self.options.room {
+            Some(free) if free < bytes.saturating_add(log) => {
+                let sentence = format!(
+                    "the new volume has {free} bytes free; the databases take {bytes}, and the log of their copy {log}"
+                );
                 Err(Failure::new(Reason::NoSpace, sentence))
             }
             Some(_) => Ok(()),
             None => {
-                eprintln!(
-                    "there is no df, so it is not known how much room there is; the databases take {needed} bytes"
-                );
+                eprintln!("it is not known how much room there is; {bytes} bytes are needed, and {log} for the log");
                 Ok(())
             }
         }
     }
 
-    fn refuse_missing_extensions(
-        &self,
-        server: &Server<'_>,
-        databases: &[(String, Vec<String>)],
-    ) -> Result<(), Failure> {
-        let mut session = Session::open(self.tools, &server.connection(&tools::superuser()), TEMPLATE)?;
+    fn refuse_missing_extensions(&self, databases: &[(String, Vec<String>)]) -> Result<(), Failure> {
+        let mut session = Session::open(self.tools, self.to, TEMPLATE)?;
         let sql = "SELECT pg_catalog.to_json(name::text) FROM pg_catalog.pg_available_extensions";
         let available: Vec<String> = session.ask_json(sql)?;
         for (database, extensions) in databases {
@@ -187,16 +179,22 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn rehearse(&self, server: &Server<'_>, folder: &Path, names: &[&str]) -> Result<(), Failure> {
+    /// All definitions into a server that nobody else reaches, and that is thrown away.
+    fn rehearse(&self, names: &[&str]) -> Result<(), Failure> {
+        let scratch = Scratch::new(self.options.run.join(format!("rehearsal-{}", std::process::id())))?;
+        let data = scratch.path().join("data");
+        making::initdb(self.tools, &data, &making::superusers_password()?, &["--no-sync"])?;
+        let settings = configuration::throw_away(&[]);
+        let server = Server::start(self.tools, &data, &self.options.run, &settings, None)?;
         let to = server.connection(&tools::superuser());
-        let transfer = self.transfer(&to, folder);
-        transfer.roles()?;
-        names.iter().try_for_each(|name| transfer.rehearse(name))
+        let transfer = self.transfer(&to, scratch.path());
+        let tried = transfer.roles().and_then(|()| names.iter().try_for_each(|name| transfer.rehearse(name)));
+        tried.map_err(|failure| server.explain(failure))
     }
 
-    fn copy(&self, server: &Server<'_>, folder: &Path, names: &[&str]) -> Result<Vec<Database>, Failure> {
-        let to = server.connection(&tools::superuser());
-        let transfer = self.transfer(&to, folder);
+    fn copy(&self, names: &[&str]) -> Result<Vec<Database>, Failure> {
+        let folder = Scratch::new(self.options.run.join(format!("copy-{}", std::process::id())))?;
+        let transfer = self.transfer(self.to, folder.path());
         transfer.roles()?;
         let copy = |name: &&str| {
             eprintln!("copying database {}", quote::identifier(name));
@@ -208,42 +206,6 @@ impl Work<'_> {
     }
 
     fn transfer<'b>(&'b self, to: &'b Connection, folder: &'b Path) -> Transfer<'b> {
-        Transfer { tools: self.tools, from: self.connection, to, jobs: self.options.jobs, folder }
-    }
-
-    /// Makes all of it last, and only then gives it its name. It lets nobody in but the superuser: that is the operator's
-    /// to change, when the old server is gone.
-    fn finish(
-        &self,
-        made: &Path,
-        outgoing: &Outgoing<'_>,
-        copied: &[Database],
-        closed_at: u64,
-    ) -> Result<Upgraded, Failure> {
-        let failed = |error: io::Error| files::failed("completed", made, &error, Reason::CannotInitialise);
-        let wanted = Wanted { major: self.options.major, initialise: false, system_identifier: None, owner: None };
-        let Verdict::Use(control) = folder::judge(folder_reader::read(self.tools, made)?, &wanted)? else {
-            return Err(Failure::new(Reason::CannotInitialise, "initdb made nothing"));
-        };
-        making::sync(self.tools, made)?;
-        files::remove(&made.join("pg_hba.conf")).map_err(failed)?;
-        prepare::configure(made, &self.options.configuration, Some(Access::Closed), Access::Closed).map_err(failed)?;
-        if let Some(owner) = &self.options.owner {
-            files::write(&made.join(folder_reader::OWNER), &format!("{owner}\n")).map_err(failed)?;
-        }
-        fs::set_permissions(made, Permissions::from_mode(0o700)).map_err(failed)?;
-        let copy = Upgraded {
-            system_identifier: control.system_identifier,
-            from_system_identifier: outgoing.identifier.clone(),
-            version: self.version.into(),
-            from: outgoing.version.clone(),
-            databases: copied.len(),
-            tables: copied.iter().map(|database| database.tables.len()).sum(),
-            rows: copied.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum(),
-            closed_at,
-            copied_at: now(),
-        };
-        upgraded::finish(made, &self.options.data, &copy).map_err(failed)?;
-        Ok(copy)
+        Transfer { tools: self.tools, from: self.from, to, jobs: self.options.jobs, folder }
     }
 }

@@ -60,6 +60,9 @@ pub struct SampleDBStatus {
     /// The pod whose server takes writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
+    /// The StatefulSet of the server: the database's name, and since a major upgrade `<name>-<major>`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// PostgreSQL's identifier of the data, as a decimal number; latched when they are first seen, and again when an
     /// upgrade or restore has switched to other data. A server that answers with another one is a stranger.
     #[serde(default, skip_serializing_if = "Option::is_none")]

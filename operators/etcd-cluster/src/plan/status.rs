@@ -103,13 +103,16 @@ fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
     if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
 }
 
+/// What is told of a step once it has been taken.
+pub(super) fn done(step: &Step) -> Vec<Announcement> {
+    let Step::Remove { name, dead: Some(why), .. } = step else { return Vec::new() };
+    vec![announcement(true, "Replacing Dead Member", format!("member {name} is being replaced: {why}"))]
+}
+
 /// What happened to members, under the old operator's names; and what a person should know of at once.
-pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus, step: &Step) -> Vec<Announcement> {
+pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<Announcement> {
     let before = &cluster.status;
     let mut events = members::events(before, after);
-    if let Step::Remove { name, dead: Some(why), .. } = step {
-        events.push(announcement(true, "Replacing Dead Member", format!("member {name} is being replaced: {why}")));
-    }
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !asks_for_ephemeral(cluster) {
         events.push(announcement(true, "NotDurable", conditions::NOT_DURABLE.to_owned()));

@@ -1,33 +1,59 @@
 //! What status to write after a pass, if any.
 
-use api::{Contract, Status, condition_type};
+use api::{ConditionStatus, Contract, Status, condition_type};
 use jiff::Timestamp;
 
-use super::conditions::{self, Summary};
+use super::conditions::{self, Summary, condition};
 use super::meta::Meta;
 use crate::Error;
+
+/// What a pass came to.
+#[derive(Clone, Copy, Debug)]
+pub enum Came<'a> {
+    /// All that was planned was done.
+    Done,
+    /// An effect failed, and those after it were left.
+    Failed(&'a Error),
+    /// All effects were done, and something that stands beside them failed.
+    FailedBeside(&'a Error),
+}
+
+impl<'a> Came<'a> {
+    /// The failure.
+    #[must_use]
+    pub fn error(self) -> Option<&'a Error> {
+        match self {
+            Self::Done => None,
+            Self::Failed(error) | Self::FailedBeside(error) => Some(error),
+        }
+    }
+}
 
 /// The status to write: `planned` if all went well (`None` leaves it alone), else the failure; `None` if that would
 /// change nothing but times. What is ordinary is not told.
 pub fn report<S: Status>(
     planned: Option<S>,
-    acted: &Result<(), Error>,
+    came: Came<'_>,
     before: &S,
     meta: &Meta,
     manager: &str,
     failures: u32,
     now: Timestamp,
 ) -> Option<S> {
-    let mut status = match (planned, acted) {
-        (None, Ok(())) => return None,
+    let mut status = match (planned, came) {
+        (None, Came::Done) => return None,
         (planned, _) => planned.unwrap_or_else(|| before.clone()),
     };
-    if let Err(error) = acted {
-        if error.is_ordinary(failures) {
-            return None;
+    match came {
+        Came::Done => {}
+        Came::Failed(error) | Came::FailedBeside(error) if error.is_ordinary(failures) => return None,
+        Came::FailedBeside(error) if status.contract().is_true(condition_type::READY) => {
+            fall_behind(status.contract_mut(), error, now);
         }
-        status.fall_short();
-        fail(status.contract_mut(), error, now);
+        Came::Failed(error) | Came::FailedBeside(error) => {
+            status.fall_short();
+            fail(status.contract_mut(), error, now);
+        }
     }
     conditions::merge(status.contract_mut(), before.contract(), meta.generation, manager);
     (!same(&status, before)).then_some(status)
@@ -39,6 +65,19 @@ fn fail(contract: &mut Contract, error: &Error, now: Timestamp) {
     let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED];
     contract.conditions.retain(|c| !ours.contains(&&*c.type_));
     contract.conditions.extend(summary.conditions(error.reason(), error.to_string(), now));
+}
+
+/// It is Ready all the same; beside that it says what of it cannot be had.
+fn fall_behind(contract: &mut Contract, error: &Error, now: Timestamp) {
+    let (type_, other) = match error.stalled() {
+        true => (condition_type::STALLED, condition_type::RECONCILING),
+        false => (condition_type::RECONCILING, condition_type::STALLED),
+    };
+    contract.conditions.retain(|c| ![type_, other].contains(&&*c.type_));
+    for ready in contract.conditions.iter_mut().filter(|c| c.type_ == condition_type::READY) {
+        ready.message = format!("{}; {error}", ready.message);
+    }
+    contract.conditions.push(condition(type_, ConditionStatus::True, error.reason(), error.to_string(), now));
 }
 
 /// Whether nothing that we write differs.
@@ -58,7 +97,7 @@ mod tests {
 
     fn told(
         planned: Option<SampleStatus>,
-        acted: &Result<(), Error>,
+        came: Came<'_>,
         before: &SampleStatus,
         failures: u32,
     ) -> Option<SampleStatus> {
@@ -71,7 +110,7 @@ mod tests {
             controller: None,
             finalizers: Box::default(),
         };
-        report(planned, acted, before, &meta, "ns/lease", failures, Timestamp::UNIX_EPOCH)
+        report(planned, came, before, &meta, "ns/lease", failures, Timestamp::UNIX_EPOCH)
     }
 
     fn ready() -> SampleStatus {
@@ -81,25 +120,43 @@ mod tests {
 
     #[test]
     fn the_same_status_is_written_once() {
-        let first = told(Some(ready()), &Ok(()), &SampleStatus::default(), 0).unwrap();
+        let first = told(Some(ready()), Came::Done, &SampleStatus::default(), 0).unwrap();
         assert_eq!((first.contract.observed_generation, first.contract.managed_by.as_deref()), (3, Some("ns/lease")));
-        assert_eq!(told(Some(ready()), &Ok(()), &first, 0), None);
-        assert_eq!(told(None, &Ok(()), &first, 0), None);
+        assert_eq!(told(Some(ready()), Came::Done, &first, 0), None);
+        assert_eq!(told(None, Came::Done, &first, 0), None);
     }
 
     #[test]
     fn a_failure_overrides_what_was_planned() {
-        let refused = Err(Error::Invalid { reason: "Rejected".into(), message: "no".into() });
-        let told = told(Some(ready()), &refused, &SampleStatus::default(), 0).unwrap();
+        let refused = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let told = told(Some(ready()), Came::Failed(&refused), &SampleStatus::default(), 0).unwrap();
+        assert!(!told.contract.is_true("Ready") && told.contract.is_true("Stalled"));
+    }
+
+    #[test]
+    fn what_serves_is_ready_though_something_beside_it_fails() {
+        let refused = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let beside = Came::FailedBeside(&refused);
+        let first = told(Some(ready()), beside, &SampleStatus::default(), 0).unwrap();
+        assert!(first.contract.is_true("Ready") && first.contract.is_true("Stalled"));
+        let message = first.contract.condition("Ready").map(|c| c.message.as_str());
+        assert_eq!(message, Some(&*format!("held; {refused}")));
+        assert_eq!(told(Some(ready()), beside, &first, 0), None, "told once");
+        let again = told(Some(ready()), Came::Done, &first, 0).unwrap();
+        assert!(again.contract.is_true("Ready") && !again.contract.is_true("Stalled"));
+        let conditions = Summary::Reconciling.conditions("Making", "not yet", Timestamp::UNIX_EPOCH);
+        let unready = SampleStatus { contract: Contract { conditions, ..Contract::default() } };
+        let told = told(Some(unready), beside, &SampleStatus::default(), 0).unwrap();
         assert!(!told.contract.is_true("Ready") && told.contract.is_true("Stalled"));
     }
 
     #[test]
     fn the_first_conflict_is_kept_quiet() {
-        let conflict = Err(Error::transient("Conflict", "changed meanwhile"));
-        assert_eq!(told(Some(ready()), &conflict, &SampleStatus::default(), 0), None);
-        assert!(told(Some(ready()), &conflict, &SampleStatus::default(), 1).is_some());
-        let leaving = Err(Error::blocked(Error::OWNER_LEAVING, "this Sample is being deleted"));
-        assert_eq!(told(Some(ready()), &leaving, &SampleStatus::default(), 1), None);
+        let conflict = Error::transient("Conflict", "changed meanwhile");
+        let conflict = Came::Failed(&conflict);
+        assert_eq!(told(Some(ready()), conflict, &SampleStatus::default(), 0), None);
+        assert!(told(Some(ready()), conflict, &SampleStatus::default(), 1).is_some());
+        let leaving = Error::blocked(Error::OWNER_LEAVING, "this Sample is being deleted");
+        assert_eq!(told(Some(ready()), Came::Failed(&leaving), &SampleStatus::default(), 1), None);
     }
 }

@@ -208,7 +208,7 @@ fn proved(observed: &Observed, now: Timestamp) -> Condition {
 }
 
 /// What is told of snapshots on the database, once for each transition.
-pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus, backups: &Backups) -> Vec<Announcement> {
+pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Announcement> {
     let mut events = Vec::new();
     let mut tell = |warning, reason: &'static str, message: String| {
         events.push(Announcement { warning, reason: reason.into(), message });
@@ -237,9 +237,13 @@ pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus, backups: &
     if let Some(message) = turned(domain::BACKUP_VERIFIED, ConditionStatus::True) {
         tell(false, "BackupVerified", message);
     }
-    if let Some(Effect::Delete(delete)) = &backups.effect {
-        let why = "there are enough newer ones, or it is old: backup.retention";
-        tell(false, "SnapshotPruned", format!("the snapshot {} is removed: {why}", delete.key.name));
-    }
     events
+}
+
+/// What is told of the effect once it has been done.
+pub(super) fn done(backups: &Backups) -> Vec<Announcement> {
+    let Some(Effect::Delete(delete)) = &backups.effect else { return Vec::new() };
+    let why = "there are enough newer ones, or it is old: backup.retention";
+    let message = format!("the snapshot {} is removed: {why}", delete.key.name);
+    vec![Announcement { warning: false, reason: "SnapshotPruned".into(), message }]
 }

@@ -47,7 +47,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
             let effects = vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[]))];
-            return Plan { effects, events: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
+            return Plan { effects, done: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
         Step::Take(step, effect, message) => (vec![*effect], status::of(observed, Some(step), Ok(message), now), STEP),
         Step::Wait(step, message) => (Vec::new(), status::of(observed, Some(step), Ok(message), now), SOON),
@@ -121,11 +121,11 @@ fn backups(observed: &Observed) -> Option<Step> {
 
 /// The server and its pods go.
 fn stop(observed: &Observed) -> Option<Step> {
-    if let Some(server) = observed.server.ours() {
+    if let Some(server) = observed.own_servers().next() {
         let message = "stopping the server, so that nobody writes any more".to_owned();
         return Some(Step::take(DeletionStep::RemovePods, gone(&server.meta, StatefulSet::KIND), message));
     }
-    let pod = observed.pod()?;
+    let pod = observed.pods.iter().find(|pod| names::is_server(&observed.db, &pod.meta.key.name))?;
     let message = format!("waiting until the pod {} is gone", pod.meta.key.name);
     Some(match pod.meta.deleting {
         true => Step::Wait(DeletionStep::RemovePods, message),
@@ -215,7 +215,7 @@ fn clear(observed: &Observed) -> Option<Step> {
         if claim.meta.deleting {
             return Some(Step::Wait(DeletionStep::RemoveVolumes, message));
         }
-        let user = (Pod::KIND, db.meta.key.sibling(&names::pod(db)));
+        let user = (Pod::KIND, db.meta.key.sibling(&names::pod_on(db, &claim.meta.key.name)));
         let delete = Delete { unless: Some(user), ..Delete::of(Claim::KIND, &claim.meta) };
         return Some(Step::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
     }

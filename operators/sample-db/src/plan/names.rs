@@ -15,6 +15,13 @@ pub fn upgrade_claim(db: &SampleDB, major: u32) -> String {
     format!("data-{}-{major}", db.meta.key.name)
 }
 
+/// The major version that a claim of the database's data was made for by an upgrade, 0 for the first one; nothing for a
+/// claim of anything else.
+#[must_use]
+pub fn data_major(db: &SampleDB, claim: &str) -> Option<u32> {
+    claim.strip_prefix("data-")?.strip_prefix(&*db.meta.key.name)?.strip_prefix('-')?.parse().ok()
+}
+
 /// The snapshot that is taken before an upgrade: another one for each upgrade of each database.
 #[must_use]
 pub fn pre_snapshot(db: &SampleDB) -> String {
@@ -31,10 +38,45 @@ pub fn snapshot_claim(db: &SampleDB) -> String {
     }
 }
 
-/// The pod of the one server.
+/// The StatefulSet of the server: another one since a major upgrade.
+#[must_use]
+pub fn server(db: &SampleDB) -> &str {
+    db.status.server.as_deref().unwrap_or(&db.meta.key.name)
+}
+
+/// The StatefulSet of the server under another major version.
+#[must_use]
+pub fn upgrade_server(db: &SampleDB, major: u32) -> String {
+    format!("{}-{major}", db.meta.key.name)
+}
+
+/// The pod of the server that serves.
 #[must_use]
 pub fn pod(db: &SampleDB) -> String {
-    format!("{}-0", db.meta.key.name)
+    pod_of(server(db))
+}
+
+/// The one pod of a StatefulSet.
+#[must_use]
+pub fn pod_of(server: &str) -> String {
+    format!("{server}-0")
+}
+
+/// Whether a pod of the database's is a server's, and not a Job's.
+#[must_use]
+pub fn is_server(db: &SampleDB, pod: &str) -> bool {
+    let set = pod.strip_suffix("-0").and_then(|set| set.strip_prefix(&*db.meta.key.name));
+    let major = |rest: &str| rest.strip_prefix('-').is_some_and(|major| major.parse::<u32>().is_ok());
+    set.is_some_and(|rest| rest.is_empty() || major(rest))
+}
+
+/// The pod that a claim of data is for.
+#[must_use]
+pub fn pod_on(db: &SampleDB, claim: &str) -> String {
+    match claim.strip_prefix("data-") {
+        Some(server) if claim != data_claim(db) => pod_of(server),
+        _ => pod_of(&db.meta.key.name),
+    }
 }
 
 /// The Service that applications use.

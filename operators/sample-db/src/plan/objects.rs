@@ -24,7 +24,7 @@ pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::CONFIGURATION;
-pub(super) use server::{PARAMETERS, TEMPLATE, configuration_volume, fingerprint, parameters, server, template};
+pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, parameters, server, successor, template};
 pub(super) use services::{peers, read_write};
 pub(super) use snapshot::snapshot;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use runtime::plan::Seen;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
-use super::Asked;
 use super::catalog::Catalog;
 use super::objects::{self, Place};
+use super::{Asked, Said};
 use crate::{SampleDB, Snapshot};
 
 /// A database and what belongs to it.
@@ -17,8 +17,12 @@ pub struct Observed {
     pub db: Arc<SampleDB>,
     /// The releases that can be had; why they cannot be told, otherwise.
     pub catalog: Result<Arc<Catalog>, String>,
-    /// The server.
+    /// The server that serves.
     pub server: Seen<StatefulSet>,
+    /// The server of the version that an upgrade leads to.
+    pub successor: Seen<StatefulSet>,
+    /// All servers of its name, by name: during a major upgrade there are two.
+    pub servers: Vec<Arc<StatefulSet>>,
     /// The headless Service.
     pub peers: Seen<Service>,
     /// The Service that applications use.
@@ -47,6 +51,8 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
+    pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
     pub external: Vec<String>,
     /// Whether the claim that the spec names for snapshots holds the data of a database.
@@ -88,11 +94,22 @@ pub enum InitSources {
 }
 
 impl Observed {
-    /// The pod of the server, if it is there.
+    /// The pod of the server that serves, if it is there.
     #[must_use]
     pub fn pod(&self) -> Option<&Pod> {
-        let name = super::names::pod(&self.db);
+        self.pod_named(&super::names::pod(&self.db))
+    }
+
+    /// A pod by its name.
+    #[must_use]
+    pub fn pod_named(&self, name: &str) -> Option<&Pod> {
         self.pods.iter().map(|pod| &**pod).find(|pod| *pod.meta.key.name == *name)
+    }
+
+    /// Its servers that are there to stay.
+    pub(crate) fn own_servers(&self) -> impl Iterator<Item = &StatefulSet> {
+        let own = |set: &&StatefulSet| set.meta.controlled_by(&self.db.meta.uid) && !set.meta.deleting;
+        self.servers.iter().map(|set| &**set).filter(own)
     }
 
     /// A claim by its name.

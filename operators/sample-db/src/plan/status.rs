@@ -7,7 +7,7 @@ use runtime::views::JobEnd;
 
 use super::backup::{self, Backups};
 use super::steps::Step;
-use super::upgrade::Turn;
+use super::upgrade::{self, Turn};
 use super::wish::{Refusal, Wish};
 use super::{InitSources, Observed, Words, names, restore, storage};
 use crate::Snapshot;
@@ -46,12 +46,14 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let identifier = prepared.as_ref().and_then(|words| words.said.system_identifier.clone());
     let turn = judged.turn;
     let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
+    let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
     SampleDBStatus {
         phase: Some(conditions::phase(observed, judged.step, &serving)),
         ready: Some(format!("{}/1", usize::from(serving.now))),
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         primary: observed.pod().map(|pod| pod.meta.key.name.to_string()),
+        server: turn.and_then(|turn| turn.server.clone()).or_else(|| Some(names::server(db).to_owned())),
         system_identifier: turn
             .and_then(|turn| turn.system_identifier.clone())
             .or_else(|| before.system_identifier.clone())

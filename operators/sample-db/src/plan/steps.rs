@@ -14,7 +14,7 @@ mod fill;
 mod server;
 mod volume;
 
-pub(super) use server::{ended, server};
+pub(super) use server::{Follows, ended, follows, server};
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +42,10 @@ impl Step {
 /// What all else stands on: Secrets, the volume, and the server with its Services.
 #[must_use]
 pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Option<Step> {
-    secrets(observed).or_else(|| volume::volume(observed, wish)).or_else(|| children(observed, wish, source))
+    volume::left(observed, wish)
+        .or_else(|| secrets(observed))
+        .or_else(|| volume::volume(observed, wish))
+        .or_else(|| children(observed, wish, source))
 }
 
 /// The next step, once the ground stands.

@@ -9,6 +9,7 @@ use api::sample_db::{
 use api::sample_db_snapshot::SnapshotPhase;
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp, Unit};
+use runtime::plan::Apply;
 use runtime::plan::conditions::{Announcement, condition};
 
 use super::answer::Login;
@@ -17,6 +18,7 @@ use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
 use super::wish::{Refusal, Wish};
 use super::{DbAct, Observed, names};
+use crate::SampleDB;
 
 mod copy;
 mod end;
@@ -45,6 +47,8 @@ pub(super) struct Turn {
     pub(super) engine: Option<EngineStatus>,
     pub(super) storage: Option<StorageStatus>,
     pub(super) system_identifier: Option<String>,
+    /// The StatefulSet of the server from now on, if it is another one.
+    pub(super) server: Option<String>,
     pub(super) event: Option<Announcement>,
 }
 
@@ -61,12 +65,13 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return end::left_for_a_person(observed, at, now);
     }
     // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    if let (At::Check | At::Snapshot, Some(step)) = (at, steps::server(observed, wish)) {
+    if let (At::Check | At::Snapshot | At::Prepare, Some(step)) = (at, steps::server(observed, wish)) {
         return Go::On(step);
     }
     match at {
         At::Check => check(observed, wish, now),
         At::Snapshot => snapshot(observed, wish, now),
+        At::Prepare => copy::prepare(observed, now),
         At::Copy => copy::copy(observed, wish, now),
         At::Switch => copy::switch(observed, wish, now),
         At::Roll => roll::roll(observed, wish, now),
@@ -75,14 +80,36 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     }
 }
 
+/// What stands beside an upgrade.
+pub(super) fn aside(observed: &Observed) -> Option<Apply> {
+    let preparing = observed.db.status.upgrade.step == Some(At::Prepare);
+    preparing.then(|| copy::successor(observed)).flatten()
+}
+
 /// Whether writers are, or may be, shut out.
-pub(super) fn shuts_out(observed: &Observed) -> bool {
-    matches!(observed.db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
+#[must_use]
+pub fn shuts_out(db: &SampleDB) -> bool {
+    matches!(db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
+}
+
+/// The StatefulSet of the server that an upgrade of `db` leads to.
+#[must_use]
+pub fn successor(db: &SampleDB) -> Option<String> {
+    goal(db).map(|goal| names::upgrade_server(db, goal.major))
+}
+
+/// The pod that a copy goes to, as long as its note is of use.
+#[must_use]
+pub fn copying_to(db: &SampleDB) -> Option<String> {
+    let upgrade = &db.status.upgrade;
+    let copying = matches!(upgrade.step, Some(At::Copy | At::Switch | At::Finish));
+    let server = successor(db).filter(|_| copying && upgrade.downtime_milliseconds.is_none())?;
+    Some(names::pod_of(&server))
 }
 
 /// What the upgrade leads to, as it was written down.
-fn goal(observed: &Observed) -> Option<Goal> {
-    let engine = &observed.db.status.engine;
+fn goal(db: &SampleDB) -> Option<Goal> {
+    let engine = &db.status.engine;
     let (target, image) = engine.target.as_ref().zip(engine.target_image.clone())?;
     let release = Release::parse(target);
     let major = release.map(|release| release.major).or_else(|| target.parse().ok())?;
@@ -135,7 +162,7 @@ fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
 
 /// The new image is fetched, and says what it is, while the old server serves.
 fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
-    let Some(goal) = goal(observed) else { return end::fail(observed, "what it leads to is not known", now) };
+    let Some(goal) = goal(&observed.db) else { return end::fail(observed, "what it leads to is not known", now) };
     let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal)) {
         Ok(words) => words,
         Err(jobs::NotDone::Step(step)) => return Go::On(step),
@@ -160,14 +187,14 @@ fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 }
 
 fn after_snapshot(release: Release, wish: &Wish) -> At {
-    if release.major == wish.major { At::Roll } else { At::Copy }
+    if release.major == wish.major { At::Roll } else { At::Prepare }
 }
 
 /// The turn to a step; to roll means to run the other release from now on.
 fn begin_of(observed: &Observed, step: At, release: Release, wish: &Wish, now: Timestamp) -> Turn {
     let mut turn = turn(observed, step, now);
     turn.upgrade.job = match step {
-        At::Copy => Some(jobs::copy_name(observed, release)),
+        At::Prepare => Some(jobs::copy_name(observed, release)),
         At::Roll => Some(jobs::finish_name(observed, release)),
         _ => turn.upgrade.job,
     };
@@ -188,7 +215,7 @@ fn begin_of(observed: &Observed, step: At, release: Release, wish: &Wish, now: T
 /// The snapshot of before.
 fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let name = names::pre_snapshot(&observed.db);
-    let Some(release) = goal(observed).and_then(|goal| goal.release) else {
+    let Some(release) = goal(&observed.db).and_then(|goal| goal.release) else {
         return end::fail(observed, "what it leads to is not known", now);
     };
     let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {
@@ -240,6 +267,22 @@ fn server(observed: &Observed, wish: &Wish, now: Timestamp) -> Result<(), Result
         (_, Some(why)) => Err(Err(why)),
         (Step::Wait(_, why), None) if late => Err(Err(format!("{why}, for more than ten minutes"))),
         (step, None) => Err(Ok(step)),
+    }
+}
+
+/// The release that is told as the target: also one that nobody is to go to by itself.
+pub(super) fn told_target(
+    observed: &Observed,
+    wish: &Wish,
+    turn: Option<&Turn>,
+    engine: &EngineStatus,
+) -> Option<String> {
+    if turn.is_some() || observed.db.status.upgrade.step.is_some() {
+        return engine.target.clone();
+    }
+    match target(observed, wish) {
+        Target::Available(goal) => Some(goal.name()),
+        _ => None,
     }
 }
 

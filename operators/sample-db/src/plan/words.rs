@@ -33,6 +33,8 @@ pub struct Said {
     pub message: Option<String>,
     /// PostgreSQL's identifier of the data.
     pub system_identifier: Option<String>,
+    /// Of a copy, that of the data it was made of.
+    pub from_system_identifier: Option<String>,
     /// The release that made the data, or the snapshot.
     pub version: Option<String>,
     /// The release of a snapshot.
@@ -45,6 +47,8 @@ pub struct Said {
     pub tables: Option<i64>,
     /// How many rows were found.
     pub rows: Option<i64>,
+    /// How much room a volume has, in bytes.
+    pub free_bytes: Option<i64>,
     /// When writers were shut out, in milliseconds since 1970.
     pub closed_at: Option<i64>,
     /// What was done only in part.

@@ -7,8 +7,8 @@ use tokio_postgres::Client;
 use super::Access;
 use super::connect::{Address, Refused, within};
 use crate::SampleDB;
-use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
-use crate::plan::{Answer, Line, Login, Parameters, names, parameters};
+use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS, SUPERUSER};
+use crate::plan::{Answer, Line, Login, Parameters, Said, names, parameters};
 
 /// The identifier of the data, the release, the first line of who is let in, and the size of all databases.
 const SELF: &str = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
@@ -46,6 +46,19 @@ pub(super) async fn server(
             parameters,
             bytes: row.try_get(3)?,
         })
+    })
+    .await
+}
+
+/// The note that the agent's `pg-upgrade` leaves when a copy is whole.
+const COPIED: &str = "SELECT pg_catalog.pg_read_file('multi_operator_upgrade.json', 0, 100000, true)";
+
+/// That note. The database that every server has is one of those that are copied.
+pub(super) async fn copied(address: &Address<'_>, access: &Access) -> Result<Option<Said>, Refused> {
+    within(async {
+        let client = address.connect(SUPERUSER, access.system.text(), "template1").await?;
+        let note: Option<String> = client.query_one(COPIED, &[]).await?.try_get(0)?;
+        Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
     })
     .await
 }

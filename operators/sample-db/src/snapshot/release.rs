@@ -64,14 +64,14 @@ fn keeps(snapshot: &Snapshot) -> bool {
 fn let_go(snapshot: &Snapshot, told: Option<(bool, &'static str, String)>) -> SnapshotPlan {
     let location = &snapshot.status.location;
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
-    let events = told.into_iter().map(|(warning, reason, message)| Announcement {
+    let done = told.into_iter().map(|(warning, reason, message)| Announcement {
         warning,
         reason: reason.into(),
         message: format!("{message} (volume {claim}, folder {path})"),
     });
     Plan {
         effects: vec![Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[]))],
-        events: events.collect(),
+        done: done.collect(),
         next: Next::After(LATER),
         ..Plan::nothing()
     }

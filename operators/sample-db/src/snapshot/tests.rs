@@ -90,7 +90,7 @@ fn done(plan: &SnapshotPlan) -> Vec<String> {
 }
 
 fn events(plan: &SnapshotPlan) -> Vec<(bool, &str)> {
-    plan.events.iter().map(|event| (event.warning, &*event.reason)).collect()
+    plan.events.iter().chain(&plan.done).map(|event| (event.warning, &*event.reason)).collect()
 }
 
 /// Reason and words of the Ready condition.

@@ -101,6 +101,18 @@ impl Site {
         said
     }
 
+    /// The note of a copy in the server of that pod.
+    pub fn copied(&self, pod: &str) -> Option<plan::Said> {
+        let data = self.disks.data(&self.claim_of(pod)?)?;
+        let (of, at) = data.copy.clone()?;
+        Some(plan::Said {
+            system_identifier: Some(data.id.clone()),
+            from_system_identifier: Some(of),
+            closed_at: Some(at),
+            ..plan::Said::default()
+        })
+    }
+
     fn answer(&self, world: &World, db: &SampleDB, pod: &str, system: &str, app: Option<String>) -> Asked {
         let Some(server) = self.lives.get(pod).and_then(|life| life.server.clone()) else {
             return Asked::Failed("connection refused".to_owned());

@@ -215,9 +215,9 @@ impl Bench {
             Effect::Delete(delete) => Effect::Delete(delete),
             Effect::Act(act) => Effect::Act(of(act)),
         };
-        let Plan { effects, mut aside, events, status, next } = plan;
+        let Plan { effects, mut aside, events, done, status, next } = plan;
         aside.retain(|apply: &Apply| !refused(apply.kind, &apply.key, &apply.body));
-        Plan { effects: effects.into_iter().map(bar).collect(), aside, events, status, next }
+        Plan { effects: effects.into_iter().map(bar).collect(), aside, events, done, status, next }
     }
 
     /// Writes down what a plan says.

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Key, Owner};
+use runtime::plan::{Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
-use sample_db::plan::{Asked, InitSources, Observed, names};
+use sample_db::plan::{self, Asked, InitSources, Observed, names};
 use sample_db::{SampleDB, Snapshot, snapshot};
 
 use crate::site::{Site, is_going};
@@ -76,7 +76,12 @@ impl Stores {
         let secrets = (site.look(db, SecretOf::System), site.look(db, SecretOf::App));
         let mut observed = Observed {
             catalog: Ok(Arc::default()),
-            server: self.servers.child(key, &db.meta),
+            server: self.servers.child(&sibling(names::server(db).to_owned()), &db.meta),
+            successor: match plan::successor(db) {
+                Some(name) => self.servers.child(&sibling(name), &db.meta),
+                None => Seen::Absent,
+            },
+            servers: decoded(self.servers.owned(&key.namespace, &owner)),
             peers: self.services.child(&sibling(names::peers(db)), &db.meta),
             read_write: self.services.child(&sibling(names::read_write(db)), &db.meta),
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),
@@ -91,6 +96,7 @@ impl Stores {
             system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            copied: None,
             external: Vec::new(),
             snapshots_on_data: false,
             namespace_going: db.meta.deleting && site.going,
@@ -104,6 +110,9 @@ impl Stores {
         let at_work = observed.job(&names::init_job(db)).is_some_and(|job| job.end.is_none());
         if db.status.initialization.completed_at.is_none() && !at_work && !db.spec.init.sql_from.is_empty() {
             observed.init_sources = InitSources::Digest(site.sql.0.clone());
+        }
+        if let Some(pod) = plan::copying_to(db).and_then(|pod| observed.pod_named(&pod)) {
+            observed.copied = site.copied(&pod.meta.uid);
         }
         if db.status.initialization.completed_at.is_some() {
             observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));

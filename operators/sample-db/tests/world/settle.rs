@@ -186,8 +186,9 @@ impl Bench {
         check(jobs.is_empty(), || format!("Jobs are left: {jobs:?}"))?;
         let (mut pods, mut claims, mut secrets) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for key in self.databases() {
-            let storage = &self.world.get(SampleDB::KIND, &key).ok_or("gone")?["status"]["storage"];
-            pods.insert(format!("{}-0", key.name));
+            let status = &self.world.get(SampleDB::KIND, &key).ok_or("gone")?["status"];
+            let storage = &status["storage"];
+            pods.insert(format!("{}-0", text(&status["server"])));
             claims
                 .extend([&storage["claim"], &storage["previousClaim"]].into_iter().filter(|c| c.is_string()).map(text));
             secrets.extend([format!("{}-app", key.name), format!("{}-system", key.name)]);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use runtime::plan::Key;
 use runtime::testing::World;
-use runtime::views::{Claim, Pod};
+use runtime::views::{Claim, Pod, Service};
 use serde_json::Value;
 
 use crate::asked::Held;
@@ -77,9 +77,11 @@ impl Site {
         }
     }
 
-    /// The server of a database that takes connections: its pod's uid.
+    /// The server that a database's Service leads to, if it takes connections: its pod's uid.
     pub fn server(&self, world: &World, db: &Key) -> Option<String> {
-        let pod = world.get(Pod::KIND, &db.sibling(&format!("{}-0", db.name)))?;
+        let service = world.get(Service::KIND, &db.sibling(&format!("{}-rw", db.name)))?;
+        let pod = text(&service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"]);
+        let pod = world.get(Pod::KIND, &db.sibling(&pod))?;
         let uid = text(&pod["metadata"]["uid"]);
         self.lives.get(&uid).filter(|life| life.server.is_some()).map(|_| uid)
     }
@@ -92,10 +94,9 @@ impl Site {
     /// Lets applications write what they can.
     pub fn write(&mut self, world: &World, db: &Key) {
         let Some(pod) = self.server(world, db).filter(|_| !self.idle) else { return };
-        let service = world.get(runtime::views::Service::KIND, &db.sibling(&format!("{}-rw", db.name))).is_some();
         let password = self.secrets.get(&format!("{}-app", db.name)).map(|secret| secret.password.clone());
         let ready = self.lives.get(&pod).is_some_and(|life| life.ready);
-        let Some(claim) = self.claim_of(&pod).filter(|_| service && ready) else { return };
+        let Some(claim) = self.claim_of(&pod).filter(|_| ready) else { return };
         let row = self.disks.fresh();
         let Some(data) = self.disks.volume(&claim).data.as_mut() else { return };
         if !data.open || data.app.is_none() || data.app != password || data.restored.as_ref().is_some_and(|of| !of.1) {

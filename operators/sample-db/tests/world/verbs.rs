@@ -35,6 +35,7 @@ impl Site {
             },
         };
         let mut data = Data { copy: None, ..data };
+        data.open &= pod.flag("--access").as_deref() != Some("closed");
         data.settings.clear();
         if pod.has("--reset-password") {
             data.superuser.clone_from(&life.passwords.0);
@@ -230,43 +231,41 @@ impl Site {
         None
     }
 
-    /// Stage 1 looks, stage 2 shuts writers out and reads, stage 3 writes.
+    /// Stage 1 looks, stage 2 shuts writers out and reads, stage 3 writes into the server that stands beside.
     fn upgrade(&mut self, world: &World, pod: &PodSeen, life: &mut Life, fails_at: Option<u32>) -> Option<End> {
         let old = match self.connect(world, pod, life) {
             Ok(claim) => claim,
             Err(_) if life.scratch.is_some() => return fails("ConnectionFailed", "the old server is gone"),
             Err(end) => return end,
         };
-        let new = pod.claim("data").and_then(|key| claim_uid(world, &key))?;
-        if !self.disks.lock(&new, &pod.uid) {
-            return if life.age > PATIENCE { fails("DataInUse", "somebody is at the new data") } else { None };
-        }
+        let new = pod.flag("--to").and_then(|address| self.claim_of(&address));
+        let Some((new, there)) = new.and_then(|new| Some((new.clone(), self.disks.data(&new)?.clone()))) else {
+            return fails("ConnectionFailed", "the new server is gone");
+        };
         let from = self.disks.data(&old)?.clone();
         let major: u32 = pod.flag("--major").and_then(|major| major.parse().ok())?;
-        if pod.flag("--from-system-identifier").is_some_and(|id| id != from.id) || from.major >= major {
+        let other = pod.flag("--from-system-identifier").is_some_and(|id| id != from.id);
+        if other || from.major >= major || there.major != major {
             return fails("ForeignData", "the server is another one");
         }
         let stage = life.scratch.as_ref().map_or(1, |_| 3);
         if fails_at.is_some_and(|at| stage >= at) {
             return fails("ToolFailed", "it was told to");
         }
-        if let Some(mut copy) = life.scratch.clone() {
-            let closed_at = copy.copy.as_ref().map_or(0, |of| of.1);
-            let id = format!("{}", 7_000 + self.disks.fresh());
-            (copy.id, copy.major, copy.owner, copy.open) = (id, major, pod.flag("--owner"), false);
-            (copy.superuser, copy.shut_since) = (life.passwords.0.clone(), None);
-            copy.settings.clear();
-            let said = json!({ "systemIdentifier": copy.id, "version": pod.release(), "closedAt": closed_at });
-            self.disks.volume(&new).data = Some(copy);
-            return Some((0, said));
+        let said = |at: i64| json!({ "systemIdentifier": there.id, "version": pod.release(), "closedAt": at });
+        if let Some(copy) = life.scratch.clone() {
+            let at = copy.copy.as_ref().map_or(0, |of| of.1);
+            let Data { id, major, owner, open, superuser, settings, .. } = there.clone();
+            let data = Data { id, major, owner, open, superuser, settings, shut_since: None, ..copy };
+            self.disks.volume(&new).data = Some(data);
+            return Some((0, said(at)));
         }
-        match self.disks.data(&new).map(|data| (data.copy.clone(), data.id.clone())) {
-            Some((Some((of, at)), id)) if of == from.id && !from.open && from.shut_since == Some(at) => {
-                let said = json!({ "systemIdentifier": id, "version": pod.release(), "closedAt": at });
-                return Some((0, said));
+        match &there.copy {
+            Some((of, at)) if *of == from.id && !from.open && from.shut_since == Some(*at) => {
+                return Some((0, said(*at)));
             }
-            Some((None, _)) => return fails("ForeignData", "the new volume has data that are in use"),
-            _ => self.disks.volume(&new).data = None,
+            None if there.app.is_none() && there.rows.is_empty() => {}
+            _ => return fails("ForeignData", "the new server is not empty"),
         }
         if life.age < 2 {
             return None;
@@ -275,6 +274,8 @@ impl Site {
         let data = self.disks.volume(&old).data.as_mut()?;
         (data.open, data.shut_since) = (false, Some(at));
         life.scratch = Some(Data { copy: Some((from.id.clone(), at)), ..data.clone() });
+        // Roles come first: from here on, applications would get in if they were let.
+        self.disks.volume(&new).data.as_mut()?.app.clone_from(&from.app);
         None
     }
 }

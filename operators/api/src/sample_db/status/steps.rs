@@ -59,7 +59,8 @@ pub struct UpgradeStatus {
     /// The release that it leads to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The step that is being taken; absent once it has ended: Check, Snapshot, Copy, Switch, Roll, Finish or RollBack.
+    /// The step that is being taken; absent once it has ended: Check, Snapshot, Prepare, Copy, Switch, Roll, Finish or
+    /// RollBack.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub step: Option<UpgradeStep>,
@@ -73,10 +74,13 @@ pub struct UpgradeStatus {
     /// PostgreSQL's identifier of the data of the release before, by which a way back finds them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_system_identifier: Option<String>,
+    /// The StatefulSet of the release before, which a way back leads to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_server: Option<String>,
     /// The SampleDBSnapshot that was taken before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_snapshot: Option<String>,
-    /// The claim that the data are restored into.
+    /// The claim that the data are copied into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
     /// When it began.
@@ -106,17 +110,19 @@ pub struct UpgradeStatus {
     pub retry_after_generation: Option<i64>,
 }
 
-/// A step of an upgrade. A minor one takes Check, Snapshot, Roll and Finish; a major one takes Copy and Switch instead of
-/// Roll. From Finish on there is no way back, since writers are let in.
+/// A step of an upgrade. A minor one takes Check, Snapshot, Roll and Finish; a major one takes Prepare, Copy and Switch
+/// instead of Roll. From Finish on there is no way back, since writers are let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradeStep {
     /// The new image is fetched, and says what it is.
     Check,
     /// A snapshot is taken.
     Snapshot,
-    /// Writers are shut out, and the data are copied into a new volume under the new version, and compared.
+    /// A server of the new version is started on a new volume, beside the old one, which goes on serving.
+    Prepare,
+    /// Writers are shut out, and the data are copied from the old server into the new one, and compared.
     Copy,
-    /// The server is started with the new version and volume; writers are still shut out.
+    /// The Services lead to the new server; writers are still shut out.
     Switch,
     /// The pod is replaced by one of the new release.
     Roll,

@@ -83,7 +83,7 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
             active_deadline_seconds: Some(of.deadline_seconds),
             backoff_limit: Some(of.retries),
             ttl_seconds_after_finished: of.linger,
-            pod_failure_policy: Some(disruptions_do_not_count()),
+            pod_failure_policy: Some(failures()),
             template: PodTemplateSpec {
                 metadata: Some(ObjectMeta { labels: Some(pod_labels), ..ObjectMeta::default() }),
                 spec: Some(spec),
@@ -95,7 +95,11 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
     Create::new(Job::KIND, of.key, &job)
 }
 
-fn disruptions_do_not_count() -> batch::PodFailurePolicy {
+/// With which the agent ends if another try would fail, too (`operators/agent/src/failure.rs`).
+const FAILS_FOR_GOOD: i32 = 5;
+
+/// Disruptions do not count, and what fails for good is not tried again.
+fn failures() -> batch::PodFailurePolicy {
     let disrupted = batch::PodFailurePolicyOnPodConditionsPattern {
         type_: "DisruptionTarget".to_owned(),
         status: "True".to_owned(),
@@ -105,5 +109,14 @@ fn disruptions_do_not_count() -> batch::PodFailurePolicy {
         on_pod_conditions: Some(vec![disrupted]),
         ..batch::PodFailurePolicyRule::default()
     };
-    batch::PodFailurePolicy { rules: vec![rule] }
+    let for_good = batch::PodFailurePolicyRule {
+        action: "FailJob".to_owned(),
+        on_exit_codes: Some(batch::PodFailurePolicyOnExitCodesRequirement {
+            container_name: Some(WORK.to_owned()),
+            operator: "In".to_owned(),
+            values: vec![FAILS_FOR_GOOD],
+        }),
+        ..batch::PodFailurePolicyRule::default()
+    };
+    batch::PodFailurePolicy { rules: vec![rule, for_good] }
 }

@@ -26,6 +26,8 @@ pub(in crate::plan) const PARAMETERS: &str = "multi-operator.example.com/paramet
 /// Annotation of pods with a fingerprint of what the spec said of them. What a later manager renders otherwise from the
 /// same spec is none of it: pods do not restart because the manager's version changed.
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
+/// Label of the pods of a server that follows another one: its StatefulSet's name.
+const SERVER: &str = "multi-operator.example.com/server";
 /// Where the server's parameters are mounted.
 pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
 
@@ -56,17 +58,37 @@ pub(in crate::plan) fn fingerprint(text: &str) -> u64 {
     text.bytes().fold(0xcbf2_9ce4_8422_2325, mix)
 }
 
-/// The StatefulSet.
+/// The StatefulSet of the server that serves.
 pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Apply {
     let db = &*observed.db;
-    let place = observed.place(&wish.image);
     // A physical snapshot is what the data are made of, where they are made.
     let source = source.filter(|source| source.status.method == Some(Method::Physical) && !has_data(db));
+    let made = match &db.status.system_identifier {
+        Some(identifier) => vec![format!("--system-identifier={identifier}")],
+        None => vec!["--initialise".to_owned()],
+    };
+    set(observed, wish, names::server(db), made, source)
+}
+
+/// The StatefulSet of the server that is to follow: on data of its own, and closed to all but the superuser.
+pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
+    let name = names::upgrade_server(&observed.db, wish.major);
+    set(observed, wish, &name, words(&["--initialise", "--access=closed"]), None)
+}
+
+fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: Option<&Snapshot>) -> Apply {
+    let db = &*observed.db;
+    let place = observed.place(&wish.image);
+    let mut selector = selector(db);
+    // One that follows another has pods beside that one's.
+    if *name != *db.meta.key.name {
+        selector.insert(SERVER.to_owned(), name.to_owned());
+    }
     let mut pod_labels = labels(db);
-    pod_labels.extend(selector(db));
+    pod_labels.extend(selector.clone());
     pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
     let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
-    let steps = vec![prepare(observed, wish, &place, source)];
+    let steps = vec![prepare(observed, wish, &place, made, source)];
     let mut spec = place.spec(steps, vec![postgres(&place)], volumes(db, wish, source));
     // A shutdown waits for a checkpoint.
     spec.termination_grace_period_seconds = Some(120);
@@ -83,7 +105,7 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
         spec: Some(apps::StatefulSetSpec {
             replicas: Some(1),
             service_name: Some(names::peers(db)),
-            selector: LabelSelector { match_labels: Some(selector(db)), ..LabelSelector::default() },
+            selector: LabelSelector { match_labels: Some(selector), ..LabelSelector::default() },
             update_strategy: Some(apps::StatefulSetUpdateStrategy {
                 type_: Some("OnDelete".to_owned()),
                 rolling_update: None,
@@ -93,20 +115,23 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
         }),
         status: None,
     };
-    Apply::new(StatefulSet::KIND, db.meta.key.clone(), &set)
+    Apply::new(StatefulSet::KIND, db.meta.key.sibling(name), &set)
 }
 
 /// The init step that looks at the data, or makes them: that only as long as there have never been any.
-fn prepare(observed: &Observed, wish: &Wish, place: &Place<'_>, source: Option<&Snapshot>) -> Container {
+fn prepare(
+    observed: &Observed,
+    wish: &Wish,
+    place: &Place<'_>,
+    made: Vec<String>,
+    source: Option<&Snapshot>,
+) -> Container {
     let db = &*observed.db;
     let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
     // Data that are taken over bear the note of whom they were made for.
     let owner = db.annotations.get(api::sample_db::ADOPT).unwrap_or(&db.meta.uid);
     arguments.extend([format!("--major={}", wish.major), format!("--owner={owner}")]);
-    match &db.status.system_identifier {
-        Some(identifier) => arguments.push(format!("--system-identifier={identifier}")),
-        None => arguments.push("--initialise".to_owned()),
-    }
+    arguments.extend(made);
     let mut mounts = vec![pod::data_mount(), configuration_mount()];
     if let Some(source) = source {
         let path = source.status.location.path.as_deref().unwrap_or(&source.meta.key.name);
@@ -161,12 +186,6 @@ fn postgres(place: &Place<'_>) -> Container {
     }
 }
 
-/// The server's parameters as a volume, and where it stands.
-pub(in crate::plan) fn configuration_volume(db: &SampleDB) -> (Volume, VolumeMount) {
-    let map = ConfigMapVolumeSource { name: names::configuration(db), ..ConfigMapVolumeSource::default() };
-    (Volume { name: "configuration".to_owned(), config_map: Some(map), ..Volume::default() }, configuration_mount())
-}
-
 fn configuration_mount() -> VolumeMount {
     pod::mount("configuration", CONFIGURATION)
 }
@@ -177,9 +196,10 @@ fn volumes(db: &SampleDB, wish: &Wish, source: Option<&Snapshot>) -> Vec<Volume>
         // Parallel queries share memory there, of which a container has 64 MiB by itself.
         size_limit: Some(Quantity("512Mi".to_owned())),
     };
+    let map = ConfigMapVolumeSource { name: names::configuration(db), ..ConfigMapVolumeSource::default() };
     let mut volumes = vec![
         pod::of_claim("data", &wish.claim),
-        configuration_volume(db).0,
+        Volume { name: "configuration".to_owned(), config_map: Some(map), ..Volume::default() },
         Volume { name: "shm".to_owned(), empty_dir: Some(memory), ..Volume::default() },
     ];
     let claim = source.and_then(|source| source.status.location.claim.as_deref());

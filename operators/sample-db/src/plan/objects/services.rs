@@ -1,5 +1,7 @@
 //! The two Services.
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use runtime::cache::View;
@@ -34,7 +36,7 @@ pub(in crate::plan) fn read_write(db: &SampleDB) -> Apply {
     };
     let spec = core::ServiceSpec {
         type_: Some(type_.to_owned()),
-        selector: Some(selector(db)),
+        selector: Some(serving(db)),
         ports: Some(vec![port(wanted.port(), wanted.node_port)]),
         load_balancer_class: wanted.load_balancer_class.clone(),
         ..core::ServiceSpec::default()
@@ -42,6 +44,17 @@ pub(in crate::plan) fn read_write(db: &SampleDB) -> Apply {
     let annotations = (!wanted.annotations.is_empty()).then(|| wanted.annotations.clone());
     service(db, &names::read_write(db), spec, annotations)
 }
+
+/// The labels of the one pod that serves: during a major upgrade there are two.
+fn serving(db: &SampleDB) -> BTreeMap<String, String> {
+    let mut labels = selector(db);
+    labels.insert(POD_NAME.to_owned(), names::pod(db));
+    labels
+}
+
+/// Label by which the StatefulSet controller marks each pod.
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-name-label>
+const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 
 fn port(port: i32, node_port: Option<i32>) -> core::ServicePort {
     core::ServicePort {
@@ -54,12 +67,7 @@ fn port(port: i32, node_port: Option<i32>) -> core::ServicePort {
     }
 }
 
-fn service(
-    db: &SampleDB,
-    name: &str,
-    spec: core::ServiceSpec,
-    annotations: Option<std::collections::BTreeMap<String, String>>,
-) -> Apply {
+fn service(db: &SampleDB, name: &str, spec: core::ServiceSpec, annotations: Option<BTreeMap<String, String>>) -> Apply {
     let metadata = k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta { annotations, ..owned(db) };
     let service = core::Service { metadata, spec: Some(spec), status: None };
     Apply::new(Service::KIND, db.meta.key.sibling(name), &service)

@@ -29,7 +29,7 @@ impl Serving {
         let shut_out = match login {
             Some(Login::ShutOut) => true,
             Some(_) => false,
-            None => upgrade::shuts_out(observed),
+            None => upgrade::shuts_out(&observed.db),
         };
         Self { pod_ready, configured, now: pod_ready && configured && !shut_out }
     }
@@ -81,6 +81,13 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
             Some(stalled) => return vec![serves(&format!("the database serves; {}", stalled.message)), stalled],
             None => return Summary::Ready.conditions("Running", "the database serves", now),
         },
+        Step::Rest if observed.db.status.upgrade.step.is_some() => {
+            let to = observed.db.status.upgrade.to.as_deref().unwrap_or_default();
+            (Summary::Reconciling, "Upgrading", format!("an upgrade to PostgreSQL {to} is under way"))
+        }
+        Step::Rest if serving.configured => {
+            (Summary::Reconciling, "LettingIn", "waiting until applications get in".to_owned())
+        }
         Step::Rest => (Summary::Reconciling, "Initializing", "configuring the new database".to_owned()),
         Step::Wait(reason, message) | Step::Take(_, reason, message) => {
             (Summary::Reconciling, *reason, message.clone())

@@ -1,6 +1,5 @@
 //! The server's pod. Pure.
 
-use api::sample_db::UpgradeStep;
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
 use runtime::views::Pod;
@@ -71,9 +70,7 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
         return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
     }
-    // Of a major upgrade, the old server has nothing to bring to an end: nobody can write to it, and its data are copied.
-    let at_once = observed.db.status.upgrade.step == Some(UpgradeStep::Switch);
-    let delete = Delete { at_once, ..Delete::of(Pod::KIND, &pod.meta) };
+    let delete = Delete::of(Pod::KIND, &pod.meta);
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
 
@@ -83,6 +80,47 @@ pub(in crate::plan) fn ended(observed: &Observed, wish: &Wish) -> Option<String>
     let made = pod.running.as_deref()?.annotations.get(TEMPLATE)?;
     let current = *made == objects::template(observed, wish);
     failure(pod).filter(|_| current).map(|(_, why)| format!("the server does not start: {why}"))
+}
+
+/// How the server fares that is to follow.
+pub(in crate::plan) enum Follows {
+    /// It takes connections there; how much room its volume has, if that is known.
+    Ready {
+        /// Its pod's.
+        address: String,
+        /// In bytes.
+        room: Option<i64>,
+    },
+    /// It may yet.
+    Starting(String),
+    /// It does not start: why.
+    Failing(String),
+}
+
+/// Looks at the server that is to follow.
+pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
+    let name = names::pod_of(&names::upgrade_server(&observed.db, wish.major));
+    let starting = |why: &str| Follows::Starting(format!("the pod {name} of the new version {why}"));
+    let Some(pod) = observed.pod_named(&name).filter(|pod| !pod.meta.deleting) else {
+        return starting("is yet to come");
+    };
+    let Some(running) = pod.running.as_deref() else { return starting("is yet to start") };
+    if running.annotations.get(TEMPLATE) != Some(&objects::template(observed, wish)) {
+        return Follows::Failing("the spec says something else of the server's pod than when it began".to_owned());
+    }
+    if let (true, Some(address)) = (running.ready, &running.ip) {
+        let said = running.container("prepare").and_then(Words::of_container);
+        return Follows::Ready { address: address.to_string(), room: said.and_then(|words| words.said.free_bytes) };
+    }
+    match (failure(pod), &pod.trouble) {
+        (said, Some(trouble)) if trouble.lasting => {
+            let why = said.map_or_else(|| trouble.message.clone(), |(_, why)| why);
+            Follows::Failing(format!("the server of the new version does not start: {why}"))
+        }
+        (Some((_, why)), _) => starting(&format!("does not start: {why}")),
+        (None, Some(trouble)) => starting(&format!("does not start: {}", trouble.message)),
+        (None, None) => starting("is starting"),
+    }
 }
 
 /// What the init step, or the server, last failed with; it may be trying again.

@@ -4,9 +4,19 @@ use runtime::plan::Effect;
 use runtime::views::Claim;
 
 use super::Step;
-use crate::plan::Observed;
 use crate::plan::objects::{self, OWNER_UID};
 use crate::plan::wish::{Refusal, Wish};
+use crate::plan::{Observed, names};
+
+/// What an earlier database of the name has left is told before anything else: what else it left is to be kept with it.
+pub(super) fn left(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let made = observed.db.status.initialization.data_created_at.is_some();
+    let data = |claim: &&Claim| names::data_major(&observed.db, &claim.meta.key.name).filter(|_| !made);
+    let meant = |claim: &&Claim| *claim.meta.key.name == *wish.claim || data(claim).is_some();
+    let claims = observed.claims.iter().map(|claim| &**claim).filter(|claim| !claim.meta.deleting);
+    let others = claims.filter(meant).filter(|claim| !observed.is_own(claim));
+    others.max_by_key(data).and_then(|claim| is_others(observed, claim)).map(Step::stuck)
+}
 
 /// The data volume: made once, and never again.
 pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
@@ -25,9 +35,6 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     };
     if claim.meta.deleting {
         return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
-    }
-    if let Some(refusal) = is_others(observed, claim) {
-        return Some(Step::stuck(refusal));
     }
     let replaced = db.status.storage.claim_uid.as_deref().is_some_and(|uid| uid != &*claim.meta.uid);
     (lasting && replaced).then(|| {

@@ -134,8 +134,8 @@ fn each_transition_is_told_once() {
     after.backup = backup::status(&seen, &backups);
     after.contract.conditions = backup::conditions(&seen, &backups, now());
     let reasons = |before: &SampleDBStatus, after: &SampleDBStatus, backups: &backup::Backups| {
-        let all = backup::events(before, after, backups);
-        all.into_iter().map(|event| event.reason.to_string()).collect::<Vec<_>>()
+        let all = backup::events(before, after).into_iter().chain(backup::done(backups));
+        all.map(|event| event.reason.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(reasons(&seen.db.status, &after, &backups), ["BackupCompleted", "BackupVerified", "SnapshotPruned"]);
     let quiet = backup::Backups::default();

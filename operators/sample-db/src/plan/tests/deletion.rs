@@ -151,8 +151,10 @@ fn a_proof_that_could_not_be_carried_out_keeps_the_data_too() {
 
 #[test]
 fn what_is_gone_without_a_last_snapshot_is_told_of() {
-    let told =
-        |seen: &Observed| plan(seen, now()).events.iter().map(|event| event.reason.to_string()).collect::<Vec<_>>();
+    let told = |seen: &Observed| {
+        let plan = plan(seen, now());
+        plan.events.iter().chain(&plan.done).map(|event| event.reason.to_string()).collect::<Vec<_>>()
+    };
     let mut gone = leaving(&json!({}), &json!({}));
     (gone.claims, gone.system, gone.app) = (Vec::new(), SecretSeen::Absent, SecretSeen::Absent);
     assert_eq!(told(&gone), ["FinalSnapshotSkipped"]);

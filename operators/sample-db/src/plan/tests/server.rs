@@ -8,15 +8,16 @@ use crate::plan::{Answer, Login, Parameters};
 /// What a plan applies.
 fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
     let is = |apply: &&Apply| apply.kind.kind == kind && *apply.key.name == *name;
-    let mut applies = plan.effects.iter().filter_map(|effect| match effect {
+    let applies = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Apply(apply) => Some(apply),
         _ => None,
     });
+    let mut applies = applies.chain(&plan.aside);
     applies.find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 
 /// A view of what was applied, as the API server would have it.
-fn live<V: View>(plan: &DbPlan, name: &str) -> Seen<V> {
+pub(super) fn live<V: View>(plan: &DbPlan, name: &str) -> Seen<V> {
     let apply = applied(plan, V::KIND.kind, name);
     let mut object = apply.body.clone();
     object["metadata"]["uid"] = json!(name);
@@ -46,15 +47,17 @@ pub(super) fn stand(seen: &mut Observed) {
     seen.read_write = live::<Service>(&made, "shop-rw");
     seen.connection = live::<ConfigMap>(&made, "shop-connection");
     seen.configuration = live::<ConfigMap>(&made, "shop-configuration");
-    seen.server = live::<StatefulSet>(&made, "shop");
-    seen.pods = vec![pod_of(&applied(&made, "StatefulSet", "shop").body["spec"]["template"], true)];
+    let server = crate::plan::names::server(&seen.db).to_owned();
+    seen.server = live::<StatefulSet>(&made, &server);
+    seen.pods = vec![pod_of(&made, &server, true)];
 }
 
-/// A pod of the server's template.
-fn pod_of(template: &Value, ready: bool) -> Arc<Pod> {
+/// The pod of a StatefulSet that a plan applies.
+pub(super) fn pod_of(plan: &DbPlan, server: &str, ready: bool) -> Arc<Pod> {
+    let template = &applied(plan, "StatefulSet", server).body["spec"]["template"];
     let mut pod = json!({ "metadata": template["metadata"].clone(), "status": {
         "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": if ready { "True" } else { "False" } }] } });
-    for (key, value) in [("namespace", "n"), ("name", "shop-0"), ("uid", "p-1")] {
+    for (key, value) in [("namespace", "n"), ("name", &*format!("{server}-0")), ("uid", "p-1")] {
         pod["metadata"][key] = json!(value);
     }
     Arc::new(Pod::decode(&pod.to_string()).unwrap())

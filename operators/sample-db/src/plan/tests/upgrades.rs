@@ -1,131 +1,21 @@
 //! From one release to another, step by step.
 
 use api::sample_db::{UpgradeResult, UpgradeStep as At};
-use runtime::views::Job;
 
-use super::server::{says, stand, standing};
+use super::server::{says, stand};
 use super::*;
 use crate::plan::Login;
 
-/// What a database of that release says of itself.
-fn of(release: &str) -> Value {
-    let mut status = initialised();
-    status["engine"] = json!({ "version": release, "running": release,
-        "image": format!("docker.io/library/postgres:{release}") });
-    status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
-    status
-}
+mod play;
 
-/// Plays: each pass is given what the one before wrote.
-struct Play {
-    seen: Observed,
-    spec: Value,
-    meta: Value,
-}
-
-impl Play {
-    fn new(spec: Value, release: &str) -> Self {
-        let meta = json!({ "finalizers": [FINAL_SNAPSHOT] });
-        let mut seen = standing(&spec, &of(release));
-        seen.asked = says(|answer| answer.version = release.to_owned());
-        Self { seen, spec, meta }
-    }
-
-    /// A pass; its effects in words.
-    fn pass(&mut self) -> Vec<String> {
-        let decided = plan(&self.seen, now());
-        let effects = done(&decided);
-        if let Some(status) = decided.status {
-            let again = with(&self.meta, &self.spec, &serde_json::to_value(&status).unwrap());
-            self.seen.db = again.db;
-        }
-        effects
-    }
-
-    /// Passes until something is done, or nothing more is.
-    fn next(&mut self) -> Vec<String> {
-        (0..5).map(|_| self.pass()).find(|effects| !effects.is_empty()).unwrap_or_default()
-    }
-
-    fn step(&self) -> Option<At> {
-        self.seen.db.status.upgrade.step
-    }
-
-    /// A Job that has ended, with its pod's words.
-    fn ends(&mut self, name: &str, code: i32, words: &Value) {
-        let end = if code == 0 { "Complete" } else { "Failed" };
-        let job = json!({ "metadata": { "namespace": "n", "name": name, "uid": name }, "status": { "conditions": [
-            { "type": end, "status": "True", "reason": "Ended", "message": "ended" }] } });
-        self.seen.jobs = vec![Arc::new(Job::decode(&job.to_string()).unwrap())];
-        let pod = json!({ "metadata": { "namespace": "n", "name": format!("{name}-x"), "uid": name, "labels": {
-            "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": name } },
-            "status": { "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0, "state": { "terminated": {
-                "exitCode": code, "message": words.to_string() } } }] } });
-        self.seen.pods.truncate(1);
-        self.seen.pods.push(Arc::new(Pod::decode(&pod.to_string()).unwrap()));
-    }
-
-    /// The server's pod is replaced by one as the StatefulSet has it now.
-    fn restarted(&mut self, release: &str, login: Login, identifier: &str) {
-        let (jobs, pods) = (std::mem::take(&mut self.seen.jobs), self.seen.pods.split_off(1));
-        stand(&mut self.seen);
-        self.seen.jobs = jobs;
-        self.seen.pods.extend(pods);
-        self.seen.asked = says(|answer| {
-            (answer.version, answer.login) = (release.to_owned(), login);
-            answer.system_identifier = identifier.to_owned();
-        });
-    }
-
-    fn snapshot(&mut self, phase: &str) {
-        let status = json!({ "phase": phase, "sampleDBUID": "u-1", "error": "no room" });
-        let name = crate::plan::names::pre_snapshot(&self.seen.db);
-        self.seen.snapshots = vec![snapshot(&name, "PreUpgrade", &status)];
-    }
-
-    fn claim(&mut self, name: &str) {
-        let labels = json!({ "multi-operator.example.com/owner-uid": "u-1" });
-        let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels } });
-        self.seen.claims.push(Arc::new(Claim::decode(&claim.to_string()).unwrap()));
-    }
-
-    /// Up to the copy of 15.20 into 17.12.
-    fn to_the_copy() -> Self {
-        let mut play = Self::new(json!({ "engine": { "version": "17" } }), "15.20");
-        assert_eq!(play.next(), ["create Job shop-check"]);
-        play.ends("shop-check", 0, &json!({ "version": "17.12" }));
-        let name = crate::plan::names::pre_snapshot(&play.seen.db);
-        assert_eq!(play.next(), [format!("create SampleDBSnapshot {name}")]);
-        play.snapshot("Ready");
-        assert_eq!(play.next(), ["apply PersistentVolumeClaim data-shop-17"]);
-        play.claim("data-shop-17");
-        assert_eq!(play.next(), ["create Job shop-upgrade-17-12"]);
-        assert_eq!(play.step(), Some(At::Copy));
-        play
-    }
-
-    /// Up to the switch.
-    fn to_the_switch() -> Self {
-        let mut play = Self::to_the_copy();
-        let closed = NOW * 1000 - 6500;
-        play.ends("shop-upgrade-17-12", 0, &json!({ "systemIdentifier": "17", "closedAt": closed }));
-        play.seen.asked = says(|answer| answer.login = Login::ShutOut);
-        assert_eq!(play.next(), ["apply StatefulSet shop"]);
-        assert_eq!(play.step(), Some(At::Switch));
-        play
-    }
-
-    fn condition(&self, type_: &str) -> (ConditionStatus, String) {
-        reason(&self.seen.db.status, type_)
-    }
-}
+use play::{Play, of};
 
 #[test]
 fn a_minor_release_is_gone_to_by_policy() {
     let goes = |spec: Value| {
         let mut play = Play::new(spec, "15.18");
         play.next();
-        play.seen.db.status.engine.target.clone()
+        play.seen.db.status.upgrade.to.clone()
     };
     assert_eq!(goes(json!({})).as_deref(), Some("15.20"), "not to today's default, which is another major version");
     assert_eq!(goes(json!({ "engine": { "version": "15" } })).as_deref(), Some("15.20"));
@@ -134,6 +24,8 @@ fn a_minor_release_is_gone_to_by_policy() {
     let mut told = Play::new(json!({ "upgrade": { "policy": "Manual" } }), "15.18");
     told.pass();
     assert_eq!(told.condition("UpToDate").1, "UpgradeAvailable");
+    assert_eq!(told.seen.db.status.engine.target.as_deref(), Some("15.20"), "which is no beginning");
+    assert_eq!(told.next(), Vec::<String>::new());
 }
 
 #[test]
@@ -167,7 +59,7 @@ fn a_minor_release_is_looked_at_saved_before_rolled_and_finished() {
 #[test]
 fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
     let mut play = Play::to_the_switch();
-    assert_eq!(play.condition("Ready").0, ConditionStatus::False, "nobody can write");
+    assert_eq!(play.condition("Ready"), (ConditionStatus::False, "Provisioning".to_owned()), "nobody can write");
     let status = &play.seen.db.status;
     assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
     assert_eq!(status.storage.previous_claim.as_deref(), Some("data-shop-0"));
@@ -176,6 +68,8 @@ fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
     assert_eq!(play.next(), ["LetIn"]);
     assert_eq!(play.step(), Some(At::Finish));
     play.restarted("17.12", Login::In, "17");
+    assert_eq!(play.next(), ["delete StatefulSet shop"], "once writers are in at the new one");
+    play.seen.servers.remove(0);
     assert_eq!(play.next(), ["create Job shop-finish-17-12"]);
     assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(6500));
     play.ends("shop-finish-17-12", 1, &json!({ "reason": "ToolFailed", "message": "no statistics" }));
@@ -187,15 +81,38 @@ fn a_major_release_is_copied_to_and_writers_are_let_in_last() {
 }
 
 #[test]
+fn the_note_of_a_copy_is_as_good_as_the_end_of_its_job() {
+    let mut play = Play::to_the_copy();
+    play.ends("shop-upgrade-17-12", 0, &json!({}));
+    play.seen.jobs.clear();
+    let note = |of: &str| {
+        let closed_at = NOW * 1000 - 1500;
+        let note = json!({ "systemIdentifier": "17", "fromSystemIdentifier": of, "closedAt": closed_at });
+        serde_json::from_value(note).ok()
+    };
+    play.seen.copied = note("8");
+    assert_eq!(play.next(), ["create Job shop-upgrade-17-12"], "it is of other data");
+    play.seen.copied = note("7");
+    play.seen.asked = says(|answer| answer.login = Login::ShutOut);
+    assert_eq!(play.next(), ["apply Service shop-rw", "apply StatefulSet shop-17"]);
+    play.restarted("17.12", Login::In, "17");
+    play.next();
+    assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(1500));
+}
+
+#[test]
 fn until_writers_are_let_in_there_is_a_way_back() {
     let mut play = Play::to_the_copy();
     play.ends("shop-upgrade-17-12", 1, &json!({ "reason": "NoSpace", "message": "no room" }));
     play.seen.asked = says(|answer| answer.login = Login::ShutOut);
     assert_eq!(play.next(), ["delete Job shop-upgrade-17-12"]);
     assert_eq!(play.step(), Some(At::RollBack));
-    (play.seen.jobs, play.seen.pods) = (Vec::new(), play.seen.pods[..1].to_vec());
+    (play.seen.jobs, play.seen.pods) = (Vec::new(), play.seen.pods[..2].to_vec());
     assert_eq!(play.next(), ["LetIn"]);
     play.seen.asked = says(|answer| answer.version = "15.20".to_owned());
+    assert_eq!(play.next(), ["delete StatefulSet shop-17"]);
+    play.seen.servers.truncate(1);
+    play.seen.successor = Seen::Absent;
     assert_eq!(play.next(), ["delete PersistentVolumeClaim data-shop-17"]);
     play.seen.claims.truncate(1);
     assert_eq!(play.next(), Vec::<String>::new(), "it is not tried again");
@@ -213,22 +130,35 @@ fn until_writers_are_let_in_there_is_a_way_back() {
 }
 
 #[test]
-fn a_new_server_that_does_not_start_gives_way_to_the_old_one() {
-    let mut play = Play::to_the_switch();
-    let Effect::Apply(server) = plan(&play.seen, now()).effects.remove(0) else { panic!("no server") };
-    play.restarted("17.12", Login::ShutOut, "17");
-    let mut broken = json!({ "metadata": server.body["spec"]["template"]["metadata"].clone(), "status": {
-        "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 5, "state": { "waiting": {
+fn a_new_server_that_does_not_start_harms_nobody() {
+    let mut play = Play::to_the_copy();
+    play.seen.db = with(&play.meta, &play.spec, &{
+        let mut status = serde_json::to_value(&play.seen.db.status).unwrap();
+        status["upgrade"]["step"] = json!("Prepare");
+        status
+    })
+    .db;
+    let template = play.seen.pods[1].running.as_ref().unwrap().annotations.clone();
+    let broken = json!({ "metadata": { "namespace": "n", "name": "shop-17-0", "uid": "p-2", "annotations": template,
+            "labels": { "multi-operator.example.com/whole": "true" } },
+        "status": { "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 5, "state": { "waiting": {
             "reason": "ImagePullBackOff", "message": "no such image" } } }] } });
-    for (key, value) in [("namespace", "n"), ("name", "shop-0"), ("uid", "p-2")] {
-        broken["metadata"][key] = json!(value);
-    }
-    play.seen.pods = vec![Arc::new(Pod::decode(&broken.to_string()).unwrap())];
+    play.seen.pods[1] = Arc::new(Pod::decode(&broken.to_string()).unwrap());
     play.seen.jobs = Vec::new();
-    assert_eq!(play.next(), ["apply StatefulSet shop"]);
+    assert_eq!(play.next(), ["delete StatefulSet shop-17"]);
+    assert_eq!(play.step(), Some(At::RollBack));
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True, "nobody was shut out");
+}
+
+#[test]
+fn a_new_server_that_is_another_one_gives_way_to_the_old_one() {
+    let mut play = Play::to_the_switch();
+    play.restarted("17.12", Login::ShutOut, "18");
+    assert_eq!(play.next(), ["apply Service shop-rw"]);
     let status = &play.seen.db.status;
     assert_eq!((play.step(), status.storage.claim.as_deref()), (Some(At::RollBack), Some("data-shop-0")));
     assert_eq!((status.engine.version.as_deref(), status.system_identifier.as_deref()), (Some("15.20"), Some("7")));
+    assert_eq!(status.server.as_deref(), Some("shop"));
 }
 
 #[test]

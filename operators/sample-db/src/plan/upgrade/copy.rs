@@ -1,56 +1,116 @@
-//! To another major version: the data are copied by a Job that shuts writers out first, and the server is started on the
-//! copy. Pure.
+//! To another major version: a server of it is started beside the old one, a Job shuts writers out and copies the data from
+//! one to the other, and the Services lead to the new one. Pure.
 
 use api::sample_db::{EngineStatus, StorageStatus, UpgradeStep as At};
 use jiff::Timestamp;
-use runtime::plan::Effect;
+use runtime::plan::{Apply, Effect};
+use runtime::views::Claim;
 
 use super::jobs::{self, NotDone};
-use super::{Go, Turn, end, goal, server, to, turn, wait};
+use super::{Go, START, Turn, end, goal, server, to, turn, wait};
 use crate::plan::catalog::Release;
 use crate::plan::objects::{self, OWNER_UID};
-use crate::plan::steps::Step;
+use crate::plan::steps::{self, Follows, Step};
+use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names};
+use crate::plan::{Observed, Said, names};
 
-/// The data into a new volume.
-pub(super) fn copy(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+const UNKNOWN: &str = "what it leads to is not known";
+
+/// The new server on a new volume, while the old one serves.
+pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     let db = &*observed.db;
-    let Some(goal) = goal(observed) else { return end::fail(observed, "what it leads to is not known", now) };
-    let Some(release) = goal.release else { return end::fail(observed, "what it leads to is not known", now) };
-    let name = names::upgrade_claim(db, goal.major);
-    let Some(claim) = observed.claim(&name) else {
-        let apply = Effect::Apply(objects::data_claim(db, &name));
-        return Go::On(Step::Take(vec![apply], "Upgrading", format!("making the volume {name} of the new version")));
+    let Some(goal) = goal(db) else { return end::fail(observed, UNKNOWN, now) };
+    let late = is_late(observed, now);
+    let wish = wish(observed, &goal);
+    let Some(claim) = observed.claim(&wish.claim) else {
+        let apply = Effect::Apply(objects::data_claim(db, &wish.claim));
+        let message = format!("making the volume {} of the new version", wish.claim);
+        return Go::On(Step::Take(vec![apply], "Upgrading", message));
     };
     if claim.meta.deleting {
-        return wait(format!("waiting until an earlier claim {name} is gone"));
+        return wait(format!("waiting until an earlier claim {} is gone", wish.claim));
     }
     if claim.labels.get(OWNER_UID).is_none_or(|uid| **uid != *db.meta.uid) {
-        return end::fail(observed, &format!("the claim {name} is there, and not of this SampleDB"), now);
+        return end::fail(observed, &format!("the claim {} is there, and not of this SampleDB", wish.claim), now);
+    }
+    let follows = match observed.successor.obstacle("server of the new version") {
+        Some((_, message)) => Follows::Starting(message),
+        None => steps::follows(observed, &wish),
+    };
+    match follows {
+        Follows::Ready { .. } => to(observed, At::Copy, now),
+        Follows::Failing(why) => end::fail(observed, &why, now),
+        Follows::Starting(why) if late => end::fail(observed, &format!("{why}, for more than ten minutes"), now),
+        Follows::Starting(why) => wait(why),
+    }
+}
+
+/// The server of the new version, once its volume is there. It stands beside: that its name is taken, for one, is no reason to
+/// say that the old server does not serve.
+pub(super) fn successor(observed: &Observed) -> Option<Apply> {
+    let goal = goal(&observed.db)?;
+    let wish = wish(observed, &goal);
+    let own = |claim: &Claim| claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid);
+    observed.claim(&wish.claim).filter(|claim| own(claim) && !claim.meta.deleting)?;
+    if observed.successor.obstacle("").is_some() {
+        return None;
+    }
+    let live = observed.successor.ours().map(|set| (&set.meta, set.fingerprint));
+    objects::successor(observed, &wish).unless(live)
+}
+
+/// The data from one server into the other.
+pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
+    let Some(goal) = goal(&observed.db) else { return end::fail(observed, UNKNOWN, now) };
+    let Some(release) = goal.release else { return end::fail(observed, UNKNOWN, now) };
+    let of = |said: &&Said| said.from_system_identifier == observed.db.status.system_identifier;
+    if let Some(said) = observed.copied.as_ref().filter(of) {
+        return switched(observed, wish_now, said, now);
     }
     let job = jobs::copy_name(observed, release);
-    match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job)) {
-        Ok(words) => switched(observed, wish, &words, now),
+    let to = match (observed.job(&job), steps::follows(observed, &wish(observed, &goal))) {
+        // A server that goes away takes its Job's work with it, and the Job says so.
+        (Some(_), _) => jobs::To::default(),
+        (None, Follows::Ready { address, room }) => jobs::To { address, room },
+        (None, Follows::Starting(why)) if !is_late(observed, now) => return wait(why),
+        (None, Follows::Starting(why) | Follows::Failing(why)) => return end::fail(observed, &why, now),
+    };
+    match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job, &to)) {
+        Ok(words) => switched(observed, wish_now, &words.said, now),
         Err(NotDone::Step(step)) => Go::On(step),
         Err(NotDone::Failed(why)) => end::fail(observed, &why, now),
     }
 }
 
-/// What is written down before the server is started on the copy.
-fn switched(observed: &Observed, wish: &Wish, words: &Words, now: Timestamp) -> Go {
+/// Whether the new server has taken too long to start.
+fn is_late(observed: &Observed, now: Timestamp) -> bool {
+    let since = observed.db.status.upgrade.step_since;
+    since.is_some_and(|since| now.duration_since(since) > START)
+}
+
+/// What the database should be once the upgrade is done.
+fn wish(observed: &Observed, goal: &Goal) -> Wish {
+    let (major, release) = (goal.major, goal.release);
+    Wish { major, release, image: goal.image.clone(), claim: names::upgrade_claim(&observed.db, major) }
+}
+
+/// What is written down before the Services lead to the new server.
+fn switched(observed: &Observed, wish: &Wish, said: &Said, now: Timestamp) -> Go {
     let (db, status) = (&*observed.db, &observed.db.status);
-    let Some(goal) = goal(observed) else { return end::fail(observed, "what it leads to is not known", now) };
-    let Some(identifier) = words.said.system_identifier.clone() else {
+    let Some(goal) = goal(db) else { return end::fail(observed, UNKNOWN, now) };
+    let Some(identifier) = said.system_identifier.clone() else {
         return end::fail(observed, "the copy does not tell what it is", now);
     };
     let claim = names::upgrade_claim(db, goal.major);
     let mut turn: Turn = turn(observed, At::Switch, now);
     turn.upgrade.claim = Some(claim.clone());
     turn.upgrade.from_system_identifier = status.system_identifier.clone();
-    let closed = words.said.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
+    turn.upgrade.from_server = Some(names::server(db).to_owned());
+    let closed = said.closed_at.and_then(|at| Timestamp::from_millisecond(at).ok());
     turn.upgrade.shut_out_at = closed.and_then(|at| at.round(jiff::Unit::Second).ok());
     turn.system_identifier = Some(identifier);
+    turn.server = Some(names::upgrade_server(db, goal.major));
     turn.engine = Some(EngineStatus {
         version: status.engine.target.clone(),
         image: Some(goal.image),
@@ -68,7 +128,7 @@ fn switched(observed: &Observed, wish: &Wish, words: &Words, now: Timestamp) -> 
     Go::Turn(Box::new(turn))
 }
 
-/// The server on the copy; writers are still shut out.
+/// The Services lead to the server on the copy; writers are still shut out.
 pub(super) fn switch(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     match server(observed, wish, now) {
         Ok(()) => {}

@@ -5,7 +5,7 @@ use jiff::{Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::conditions::Announcement;
 use runtime::plan::{Delete, Effect};
-use runtime::views::{Claim, Job};
+use runtime::views::{Claim, Job, StatefulSet};
 
 use super::{Go, Turn, let_in, server, turn};
 use crate::plan::objects::OWNER_UID;
@@ -25,7 +25,8 @@ pub(super) fn fail(observed: &Observed, why: &str, now: Timestamp) -> Go {
             format!("{message}; nothing was changed"),
             now,
         ))),
-        Some(at) if !observed.db.spec.upgrade.rollback_on_failure() => {
+        // Until the copy begins there is nothing that a person could want to look at: writers are in.
+        Some(at) if at != At::Prepare && !observed.db.spec.upgrade.rollback_on_failure() => {
             let mut turn = turn(observed, at, now);
             turn.upgrade.result = Some(UpgradeResult::Failed);
             turn.upgrade.retry_after_generation = Some(observed.db.meta.generation);
@@ -66,6 +67,7 @@ fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
         });
     }
     if at == At::Switch {
+        turn.server = status.upgrade.from_server.clone();
         let claim = status.storage.previous_claim.clone();
         turn.system_identifier = status.upgrade.from_system_identifier.clone();
         turn.storage = Some(StorageStatus {
@@ -83,12 +85,11 @@ fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
 pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let db = &*observed.db;
     let gone = |job: &Job| Effect::Delete(Delete::of(Job::KIND, &job.meta));
-    let server_pod = names::pod(db);
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         let name = &job.meta.key.name;
         return Go::On(Step::Take(vec![gone(job)], "RollingBack", format!("ending the Job {name}")));
     }
-    if !observed.jobs.is_empty() || observed.pods.iter().any(|pod| *pod.meta.key.name != *server_pod) {
+    if !observed.jobs.is_empty() || observed.pods.iter().any(|pod| !names::is_server(db, &pod.meta.key.name)) {
         return Go::On(Step::Wait("RollingBack", "waiting until nothing copies any more".to_owned()));
     }
     match server(observed, wish, now) {
@@ -97,6 +98,9 @@ pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go 
         Err(Err(why)) => return Go::On(Step::Stuck("ServerFails", why)),
     }
     if let Err(step) = let_in(observed) {
+        return Go::On(step);
+    }
+    if let Some(step) = drop_other_servers(observed, "RollingBack") {
         return Go::On(step);
     }
     let major = db.status.engine.target.as_deref().and_then(|to| to.split('.').next()?.parse().ok());
@@ -159,6 +163,9 @@ pub(super) fn completed(observed: &Observed, left: &str, now: Timestamp) -> Turn
 
 /// The volume of before goes when its time is over, and Jobs when their work is done.
 pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
+    if let Some(step) = drop_other_servers(observed, "Upgrading") {
+        return Go::On(step);
+    }
     let storage = &observed.db.status.storage;
     let over = storage.previous_claim_until.is_some_and(|until| until <= now);
     match over.then(|| drop_previous(observed)).flatten() {
@@ -172,6 +179,15 @@ pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
         }
         None => Go::Rest,
     }
+}
+
+/// A server that does not serve goes: its data are copied, or are a copy that nobody needs.
+pub(super) fn drop_other_servers(observed: &Observed, reason: &'static str) -> Option<Step> {
+    let serves = names::server(&observed.db);
+    let other = observed.own_servers().find(|set| *set.meta.key.name != *serves)?;
+    let message = format!("removing the server {}, which is needed no longer", other.meta.key.name);
+    let delete: Effect<DbAct> = Effect::Delete(Delete::of(StatefulSet::KIND, &other.meta));
+    Some(Step::Take(vec![delete], reason, message))
 }
 
 /// The volume of before the last upgrade goes.

@@ -7,8 +7,7 @@ use runtime::plan::{Create, Delete, Effect};
 use runtime::views::{Job, JobEnd};
 
 use crate::plan::catalog::Release;
-use crate::plan::objects::pod::{self, PGDATA};
-use crate::plan::objects::{self, CONFIGURATION, JobOf};
+use crate::plan::objects::{self, JobOf};
 use crate::plan::steps::Step;
 use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
@@ -92,20 +91,26 @@ pub(super) fn check(observed: &Observed, goal: &Goal) -> Create {
     objects::job(JobOf { env_from: None, ..of }, &observed.place(&goal.image))
 }
 
-/// Copies the data, under the new version, into the new volume.
-pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str) -> Create {
+/// The server that a copy goes to.
+#[derive(Default)]
+pub(super) struct To {
+    /// Its pod's address.
+    pub(super) address: String,
+    /// How many bytes its volume has free, if that is known.
+    pub(super) room: Option<i64>,
+}
+
+/// Copies the data from the old server into the new one.
+pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str, to: &To) -> Create {
     let db = &*observed.db;
-    let mut arguments = vec!["pg-upgrade".to_owned(), format!("--pgdata={PGDATA}"), format!("--major={}", goal.major)];
-    arguments.extend([format!("--configuration={CONFIGURATION}"), format!("--owner={}", db.meta.uid)]);
+    let mut arguments =
+        vec!["pg-upgrade".to_owned(), format!("--to={}", to.address), format!("--major={}", goal.major)];
     arguments.extend([format!("--database={}", names::database(db)), "--jobs=2".to_owned()]);
+    arguments.extend(to.room.map(|bytes| format!("--room={bytes}")));
     arguments.extend(db.status.system_identifier.iter().map(|id| format!("--from-system-identifier={id}")));
     let mut of = base(observed, name, arguments, COPY);
     // Nobody can write until it has ended: the way back begins at its first failure.
     of.retries = 0;
-    of.volumes = vec![
-        (pod::of_claim("data", &names::upgrade_claim(db, goal.major)), pod::data_mount()),
-        objects::configuration_volume(db),
-    ];
     objects::job(of, &observed.place(&goal.image))
 }
 

@@ -35,6 +35,10 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         turn.upgrade.downtime_milliseconds = Some(downtime(observed, now));
         return Go::Turn(Box::new(turn));
     }
+    // The old server has nothing to bring to an end: nobody could write to it, and its data are copied.
+    if let Some(step) = end::drop_other_servers(observed, "Upgrading") {
+        return Go::On(step);
+    }
     let release = wish.release.unwrap_or(Release { major: wish.major, minor: 0 });
     let major = upgrade.claim.is_some();
     let name = match major {
@@ -58,8 +62,10 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 /// How many milliseconds nobody could write.
 fn downtime(observed: &Observed, now: Timestamp) -> i64 {
     let upgrade = &observed.db.status.upgrade;
-    // The Job knows it better than the second that was written down.
-    let told = upgrade.job.as_deref().and_then(|job| observed.words(job)).and_then(|words| words.said.closed_at);
+    // The copy's note and its Job know it better than the second that was written down.
+    let words = || upgrade.job.as_deref().and_then(|job| observed.words(job));
+    let noted = observed.copied.as_ref().and_then(|said| said.closed_at);
+    let told = noted.or_else(|| words().and_then(|words| words.said.closed_at));
     let told = told.and_then(|at| Timestamp::from_millisecond(at).ok());
     told.or(upgrade.shut_out_at).map_or(0, |since| now.duration_since(since).as_millis().try_into().unwrap_or(i64::MAX))
 }
