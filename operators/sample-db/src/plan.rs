@@ -132,7 +132,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         }
         Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
     };
-    let aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
+    let mut aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
+    aside.extend(upgrade::aside(observed));
     events.extend(turn.and_then(|turn| turn.event));
     Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }

@@ -10,7 +10,8 @@ Usage: agent pg-upgrade --to ADDRESS --major NUMBER [--to-port PORT] [--room BYT
   --to ADDRESS                 the new server's
   --to-port PORT               the new server's (PGPORT)
   --major NUMBER               the new major version
-  --room BYTES                 what is free where the new server's data are; less than the databases take is NoSpace
+  --room BYTES                 what is free where the new server's data are; less than the databases take, and the log of
+                               their copy (as much again, but no more than the new server's max_wal_size), is NoSpace
   --run-dir DIRECTORY          where there is room for a server that takes all definitions, and is thrown away (/tmp)
   --from-system-identifier ID  the old data's own number; another server is ForeignData
   --database NAME              one that must be there

@@ -66,6 +66,13 @@ impl<'a> Incoming<'a> {
         self.session.ask(&format!("DROP DATABASE IF EXISTS {}", quote::identifier(MAINTENANCE))).map(|_| ())
     }
 
+    /// How large its log may become before a checkpoint lets go of it. A log that finds no room takes the server with it,
+    /// and its clients are not told why.
+    pub(crate) fn log_bytes(&mut self) -> Result<u64, Failure> {
+        let sql = "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('max_wal_size'))";
+        Ok(self.session.ask_json(sql)?.pop().unwrap_or(0))
+    }
+
     /// Makes the copy last, and notes what it is.
     pub(crate) fn finish(&mut self, copy: &Upgraded) -> Result<(), Failure> {
         // Everything was written to the log in this order, so that what is flushed for the last of it is flushed for all.

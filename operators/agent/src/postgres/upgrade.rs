@@ -117,7 +117,7 @@ impl Work<'_> {
             let sentence = format!("there is no database {}", quote::identifier(missing));
             return Err(Failure::new(Reason::DatabaseMissing, sentence));
         }
-        self.refuse_little_room(outgoing)?;
+        self.refuse_little_room(outgoing, incoming)?;
         self.refuse_missing_extensions(&databases)?;
         // Whoever tries it while writers are shut out only makes them wait longer.
         if !outgoing.closed {
@@ -143,16 +143,20 @@ impl Work<'_> {
         Ok(copy)
     }
 
-    fn refuse_little_room(&self, outgoing: &mut Outgoing<'_>) -> Result<(), Failure> {
-        let needed = outgoing.bytes()?;
+    /// All that is copied is written to the new server's log as well, until a checkpoint comes.
+    fn refuse_little_room(&self, outgoing: &mut Outgoing<'_>, incoming: &mut Incoming<'_>) -> Result<(), Failure> {
+        let bytes = outgoing.bytes()?;
+        let log = incoming.log_bytes()?.min(bytes);
         match self.options.room {
-            Some(free) if free < needed => {
-                let sentence = format!("the new volume has {free} bytes free, and the databases take {needed}");
+            Some(free) if free < bytes.saturating_add(log) => {
+                let sentence = format!(
+                    "the new volume has {free} bytes free; the databases take {bytes}, and the log of their copy {log}"
+                );
                 Err(Failure::new(Reason::NoSpace, sentence))
             }
             Some(_) => Ok(()),
             None => {
-                eprintln!("it is not known how much room there is; the databases take {needed} bytes");
+                eprintln!("it is not known how much room there is; {bytes} bytes are needed, and {log} for the log");
                 Ok(())
             }
         }

@@ -17,6 +17,7 @@ mod snapshot;
 mod support;
 mod trees;
 mod upgrade;
+mod upgrade_lost;
 mod upgrade_speed;
 mod upgrade_trouble;
 mod verify;

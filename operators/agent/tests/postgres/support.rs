@@ -50,6 +50,8 @@ pub struct Place {
     pub host: String,
     /// Of the tree that this is served by, or else of `PG_BIN`.
     pub major: Option<String>,
+    /// Whether its server waits for the disk, as one does whose data is to be kept.
+    pub lasting: bool,
 }
 
 impl Place {
@@ -61,7 +63,7 @@ impl Place {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { directory, host, major: None }
+        Self { directory, host, major: None, lasting: false }
     }
 
     /// A place that is served by another version than that of `PG_BIN`.
@@ -170,14 +172,16 @@ impl Place {
     pub fn start_as(&self, password: &str) -> Server<'_> {
         let conf =
             format!("listen_addresses = '{}'\nunix_socket_directories = '{}'\n", self.host, self.directory.display());
-        self.write("conf/test.conf", &format!("{conf}fsync = off\nlog_min_messages = warning\n"));
+        let fsync = if self.lasting { "on" } else { "off" };
+        self.write("conf/test.conf", &format!("{conf}fsync = {fsync}\nlog_min_messages = warning\n"));
         let log = fs::File::create(self.path("server.log")).unwrap();
         let data = self.text("volume/data");
         let mut command = self.agent(&["pg-run", "--pgdata", &data]);
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();
-        while !server.psql("boss", password, "postgres", "SELECT 1").status.success() {
+        // Between the two of an upgrade there may be no other.
+        while !server.psql("boss", password, "template1", "SELECT 1").status.success() {
             assert!(since.elapsed() < Duration::from_secs(30), "{}", self.log());
             thread::sleep(Duration::from_millis(50));
         }
@@ -255,13 +259,14 @@ impl Server<'_> {
 
     /// As the kernel does when memory is short, or a node goes: all of it at once.
     pub fn kill(&mut self) {
-        let group = format!("/proc/{}/task/{}/children", self.pid(), self.pid());
-        let children = fs::read_to_string(group).unwrap();
-        let pid = self.pid();
-        for pid in std::iter::once(pid.as_str()).chain(children.split_whitespace()) {
-            signal("-KILL", pid);
+        let mut child = self.child.take().unwrap();
+        // One that could not go on has ended by itself.
+        if child.try_wait().unwrap().is_none() {
+            let pid = self.pid();
+            let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+            signal("-KILL", &format!("{pid} {children}"));
         }
-        let _ = self.child.take().unwrap().wait();
+        let _ = child.wait();
     }
 
     pub fn stop(mut self) {
@@ -278,9 +283,9 @@ impl Drop for Server<'_> {
     }
 }
 
-pub fn signal(signal: &str, pid: &str) {
+pub fn signal(signal: &str, pids: &str) {
     // The shell's own, as not every image has the program.
-    let line = format!("kill {signal} {pid}");
+    let line = format!("kill {signal} {pids}");
     let _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status().unwrap();
 }
 

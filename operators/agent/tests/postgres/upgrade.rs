@@ -1,15 +1,21 @@
 //! `agent pg-upgrade`: from one version to a higher one, whatever happens meanwhile.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::contents::ROWS;
 use crate::support::{Place, Server, stderr};
+
+/// What a finished copy leaves in the new data until it is prepared again.
+pub const NOTE: &str = "multi_operator_upgrade.json";
 
 /// An old server's place, and that of a new one.
 pub struct Pair {
@@ -19,35 +25,66 @@ pub struct Pair {
 
 impl Pair {
     pub fn new(name: &str, from: &str, to: &str) -> Self {
-        let pair = Self { old: Place::of(&format!("{name}-old"), from), new: Place::of(&format!("{name}-new"), to) };
-        pair.new.prepare(&[]);
-        pair
+        Self { old: Place::of(&format!("{name}-old"), from), new: Place::of(&format!("{name}-new"), to) }
+    }
+
+    /// A new server that is empty and closed, whatever was in its place before.
+    pub fn empty(&self) -> Server<'_> {
+        let _ = fs::remove_dir_all(self.new.path("volume/data"));
+        let prepared = self.new.prepared(&["--initialise", "--access", "closed"]);
+        assert_eq!((&prepared["initialised"], &prepared["access"]), (&true.into(), &"closed".into()));
+        self.new.start()
     }
 
     pub fn upgrade(&self, more: &[&str]) -> Command {
         let new = &self.new;
-        let (data, conf, run) = (new.text("volume/data"), new.text("conf"), new.text("run"));
-        let (major, run) = (new.major.clone().unwrap(), run.trim_end_matches("/run"));
-        let all = ["pg-upgrade", "--pgdata", &data, "--major", &major, "--configuration", &conf, "--run-dir", run];
+        let (major, run) = (new.major.clone().unwrap(), new.directory.to_str().unwrap());
+        let all = ["pg-upgrade", "--to", &new.host, "--major", &major, "--run-dir", run];
         let mut command = new.agent(&[&all, more].concat());
         command.env("PGHOST", &self.old.host);
         command
     }
 
     pub fn upgraded(&self, more: &[&str]) -> Value {
+        let before = self.thrown_away();
         let output = self.upgrade(more).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        assert!(!self.new.path("volume/data.upgrade").exists());
+        assert_eq!(self.thrown_away(), before);
         serde_json::from_slice(&output.stdout).unwrap()
     }
 
     /// The reason, and whether it says that writers are shut out.
     pub fn fails(&self, more: &[&str]) -> (String, Value) {
+        let before = self.thrown_away();
         let output = self.upgrade(more).output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         eprintln!("{}", self.new.reason().1);
+        assert_eq!(self.thrown_away(), before);
         (self.new.reason().0, self.new.last_words()["closed"].clone())
     }
+
+    /// What is made to be thrown away, and is left by one that was killed.
+    fn thrown_away(&self) -> BTreeSet<String> {
+        let names = fs::read_dir(&self.new.directory).unwrap().map(|entry| entry.unwrap().file_name());
+        let marks = ["rehearsal-", "copy-", "agent-"];
+        let names = names.map(|name| name.into_string().unwrap());
+        names.filter(|name| marks.iter().any(|mark| name.starts_with(mark))).collect()
+    }
+
+    /// The operator lets clients into the old server again, which goes on without them being told.
+    pub fn open_old(&self, old: &Server<'_>) {
+        let (path, open) = (self.old.path("volume/data/pg_hba.conf"), self.old.path("volume/data/pg_hba.open.conf"));
+        fs::write(path, fs::read(open).unwrap()).unwrap();
+        old.sql("postgres", "SELECT pg_reload_conf()");
+        while !may_read(old) {
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+/// Whether a copy has begun to change a new server: roles come first, and all at once.
+pub fn is_touched(new: &Server<'_>) -> bool {
+    new.sql("template1", "SELECT count(*) FROM pg_roles WHERE rolname = 'reader'") == "1"
 }
 
 pub fn may_read(server: &Server<'_>) -> bool {
@@ -121,35 +158,48 @@ impl Writer {
     }
 }
 
+/// All that a writer was told of is there. The last row may have been written and its answer lost.
+pub fn check_acknowledged(new: &Server<'_>, acknowledged: u64) {
+    let there: u64 = new.sql("app", "SELECT count(*) FROM acks").parse().unwrap();
+    assert!(there == acknowledged || there == acknowledged + 1, "{there} of {acknowledged}");
+}
+
 fn all_comes_along(from: &str, to: &str, jobs: &str) {
     let pair = Pair::new(&format!("upgrade-{from}-{to}"), from, to);
     let identifier = pair.old.prepared(&["--initialise"])["systemIdentifier"].as_str().unwrap().to_owned();
     let old = pair.old.start();
     fill(&old);
+    let new = pair.empty();
+    let own = new.sql("template1", "SELECT system_identifier FROM pg_control_system()");
     let writer = Writer::start(&old);
-    let flags = ["--owner", "uid-1", "--database", "app", "--from-system-identifier", &identifier, "--jobs", jobs];
+    let flags = ["--database", "app", "--from-system-identifier", &identifier, "--jobs", jobs, "--room", "2000000000"];
     let result = pair.upgraded(&flags);
     assert!(!may_read(&old));
     let acknowledged = writer.end();
     assert!(acknowledged > 0);
     eprintln!("{from} to {to}: {acknowledged} rows were acknowledged meanwhile; {result}");
     assert_eq!((&result["reused"], &result["databases"]), (&false.into(), &2.into()));
+    assert_eq!(
+        (&result["systemIdentifier"], &result["fromSystemIdentifier"]),
+        (&own.as_str().into(), &identifier.as_str().into())
+    );
     assert!(result["rows"].as_u64().unwrap() >= ROWS + 1 + acknowledged);
     assert!(result["copiedAt"].as_u64() > result["closedAt"].as_u64());
-    assert!(!pair.old.log().contains("SCRAM"), "{}", pair.old.log());
+    for place in [&pair.old, &pair.new] {
+        assert!(!place.log().contains("SCRAM"), "{}", place.log());
+    }
+    assert!(!may_read(&new));
     old.stop();
+    new.stop();
 
-    let prepared = pair.new.prepared(&["--system-identifier", result["systemIdentifier"].as_str().unwrap()]);
-    assert_eq!(prepared["access"], "closed");
+    assert_eq!(pair.new.prepared(&["--system-identifier", &own])["access"], "closed");
     let new = pair.new.start();
     assert!(!may_read(&new));
     new.stop();
     pair.new.prepared(&["--access", "open"]);
     let new = pair.new.start();
     check(&new);
-    let there: u64 = new.sql("app", "SELECT count(*) FROM acks").parse().unwrap();
-    // The last one may have been written and its answer lost.
-    assert!(there == acknowledged || there == acknowledged + 1, "{there} of {acknowledged}");
+    check_acknowledged(&new, acknowledged);
     assert_eq!(new.sql("postgres", "SHOW data_checksums"), "on");
     assert_eq!(new.sql("app", "SELECT reltuples FROM pg_class WHERE relname = 'hidden'"), "1000");
     let finished = pair.new.run(&["pg-finish", "--major"]);

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::support::{PASSWORD, stderr};
+use crate::support::{PASSWORD, Place, stderr};
 use crate::upgrade::Pair;
 
 fn run(command: &mut Command) {
@@ -14,7 +14,9 @@ fn run(command: &mut Command) {
 #[test]
 #[ignore = "needs PG_TREES"]
 fn downtime_is_shorter_than_dump_and_restore() {
-    let pair = Pair::new("upgrade-speed", "15", "17");
+    let mut pair = Pair::new("upgrade-speed", "15", "17");
+    pair.new.lasting = true;
+    let pair = pair;
     let old = pair.old.serve();
     old.fill();
     let table = "CREATE TABLE t AS SELECT n AS id, md5(n::text) AS a, repeat(md5(n::text), 2) AS b, now() AS at \
@@ -24,7 +26,8 @@ fn downtime_is_shorter_than_dump_and_restore() {
     eprintln!("{}", old.sql("app", "SELECT pg_size_pretty(pg_database_size('app'))"));
 
     // Into a server with its usual settings, as somebody would do it by hand.
-    let plain = crate::support::Place::of("upgrade-speed-plain", "17");
+    let mut plain = Place::of("upgrade-speed-plain", "17");
+    plain.lasting = true;
     let target = plain.serve();
     target.sql("postgres", "CREATE ROLE reader");
     let dump = plain.text("app.dump");
@@ -41,13 +44,13 @@ fn downtime_is_shorter_than_dump_and_restore() {
     eprintln!("pg_dump -Fc {dumped:.2?}, with pg_restore {sequential:.2?}");
     drop(target);
     for jobs in ["1", "2"] {
+        let new = pair.empty();
+        assert_eq!(new.sql("template1", "SHOW fsync"), "on");
         let result = pair.upgraded(&["--jobs", jobs]);
         let downtime = result["copiedAt"].as_u64().unwrap() - result["closedAt"].as_u64().unwrap();
         eprintln!("--jobs {jobs}: closed for {downtime} ms, {} s in all", result["seconds"]);
-        std::fs::remove_dir_all(pair.new.path("volume/data")).unwrap();
-        let open = std::fs::read_to_string(pair.old.path("volume/data/pg_hba.open.conf")).unwrap();
-        std::fs::write(pair.old.path("volume/data/pg_hba.conf"), open).unwrap();
-        old.sql("postgres", "SELECT pg_reload_conf()");
+        drop(new);
+        pair.open_old(&old);
         assert!(u128::from(downtime) < sequential.as_millis() * 3 / 2, "{downtime} ms against {sequential:?}");
     }
 }

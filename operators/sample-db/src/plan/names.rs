@@ -15,6 +15,13 @@ pub fn upgrade_claim(db: &SampleDB, major: u32) -> String {
     format!("data-{}-{major}", db.meta.key.name)
 }
 
+/// The major version that a claim of the database's data was made for by an upgrade, 0 for the first one; nothing for a
+/// claim of anything else.
+#[must_use]
+pub fn data_major(db: &SampleDB, claim: &str) -> Option<u32> {
+    claim.strip_prefix("data-")?.strip_prefix(&*db.meta.key.name)?.strip_prefix('-')?.parse().ok()
+}
+
 /// The snapshot that is taken before an upgrade: another one for each upgrade of each database.
 #[must_use]
 pub fn pre_snapshot(db: &SampleDB) -> String {

@@ -166,7 +166,23 @@ fn what_an_earlier_database_left_is_taken_over_when_told_so_only() {
     let left = plan(&seen, now());
     assert!(left.effects.is_empty());
     assert_eq!(reason(&left.status.unwrap(), "Stalled").1, "VolumeLeft");
+    // One that was made by an upgrade is looked for, too, before an empty one is made beside it.
+    let upgraded = {
+        let labels = json!({ "multi-operator.example.com/owner-uid": "u-0" });
+        let claim =
+            json!({ "metadata": { "namespace": "n", "name": "data-shop-17", "uid": "c-17", "labels": labels } });
+        Arc::new(Claim::decode(&claim.to_string()).unwrap())
+    };
+    let mut seen = observed(&json!({}), &json!({}));
+    seen.claims = vec![upgraded.clone()];
+    let wish = Wish::of(&seen).unwrap();
+    assert!(
+        matches!(steps::ground(&seen, &wish, None), Some(Step::Stuck("VolumeLeft", why)) if why.contains("data-shop-17"))
+    );
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { api::sample_db::ADOPT: "u-0" } });
+    let mut seen = with(&meta, &json!({}), &json!({}));
+    seen.claims = vec![claim("u-0", "c-0"), upgraded];
+    assert_eq!(Wish::of(&seen).unwrap().claim, "data-shop-17", "the volume of before the upgrade is the older one");
     let mut seen = with(&meta, &json!({}), &latched());
     seen.claims = vec![claim("u-0", "c-0")];
     assert!(done(&plan(&seen, now())).contains(&"apply StatefulSet shop".to_owned()));

@@ -9,6 +9,7 @@ use api::sample_db::{
 use api::sample_db_snapshot::SnapshotPhase;
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp, Unit};
+use runtime::plan::Apply;
 use runtime::plan::conditions::{Announcement, condition};
 
 use super::answer::Login;
@@ -77,6 +78,12 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         At::Finish => roll::finish(observed, wish, now),
         At::RollBack => end::roll_back(observed, wish, now),
     }
+}
+
+/// What stands beside an upgrade.
+pub(super) fn aside(observed: &Observed) -> Option<Apply> {
+    let preparing = observed.db.status.upgrade.step == Some(At::Prepare);
+    preparing.then(|| copy::successor(observed)).flatten()
 }
 
 /// Whether writers are, or may be, shut out.

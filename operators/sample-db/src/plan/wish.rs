@@ -3,6 +3,7 @@
 use api::sample_db::{EngineStatus, StorageStatus};
 
 use super::catalog::Release;
+use super::objects::OWNER_UID;
 use super::{Observed, names};
 
 /// What a database should be now.
@@ -28,7 +29,8 @@ impl Wish {
     /// Why it cannot be had.
     pub fn of(observed: &Observed) -> Result<Self, Refusal> {
         let (db, latched) = (&*observed.db, &observed.db.status.engine);
-        let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
+        let claim = db.status.storage.claim.clone().or_else(|| adopted(observed));
+        let claim = claim.unwrap_or_else(|| names::data_claim(db));
         if let Some(image) = &latched.image {
             let release = latched.version.as_deref().or(latched.running.as_deref()).and_then(Release::parse);
             let major = release.map(|release| release.major).or_else(|| major_of(image));
@@ -70,6 +72,14 @@ impl Wish {
             ..before.clone()
         }
     }
+}
+
+/// The claim of the data that a person has told to take over: of those that upgrades have made, the last.
+fn adopted(observed: &Observed) -> Option<String> {
+    let (db, uid) = (&*observed.db, observed.db.annotations.get(api::sample_db::ADOPT)?);
+    let theirs = observed.claims.iter().filter(|claim| claim.labels.get(OWNER_UID).is_some_and(|of| **of == **uid));
+    let data = theirs.filter_map(|claim| Some((names::data_major(db, &claim.meta.key.name)?, claim)));
+    data.max_by_key(|(major, _)| *major).map(|(_, claim)| claim.meta.key.name.to_string())
 }
 
 /// The major version in an image's tag, such as `postgres:17.5` or `postgres:17-alpine`.

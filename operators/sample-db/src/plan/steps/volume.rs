@@ -4,14 +4,18 @@ use runtime::plan::Effect;
 use runtime::views::Claim;
 
 use super::Step;
-use crate::plan::Observed;
 use crate::plan::objects::{self, OWNER_UID};
 use crate::plan::wish::{Refusal, Wish};
+use crate::plan::{Observed, names};
 
 /// What an earlier database of the name has left is told before anything else: what else it left is to be kept with it.
 pub(super) fn left(observed: &Observed, wish: &Wish) -> Option<Step> {
-    let claim = observed.claim(&wish.claim).filter(|claim| !claim.meta.deleting)?;
-    is_others(observed, claim).map(Step::stuck)
+    let made = observed.db.status.initialization.data_created_at.is_some();
+    let data = |claim: &&Claim| names::data_major(&observed.db, &claim.meta.key.name).filter(|_| !made);
+    let meant = |claim: &&Claim| *claim.meta.key.name == *wish.claim || data(claim).is_some();
+    let claims = observed.claims.iter().map(|claim| &**claim).filter(|claim| !claim.meta.deleting);
+    let others = claims.filter(meant).filter(|claim| !observed.is_own(claim));
+    others.max_by_key(data).and_then(|claim| is_others(observed, claim)).map(Step::stuck)
 }
 
 /// The data volume: made once, and never again.

@@ -8,10 +8,11 @@ use crate::plan::{Answer, Login, Parameters};
 /// What a plan applies.
 fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
     let is = |apply: &&Apply| apply.kind.kind == kind && *apply.key.name == *name;
-    let mut applies = plan.effects.iter().filter_map(|effect| match effect {
+    let applies = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Apply(apply) => Some(apply),
         _ => None,
     });
+    let mut applies = applies.chain(&plan.aside);
     applies.find(is).unwrap_or_else(|| panic!("no {kind} {name}"))
 }
 

@@ -3,7 +3,8 @@
 
 use api::sample_db::{EngineStatus, StorageStatus, UpgradeStep as At};
 use jiff::Timestamp;
-use runtime::plan::Effect;
+use runtime::plan::{Apply, Effect};
+use runtime::views::Claim;
 
 use super::jobs::{self, NotDone};
 use super::{Go, START, Turn, end, goal, server, to, turn, wait};
@@ -35,16 +36,7 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     }
     let follows = match observed.successor.obstacle("server of the new version") {
         Some((_, message)) => Follows::Starting(message),
-        None => {
-            let live = observed.successor.ours().map(|set| (&set.meta, set.fingerprint));
-            match objects::successor(observed, &wish).unless(live).filter(|_| !late) {
-                Some(apply) => {
-                    let message = "starting a server of the new version beside the old one".to_owned();
-                    return Go::On(Step::Take(vec![Effect::Apply(apply)], "Upgrading", message));
-                }
-                None => steps::follows(observed, &wish),
-            }
-        }
+        None => steps::follows(observed, &wish),
     };
     match follows {
         Follows::Ready { .. } => to(observed, At::Copy, now),
@@ -52,6 +44,20 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
         Follows::Starting(why) if late => end::fail(observed, &format!("{why}, for more than ten minutes"), now),
         Follows::Starting(why) => wait(why),
     }
+}
+
+/// The server of the new version, once its volume is there. It stands beside: that its name is taken, for one, is no reason to
+/// say that the old server does not serve.
+pub(super) fn successor(observed: &Observed) -> Option<Apply> {
+    let goal = goal(&observed.db)?;
+    let wish = wish(observed, &goal);
+    let own = |claim: &Claim| claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid);
+    observed.claim(&wish.claim).filter(|claim| own(claim) && !claim.meta.deleting)?;
+    if observed.successor.obstacle("").is_some() {
+        return None;
+    }
+    let live = observed.successor.ours().map(|set| (&set.meta, set.fingerprint));
+    objects::successor(observed, &wish).unless(live)
 }
 
 /// The data from one server into the other.
