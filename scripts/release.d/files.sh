@@ -98,7 +98,7 @@ make_sboms() {
   for program in manager agent; do
     # With a time given the tool leaves out what is different at each run.
     (cd "$source/operators/$program" && PATH=$root/bin:$PATH SOURCE_DATE_EPOCH=$COMMIT_TIME \
-      cargo cyclonedx --quiet --format json --target all --no-build-deps --override-filename sbom) >&2 ||
+      cargo cyclonedx --quiet --format json --target "$(rust_target "${RELEASE_ARCHITECTURES%% *}")" --no-build-deps --override-filename sbom) >&2 ||
       die "there is no bill of materials for $program"
     file=$NEW/$program-$VERSION.cdx.json
     # Where it was made is nobody's business.
