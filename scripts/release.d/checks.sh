@@ -44,7 +44,7 @@ check_built() {
   (cd "$OUTPUT" && sha256sum --check --quiet --strict SHA256SUMS >&2) || die "$OUTPUT is not as it was made"
   grep -qx "commit $COMMIT" "$OUTPUT/commit.txt" || die "$OUTPUT is of another commit: $(cat "$OUTPUT/commit.txt")"
   ! grep -qx 'manager given' "$OUTPUT/commit.txt" ||
-    object "the manager in $OUTPUT was given (MANAGER_BINARY), and nobody knows of which commit"
+    object "the manager in $OUTPUT is not as a release has it (MANAGER_BINARY, MANAGER_FEATURES or MANAGER_PROFILE was set)"
 }
 
 # Who publishes can do it all, before anything is pushed: half a release is worse than none.
@@ -52,7 +52,8 @@ check_publishing() {
   local name
   for name in manager bundle catalog; do
     "$(tool release-images release-images)" may-push "$(pushed_name "$name")" 2>"$WORK/said" ||
-      die "the registry does not take $(pushed_name "$name"): log in first (docker login ${PUSH_TO:-$RELEASE_IMAGE}). It says: $(tail -n 1 "$WORK/said")"
+      die "the registry does not take $(pushed_name "$name"): log in first (docker login HOST)." \
+        "It says: $(tail -n 1 "$WORK/said")"
   done
   if [[ $SIGN == yes ]]; then
     command -v cosign >/dev/null || die "cosign signs the release, and is not on PATH"

@@ -7,11 +7,11 @@ SBOM_TOOL_VERSION=0.5.9
 make_images_and_files() {
   local manager bundle
   printf 'commit %s\nversion %s\n' "$COMMIT" "$VERSION" >"$NEW/commit.txt"
-  [[ -z ${MANAGER_BINARY:-} ]] || {
+  if [[ -n ${MANAGER_BINARY:-} || -n $MANAGER_FEATURES || $MANAGER_PROFILE != release ]]; then
     # Whoever publishes this later is to know.
     printf 'manager given\n' >>"$NEW/commit.txt"
-    object "MANAGER_BINARY is set: the manager in the image is $MANAGER_BINARY, and nobody knows of which commit"
-  }
+    object "the manager is not as a release has it: MANAGER_BINARY, MANAGER_FEATURES or MANAGER_PROFILE is set"
+  fi
 
   step "the manager's image"
   manager_index
@@ -90,7 +90,8 @@ make_sboms() {
   if [[ ! -x $root/bin/$SBOM_TOOL ]]; then
     say "  building $SBOM_TOOL $SBOM_TOOL_VERSION, once"
     # Not from the project's folder: its .cargo/config.toml is for its own programs.
-    (cd "$WORK" && CARGO_TARGET_DIR=$WORK/sbom-target cargo install --quiet --locked --root "$root" --version "$SBOM_TOOL_VERSION" "$SBOM_TOOL") >&2 ||
+    (cd "$WORK" && CARGO_TARGET_DIR=$WORK/sbom-target cargo install --quiet --locked --root "$root" \
+      --version "$SBOM_TOOL_VERSION" "$SBOM_TOOL") >&2 ||
       die "$SBOM_TOOL $SBOM_TOOL_VERSION could not be built"
   fi
   mkdir "$source"

@@ -58,6 +58,8 @@ github_release() {
   local tag=v$VERSION files
   mapfile -t files < <(find "$OUTPUT" -maxdepth 1 -type f ! -name '*.oci.tar' | sort)
   step "GitHub's release $tag"
+  # A checkout by GitHub's action may have the tag without its message, which is what is new.
+  repository fetch --quiet --force origin "refs/tags/$tag:refs/tags/$tag" || say "  the tag's message could not be fetched"
   gh release view "$tag" >/dev/null 2>&1 || gh release create "$tag" --draft --verify-tag --title "$tag" --notes-from-tag
   gh release upload "$tag" --clobber "${files[@]}"
   gh release edit "$tag" --draft=false
