@@ -3,20 +3,17 @@
 //! Nobody writes between the moment in which the copy begins and that in which writers are let in: so until then the old
 //! data are whole, and the way back is to start the old server again.
 
-use api::sample_db::{
-    EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At, condition_type as domain,
-};
+use api::sample_db::{EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At};
 use api::sample_db_snapshot::SnapshotPhase;
-use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
-use runtime::plan::conditions::{Announcement, condition};
+use runtime::plan::conditions::Announcement;
 
 use super::answer::Login;
 use super::catalog::Release;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
-use super::wish::{Refusal, Wish};
+use super::wish::Wish;
 use super::{DbAct, Observed, names};
 use crate::SampleDB;
 
@@ -24,6 +21,9 @@ mod copy;
 mod end;
 mod jobs;
 mod roll;
+mod told;
+
+pub(super) use told::{refusal, told_target, up_to_date};
 
 /// How long a server may take to start before the old one is brought back.
 const START: SignedDuration = SignedDuration::from_mins(10);
@@ -267,56 +267,5 @@ fn server(observed: &Observed, wish: &Wish, now: Timestamp) -> Result<(), Result
         (_, Some(why)) => Err(Err(why)),
         (Step::Wait(_, why), None) if late => Err(Err(format!("{why}, for more than ten minutes"))),
         (step, None) => Err(Ok(step)),
-    }
-}
-
-/// The release that is told as the target: also one that nobody is to go to by itself.
-pub(super) fn told_target(
-    observed: &Observed,
-    wish: &Wish,
-    turn: Option<&Turn>,
-    engine: &EngineStatus,
-) -> Option<String> {
-    if turn.is_some() || observed.db.status.upgrade.step.is_some() {
-        return engine.target.clone();
-    }
-    match target(observed, wish) {
-        Target::Available(goal) => Some(goal.name()),
-        _ => None,
-    }
-}
-
-/// Whether the release that runs is the one to run.
-pub(super) fn up_to_date(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
-    let upgrade = &observed.db.status.upgrade;
-    let no =
-        |reason: &'static str, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
-    if upgrade.step.is_some() {
-        let to = upgrade.to.as_deref().unwrap_or_default();
-        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way"));
-    }
-    match target(observed, wish) {
-        Target::Current => {
-            let why = "the release that runs is the one to run";
-            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", why, now)
-        }
-        Target::Upgrade(goal) => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
-        Target::Available(goal) => no(
-            "UpgradeAvailable",
-            format!(
-                "PostgreSQL {} is asked for or to be had, and upgrade.policy is Manual: set it to Auto to have the upgrade \
-                 done",
-                goal.name()
-            ),
-        ),
-        Target::Refused((reason, why)) => no(reason, why),
-    }
-}
-
-/// Why what the spec asks for cannot be got to.
-pub(super) fn refusal(observed: &Observed, wish: &Wish) -> Option<Refusal> {
-    match target(observed, wish) {
-        Target::Refused(refusal) => Some(refusal),
-        _ => None,
     }
 }

@@ -1,0 +1,62 @@
+//! What is told of the release that runs, beside the one that is to run. Pure.
+
+use api::sample_db::{EngineStatus, condition_type as domain};
+use api::{Condition, ConditionStatus};
+use jiff::Timestamp;
+use runtime::plan::conditions::condition;
+
+use super::Turn;
+use crate::plan::Observed;
+use crate::plan::target::{Target, target};
+use crate::plan::wish::{Refusal, Wish};
+
+/// The release that is told as the target: also one that nobody is to go to by itself.
+pub(in crate::plan) fn told_target(
+    observed: &Observed,
+    wish: &Wish,
+    turn: Option<&Turn>,
+    engine: &EngineStatus,
+) -> Option<String> {
+    if turn.is_some() || observed.db.status.upgrade.step.is_some() {
+        return engine.target.clone();
+    }
+    match target(observed, wish) {
+        Target::Available(goal) => Some(goal.name()),
+        _ => None,
+    }
+}
+
+/// Whether the release that runs is the one to run.
+pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
+    let upgrade = &observed.db.status.upgrade;
+    let no =
+        |reason: &'static str, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
+    if upgrade.step.is_some() {
+        let to = upgrade.to.as_deref().unwrap_or_default();
+        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way"));
+    }
+    match target(observed, wish) {
+        Target::Current => {
+            let why = "the release that runs is the one to run";
+            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", why, now)
+        }
+        Target::Upgrade(goal) => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
+        Target::Available(goal) => no(
+            "UpgradeAvailable",
+            format!(
+                "PostgreSQL {} is asked for or to be had, and upgrade.policy is Manual: set it to Auto to have the upgrade \
+                 done",
+                goal.name()
+            ),
+        ),
+        Target::Refused((reason, why)) => no(reason, why),
+    }
+}
+
+/// Why what the spec asks for cannot be got to.
+pub(in crate::plan) fn refusal(observed: &Observed, wish: &Wish) -> Option<Refusal> {
+    match target(observed, wish) {
+        Target::Refused(refusal) => Some(refusal),
+        _ => None,
+    }
+}
