@@ -8,7 +8,8 @@ previous_source() {
   # Whoever runs this as root may read a clone that is somebody else's.
   git=(git -c safe.directory='*' -C "$SCRIPTS/..")
   if [[ ! -e $folder/Cargo.lock ]]; then
-    "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null ||
+    # A shallow clone has the rest where it came from.
+    "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null || "${git[@]}" fetch --quiet --unshallow 2>/dev/null ||
       die "the commit $PREVIOUS_COMMIT is not in this clone: git fetch --unshallow"
     rm -rf "$folder" "$folder.new"
     mkdir -p "$folder.new"
