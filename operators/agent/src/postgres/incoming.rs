@@ -81,9 +81,6 @@ impl<'a> Incoming<'a> {
         let note = serde_json::to_string(copy).map_err(|error| Failure::new(Reason::ToolFailed, error.to_string()))?;
         let path = "SELECT pg_catalog.to_json(pg_catalog.current_setting('data_directory') || '/' || $1)";
         let path: Option<String> = self.session.ask_json(&path.replace("$1", &literal(NOTE)))?.pop();
-        // As one column of CSV whose quote is nowhere in it: what is written is the text as it is.
-        let form = "(FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02', ESCAPE E'\\x02')";
-        let path = literal(&path.unwrap_or_default());
-        self.session.ask(&format!("COPY (SELECT {}) TO {path} {form}", literal(&note))).map(|_| ())
+        self.session.write_file(&path.unwrap_or_default(), &note)
     }
 }

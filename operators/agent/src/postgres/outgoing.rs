@@ -143,12 +143,9 @@ impl<'a> Outgoing<'a> {
         let path =
             self.session.ask_json::<String>("SELECT pg_catalog.to_json(pg_catalog.current_setting('hba_file'))")?;
         let path = path.first().map(String::as_str).unwrap_or_default();
-        // As one column of CSV whose quote is in no line: what is written is the text as it is.
-        let lines = format!("pg_catalog.regexp_split_to_table({}, E'\\n')", literal(text.trim_end()));
-        let form = "(FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02', ESCAPE E'\\x02')";
         // Before the command: when it fails, or its answer is lost, nobody knows how far it came.
         self.closed = true;
-        self.session.ask(&format!("COPY (SELECT {lines}) TO {} {form}", literal(path)))?;
+        self.session.write_file(path, text.trim_end())?;
         let wrong = "SELECT pg_catalog.to_json(error) FROM pg_catalog.pg_hba_file_rules WHERE error IS NOT NULL";
         if let Some(error) = self.session.ask_json::<String>(wrong)?.first() {
             return Err(Failure::new(Reason::ToolFailed, format!("the rules of who may connect are wrong: {error}")));

@@ -100,6 +100,14 @@ impl<'a> Session<'a> {
         self.ask(sql)?.iter().map(|line| serde_json::from_str(line).map_err(wrong)).collect()
     }
 
+    /// Writes lines of text into a file of the server's, where it is.
+    pub(crate) fn write_file(&mut self, path: &str, text: &str) -> Result<(), Failure> {
+        // As one column of CSV whose quote is in no line: what is written is the text as it is.
+        let lines = format!("pg_catalog.regexp_split_to_table({}, E'\\n')", quote::literal(text));
+        let form = "(FORMAT csv, DELIMITER E'\\x01', QUOTE E'\\x02', ESCAPE E'\\x02')";
+        self.ask(&format!("COPY (SELECT {lines}) TO {} {form}", quote::literal(path))).map(|_| ())
+    }
+
     /// Whether errors are told in words from now on, or by their number alone, as words may have values in them.
     pub(crate) fn tell_words(&mut self, words: bool) -> Result<(), Failure> {
         self.say(&format!("\\set VERBOSITY {}", if words { "terse" } else { "sqlstate" })).map(|_| ())

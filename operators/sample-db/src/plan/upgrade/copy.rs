@@ -31,7 +31,7 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     if claim.meta.deleting {
         return wait(format!("waiting until an earlier claim {} is gone", wish.claim));
     }
-    if claim.labels.get(OWNER_UID).is_none_or(|uid| **uid != *db.meta.uid) {
+    if !is_own(observed, claim) {
         return end::fail(observed, &format!("the claim {} is there, and not of this SampleDB", wish.claim), now);
     }
     let follows = match observed.successor.obstacle("server of the new version") {
@@ -51,13 +51,17 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
 pub(super) fn successor(observed: &Observed) -> Option<Apply> {
     let goal = goal(&observed.db)?;
     let wish = wish(observed, &goal);
-    let own = |claim: &Claim| claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid);
-    observed.claim(&wish.claim).filter(|claim| own(claim) && !claim.meta.deleting)?;
+    observed.claim(&wish.claim).filter(|claim| is_own(observed, claim) && !claim.meta.deleting)?;
     if observed.successor.obstacle("").is_some() {
         return None;
     }
     let live = observed.successor.ours().map(|set| (&set.meta, set.fingerprint));
     objects::successor(observed, &wish).unless(live)
+}
+
+/// Whether a claim was made for this very database: what it has adopted is no volume for a copy.
+fn is_own(observed: &Observed, claim: &Claim) -> bool {
+    claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid)
 }
 
 /// The data from one server into the other.
