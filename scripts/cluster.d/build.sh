@@ -22,6 +22,7 @@ family_version() {
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     bundle-validators) module=github.com/operator-framework/api ;;
     actionlint) module=github.com/rhysd/actionlint ;;
+    argocd) module=github.com/argoproj/argo-cd/v3 ;;
     release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac
@@ -43,6 +44,7 @@ family_flags() {
       ld+=" -X github.com/containerd/containerd/v2/version.Version=$version"
       printf '%s\n' -tags 'no_btrfs no_devmapper no_zfs no_tracing'
       ;;
+    argocd) ld+=" -X github.com/argoproj/argo-cd/v3/common.version=${version#v}" ;;
     kwok) ld+=" -X sigs.k8s.io/kwok/pkg/consts.Version=$version" ;;
     kustomize) ld+=" -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
     olm | olm-images)
@@ -61,6 +63,7 @@ package_of() {
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
+    argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;
     olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
     olm)
       if [[ $2 == opm ]]; then printf 'github.com/operator-framework/operator-registry/cmd/opm'; else
@@ -91,17 +94,20 @@ ensure_tools() {
     done
     ((${#missing[@]})) || exit 0
     mapfile -t flags < <(family_flags "$family")
-    local version start temporary log=$CACHE/log/build-$family.log
+    local version start temporary output log=$CACHE/log/build-$family.log
     version=$(family_version "$family")
     start=$(now_ms)
     # A name that no other run takes for finished; left-overs of a killed build are swept first.
     rm -rf "$folder"/.partial.*
     temporary=$folder/.partial.$$
     mkdir "$temporary"
+    # One program is named as it is asked for, whatever its package is called.
+    output=$temporary/
+    ((${#missing[@]} > 1)) || output+=${missing[0]}
     printf 'building %s%s ... ' "${missing[*]}" "${version:+ $version}" >&2
     if ! (cd "$SCRIPTS/tools/$family" &&
       CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' \
-        go build "${flags[@]}" -o "$temporary/" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
+        go build "${flags[@]}" -o "$output" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
       say "failed after $(since "$start"):"
       tail -n 20 "$log" >&2
       rm -rf "$temporary"
