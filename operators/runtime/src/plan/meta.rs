@@ -241,3 +241,16 @@ pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
 pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
     BTreeMap::from([(NAME.to_owned(), kind.kind.to_lowercase()), (INSTANCE.to_owned(), owner.key.name.to_string())])
 }
+
+/// The annotations of a child that outlives its owner and so has no owner reference. Argo CD takes what has none for a
+/// resource of the Application that its label [`INSTANCE`] names, where it tracks by that label: an Application called as
+/// our object is would prune the child as a leftover, and delete it with itself (its documentation, "Sync Options" and
+/// "Compare Options").
+#[must_use]
+pub fn not_for_pruning() -> BTreeMap<String, String> {
+    let annotations = [
+        ("argocd.argoproj.io/compare-options", "IgnoreExtraneous"),
+        ("argocd.argoproj.io/sync-options", "Prune=false,Delete=false"),
+    ];
+    annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).into()
+}

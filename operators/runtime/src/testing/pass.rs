@@ -7,7 +7,7 @@ use super::ownership::{self, Owned, at, remove, set};
 use super::{NOW, World};
 use crate::Error;
 use crate::plan::adoption::{self, Verdict};
-use crate::plan::meta::{Kind, Meta, field_manager};
+use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
@@ -101,6 +101,7 @@ impl World {
         match self.get(create.kind, &create.key).cloned() {
             Some(live) => look(&live, kind, owner),
             None => {
+                judge_made(&create.body);
                 let owned = ownership::of(&create.body);
                 self.create(create.kind, &create.key, create.body);
                 if let Some(object) = self.objects.get_mut(&(create.kind.plural, create.key)) {
@@ -131,7 +132,10 @@ impl World {
             (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}
             (Some(_), _) => return Err(Error::transient("Conflict", "not the object that was seen")),
             (None, Some(live)) => look(live, kind, owner)?,
-            (None, None) => self.create(apply.kind, &apply.key, json!({ "metadata": {} })),
+            (None, None) => {
+                judge_made(&apply.body);
+                self.create(apply.kind, &apply.key, json!({ "metadata": {} }));
+            }
         }
         let manager = apply.hand_over.map_or_else(|| field_manager("test"), str::to_owned);
         let object = self.objects.get_mut(&(apply.kind.plural, apply.key.clone())).expect("made above if absent");
@@ -153,6 +157,16 @@ impl World {
         object.owned.insert(manager, new);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())
+    }
+}
+
+/// A child without an owner must say that it is nobody's leftover.
+fn judge_made(body: &Value) {
+    let metadata = &body["metadata"];
+    if !metadata["labels"][INSTANCE].is_null() && metadata["ownerReferences"].is_null() {
+        for (key, value) in not_for_pruning() {
+            assert_eq!(metadata["annotations"][&key], *value, "{key} of {metadata}");
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn owned(db: &SampleDB) -> ObjectMeta {
 fn free(db: &SampleDB) -> ObjectMeta {
     let mut labels = labels(db);
     labels.insert(OWNER_UID.to_owned(), db.meta.uid.to_string());
-    ObjectMeta { labels: Some(labels), ..ObjectMeta::default() }
+    ObjectMeta { labels: Some(labels), annotations: Some(meta::not_for_pruning()), ..ObjectMeta::default() }
 }
 
 /// Whether what has no owner was made for the database, or is taken over because a person says so; by its labels.

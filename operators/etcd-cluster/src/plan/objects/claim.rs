@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::cache::View;
 use runtime::plan::Apply;
-use runtime::plan::meta::child_meta;
+use runtime::plan::meta::{child_meta, not_for_pruning};
 use runtime::views::Claim;
 
 use super::{OWNER_UID, RETIRED, member_labels};
@@ -24,7 +24,8 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str) -> Apply {
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
-    let metadata = ObjectMeta { labels: Some(labels), owner_references, ..ObjectMeta::default() };
+    let annotations = owner_references.is_none().then(not_for_pruning);
+    let metadata = ObjectMeta { labels: Some(labels), annotations, owner_references, ..ObjectMeta::default() };
     let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster)), status: None };
     Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim)
 }

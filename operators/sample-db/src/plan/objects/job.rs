@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use runtime::cache::View;
 use runtime::plan::Create;
-use runtime::plan::meta::{Key, WHOLE, child_meta};
+use runtime::plan::meta::{Key, WHOLE, child_meta, not_for_pruning};
 use runtime::views::Job;
 
 use super::labels;
@@ -76,7 +76,9 @@ pub(crate) fn job(of: JobOf, place: &Place<'_>) -> Create {
     spec.restart_policy = Some("Never".to_owned());
     let mut pod_labels = of.labels.clone();
     pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
-    let metadata = ObjectMeta { labels: Some(of.labels), owner_references: of.owners, ..ObjectMeta::default() };
+    let annotations = of.owners.is_none().then(not_for_pruning);
+    let metadata =
+        ObjectMeta { labels: Some(of.labels), annotations, owner_references: of.owners, ..ObjectMeta::default() };
     let job = batch::Job {
         metadata,
         spec: Some(batch::JobSpec {

@@ -16,7 +16,10 @@ pub(in crate::plan) fn snapshot(
     retain_until: Option<Timestamp>,
 ) -> Create {
     let mut snapshot = json!({
-        "metadata": { "labels": meta::labels(&SampleDB::KIND, &db.meta) },
+        "metadata": {
+            "labels": meta::labels(&SampleDB::KIND, &db.meta),
+            "annotations": meta::not_for_pruning(),
+        },
         "spec": { "sampleDB": &*db.meta.key.name, "sampleDBUID": db.meta.uid, "reason": reason },
     });
     if let Some(until) = retain_until {
