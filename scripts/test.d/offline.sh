@@ -45,3 +45,5 @@ bundle() { go_test bundle-validators && scripts/check-bundle; }
 workflows() {
   (ensure_tools actionlint actionlint) && "$(tool actionlint actionlint)" && go_test release-images
 }
+
+health() { scripts/check-health; }
