@@ -8,7 +8,7 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MAY_I_USE_TLS, MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, guarded, namespace};
+use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
 
 /// The address of a pod.
 async fn address(ns: &Namespace, pod: &str) -> String {
@@ -24,6 +24,7 @@ async fn label(ns: &Namespace, pod: &str, label: &str) {
 
 #[tokio::test]
 async fn only_clients_of_postgres_reach_it() {
+    let _turn = beside_others().await;
     let ns = guarded("np-postgres-clients").await;
     let elsewhere = namespace("np-elsewhere", &[RESTRICTED]).await;
     let db = Database::apply(&ns, "orders", "{engine: {version: '15'}, backup: {immediate: false}}").await;
@@ -46,6 +47,7 @@ async fn only_clients_of_postgres_reach_it() {
 
 #[tokio::test]
 async fn only_clients_of_etcd_reach_it_and_none_reaches_the_port_of_members() {
+    let _turn = beside_others().await;
     let ns = guarded("np-etcd-clients").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
     etcd.stands(1).await;

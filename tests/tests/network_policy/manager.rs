@@ -12,10 +12,11 @@ use kube::ResourceExt;
 use serde_json::json;
 
 use crate::probe::{MEMBERS, Probe, VERSION};
-use crate::stage::{RESTRICTED, folder, guard, guarded, namespace};
+use crate::stage::{RESTRICTED, alone, beside_others, folder, guarded, namespace};
 
 #[tokio::test]
 async fn the_manager_reaches_nothing_but_what_it_works_with() {
+    let _turn = beside_others().await;
     let ns = guarded("np-manager").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
     etcd.stands(1).await;
@@ -60,9 +61,8 @@ impl Drop for Without {
 /// So it was that policy that let it through before. Connections that stand are not cut, so this takes a new cluster.
 #[tokio::test]
 async fn without_its_right_to_reach_etcd_the_manager_says_so_and_goes_on_when_it_is_back() {
-    let mut ns = namespace("np-no-etcd", &[RESTRICTED]).await;
-    guard(&ns).await;
-    ns.be_alone().await;
+    let _turn = alone().await;
+    let ns = guarded("np-no-etcd").await;
     let without = Without::right("multi-operator-to-etcd").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
     let pod = wait_until("a member that is ready", Duration::from_secs(60), || async {

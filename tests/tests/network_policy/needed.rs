@@ -9,10 +9,11 @@ use k8s_openapi::api::core::v1::Secret;
 use serde_json::json;
 
 use crate::probe::Probe;
-use crate::stage::{guard, guarded, namespace};
+use crate::stage::{beside_others, guard, guarded, namespace};
 
 #[tokio::test]
-async fn etcd_grows_to_three_members_and_is_upgraded() {
+async fn etcd_grows_to_three_members_and_shrinks() {
+    let _turn = beside_others().await;
     let ns = guarded("np-etcd").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 3, version: 3.5.35}").await;
     etcd.stands(3).await;
@@ -22,6 +23,7 @@ async fn etcd_grows_to_three_members_and_is_upgraded() {
 
 #[tokio::test]
 async fn a_database_is_made_saved_proved_and_upgraded() {
+    let _turn = beside_others().await;
     let ns = guarded("np-database").await;
     let db = Database::apply(&ns, "orders", "{engine: {version: '15'}, backup: {immediate: false}}").await;
     db.serves().await;
@@ -53,6 +55,7 @@ async fn a_database_is_made_saved_proved_and_upgraded() {
 /// Its pods are the user's, and no policy is about them.
 #[tokio::test]
 async fn an_app_is_let_alone() {
+    let _turn = beside_others().await;
     let ns = namespace("np-app", &[]).await;
     guard(&ns).await;
     ns.apply(

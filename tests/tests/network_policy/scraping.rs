@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::json;
 
 use crate::probe::Probe;
-use crate::stage::{RESTRICTED, guarded, namespace};
+use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
 
 const METRICS: &str = "GET /metrics HTTP/1.0\\r\\n\\r\\n";
 
@@ -34,6 +34,7 @@ impl Drop for Binding {
 
 #[tokio::test]
 async fn the_managers_metrics_are_read_from_labelled_namespaces_alone() {
+    let _turn = beside_others().await;
     let ns = namespace("np-scraping", &[RESTRICTED]).await;
     let scraper = Probe::new(&ns, "scraper", &json!({})).await;
     let _binding = Binding::new(&ns).await;
@@ -59,6 +60,7 @@ async fn the_managers_metrics_are_read_from_labelled_namespaces_alone() {
 
 #[tokio::test]
 async fn etcds_metrics_are_read_from_labelled_namespaces_alone() {
+    let _turn = beside_others().await;
     let ns = guarded("np-etcd-metrics").await;
     let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
     etcd.stands(1).await;

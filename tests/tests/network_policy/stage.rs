@@ -9,10 +9,24 @@ use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 use kube::api::ListParams;
 use serde_json::json;
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// Pods in it must be restricted, as those of databases, of etcd and of probes are.
 pub(crate) const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
+
+/// Tests beside each other, against the one that changes the manager's policies. Taken once a test, before anything else: a
+/// test with two namespaces may not wait for the second one behind somebody who waits for the first.
+static TURN: RwLock<()> = RwLock::const_new(());
+
+/// Held by a test that others may run beside.
+pub(crate) async fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().await
+}
+
+/// Held by a test that changes what others rely on.
+pub(crate) async fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().await
+}
 
 /// A folder of this checkout.
 pub(crate) fn folder(path: &str) -> String {
