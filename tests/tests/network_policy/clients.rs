@@ -12,10 +12,8 @@ use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
 
 /// The address of a pod.
 async fn address(ns: &Namespace, pod: &str) -> String {
-    let pod: Pod = ns.get(pod).await;
-    pod.status
-        .and_then(|status| status.pod_ip)
-        .unwrap_or_else(|| panic!("{} has no address", pod.metadata.name.unwrap()))
+    let live: Pod = ns.get(pod).await;
+    live.status.and_then(|status| status.pod_ip).unwrap_or_else(|| panic!("{pod} has no address"))
 }
 
 async fn label(ns: &Namespace, pod: &str, label: &str) {
