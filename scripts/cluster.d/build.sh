@@ -24,6 +24,7 @@ family_version() {
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
     kstatus) module=sigs.k8s.io/cli-utils ;;
+    kube-router) module=github.com/cloudnativelabs/kube-router/v2 ;;
     release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac

@@ -1,0 +1,83 @@
+//! What the manager may reach, and how it tells when it may not.
+
+use std::time::Duration;
+
+use e2e::cluster::SYSTEM;
+use e2e::etcd::Etcd;
+use e2e::kubectl::kubectl;
+use e2e::objects::serves;
+use e2e::wait::wait_until;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
+use serde_json::json;
+
+use crate::probe::{MEMBERS, Probe, VERSION};
+use crate::stage::{RESTRICTED, alone, beside_others, folder, guarded, namespace};
+
+#[tokio::test]
+async fn the_manager_reaches_nothing_but_what_it_works_with() {
+    let _turn = beside_others().await;
+    let ns = guarded("np-manager").await;
+    let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
+    etcd.stands(1).await;
+    let member = etcd.pods().await.into_values().next().and_then(|pod| pod.status?.pod_ip).expect("an address");
+    let apps = namespace("np-nginx", &[]).await;
+    drop(apps.kubectl(&["run", "nginx", "--image=docker.io/library/nginx:1.25"]).await.ok());
+    let serving = |pod: Option<&Pod>| pod.filter(|pod| serves(pod)).and_then(|pod| pod.status.clone()?.pod_ip);
+    let nginx = apps.until::<Pod, String>("nginx", "nginx", serving).await;
+    let page = "GET / HTTP/1.0\\r\\n\\r\\n";
+
+    let manager = Probe::in_manager(&ns).await;
+    let service = ["get", "service", "kubernetes", "--namespace=default", "--output=jsonpath={.spec.clusterIP}"];
+    let answer = manager.gets_through(kubectl(&service).await.ok().trim(), 443, VERSION).await;
+    assert!(answer.contains("HTTPS server"), "the API server wants TLS: {answer}");
+    assert!(manager.gets_through(&member, 2379, VERSION).await.contains("3.5.35"));
+    manager.is_shut_out(&member, 2380, MEMBERS).await;
+    manager.is_shut_out(&nginx, 80, page).await;
+    // Another pod reaches it: nginx is there.
+    let pod = Probe::new(&namespace("np-reader", &[RESTRICTED]).await, "reader", &json!({})).await;
+    assert!(pod.gets_through(&nginx, 80, page).await.contains("nginx"));
+}
+
+/// The manager's right to reach etcd is taken away; it is back when this is dropped.
+struct Without(&'static str);
+
+impl Without {
+    async fn right(policy: &'static str) -> Self {
+        drop(kubectl(&["delete", "networkpolicy", policy, "--namespace", SYSTEM]).await.ok());
+        Self(policy)
+    }
+}
+
+impl Drop for Without {
+    fn drop(&mut self) {
+        let all = folder("config/network-policy");
+        let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", &all];
+        let applied = std::process::Command::new("kubectl").args(apply).stdout(std::process::Stdio::null()).status();
+        assert!(applied.is_ok_and(|status| status.success()), "{} is not back", self.0);
+    }
+}
+
+/// So it was that policy that let it through before. Connections that stand are not cut, so this takes a new cluster.
+#[tokio::test]
+async fn without_its_right_to_reach_etcd_the_manager_says_so_and_goes_on_when_it_is_back() {
+    let _turn = alone().await;
+    let ns = guarded("np-no-etcd").await;
+    let without = Without::right("multi-operator-to-etcd").await;
+    let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
+    let pod = wait_until("a member that is ready", Duration::from_secs(60), || async {
+        let pods = etcd.pods().await;
+        pods.into_values().find(serves).ok_or_else(|| "none yet".to_owned())
+    })
+    .await;
+    for look in 1..=2 {
+        // It was asked before it was ready, too: what is told now is of now.
+        tokio::time::sleep(Duration::from_secs(6)).await;
+        let told = etcd.complains(&["0 of 1 members are ready", &pod.name_any()]).await.message;
+        let reason = told.contains("which refuses connections") || told.contains("which cannot be reached");
+        assert!(reason, "{told}");
+        println!("look {look}, at a member that is ready: {told}");
+    }
+    drop(without);
+    etcd.stands(1).await;
+}

@@ -1,0 +1,85 @@
+//! The manager with its policies, and namespaces with those of databases and etcd.
+
+use std::path::PathBuf;
+
+use e2e::cluster;
+use e2e::kubectl::kubectl;
+use e2e::namespace::Namespace;
+use k8s_openapi::api::core::v1::Node;
+use kube::Api;
+use kube::api::ListParams;
+use serde_json::json;
+use tokio::sync::{OnceCell, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Pods in it must be restricted, as those of databases, of etcd and of probes are.
+pub(crate) const RESTRICTED: (&str, &str) = ("pod-security.kubernetes.io/enforce", "restricted");
+
+/// Tests beside each other, against the one that changes the manager's policies. Taken once a test, before anything else: a
+/// test with two namespaces may not wait for the second one behind somebody who waits for the first.
+static TURN: RwLock<()> = RwLock::const_new(());
+
+/// Held by a test that others may run beside.
+pub(crate) async fn beside_others() -> RwLockReadGuard<'static, ()> {
+    TURN.read().await
+}
+
+/// Held by a test that changes what others rely on.
+pub(crate) async fn alone() -> RwLockWriteGuard<'static, ()> {
+    TURN.write().await
+}
+
+/// A folder of this checkout.
+pub(crate) fn folder(path: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    root.join(path).canonicalize().unwrap_or_else(|error| panic!("{path}: {error}")).display().to_string()
+}
+
+/// The manager as it is deployed with the component, once for all tests.
+pub(crate) async fn manager() {
+    static DEPLOYED: OnceCell<()> = OnceCell::const_new();
+    DEPLOYED
+        .get_or_init(|| async {
+            let with_policies = folder("tests/tests/network_policy/manifests");
+            let apply = ["apply", "--server-side", "--force-conflicts", "--kustomize", &with_policies];
+            drop(kubectl(&apply).await.ok());
+        })
+        .await;
+}
+
+/// A namespace in which nothing is guarded but by its policies, if it gets any.
+pub(crate) async fn namespace(purpose: &str, labels: &[(&str, &str)]) -> Namespace {
+    manager().await;
+    Namespace::labelled(purpose, labels).await
+}
+
+/// A namespace for databases and etcd, as a platform team makes one.
+pub(crate) async fn guarded(purpose: &str) -> Namespace {
+    let ns = namespace(purpose, &[RESTRICTED]).await;
+    guard(&ns).await;
+    ns
+}
+
+/// Gives a namespace the policies of databases and etcd.
+pub(crate) async fn guard(ns: &Namespace) {
+    drop(ns.kubectl(&["apply", "--kustomize", &folder("kustomize/instances-network-policy")]).await.ok());
+    names(ns).await;
+}
+
+/// Policies let pods ask the name servers in kube-system. `scripts/cluster` has its own on the node, which is no pod: so this
+/// one comes beside them, as docs/network-policy.md says.
+async fn names(ns: &Namespace) {
+    let nodes: Api<Node> = Api::all(cluster::client().await);
+    let nodes = nodes.list(&ListParams::default()).await.expect("nodes can be listed");
+    let addresses = nodes.items.into_iter().filter_map(|node| node.status?.addresses).flatten();
+    let internal = addresses.filter(|address| address.type_ == "InternalIP" && !address.address.contains(':'));
+    let to: Vec<_> = internal.map(|of| json!({ "ipBlock": { "cidr": format!("{}/32", of.address) } })).collect();
+    let ports = json!([{ "protocol": "UDP", "port": 53 }, { "protocol": "TCP", "port": 53 }]);
+    let policy = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "name-server-on-node" },
+        "spec": {
+            "podSelector": { "matchLabels": { "app.kubernetes.io/managed-by": "multi-operator" } },
+            "policyTypes": ["Egress"], "egress": [{ "to": to, "ports": ports }],
+        },
+    });
+    ns.apply(&policy.to_string()).await;
+}
