@@ -17,7 +17,7 @@ pub mod names;
 pub mod objects;
 mod observed;
 pub mod roster;
-mod size;
+pub mod size;
 mod status;
 pub mod version;
 pub mod wish;
