@@ -47,7 +47,13 @@ impl Sight {
     pub fn without(unseen: &[Unseen]) -> Self {
         let forbidden = |unseen: &Unseen| matches!(unseen.why, Why::Forbidden { .. });
         let reason = match unseen {
-            [] => return Self { whole: true, reason: "Watching", message: "all that is to be watched is seen".to_owned() },
+            [] => {
+                return Self {
+                    whole: true,
+                    reason: "Watching",
+                    message: "all that is to be watched is seen".to_owned(),
+                };
+            }
             unseen if unseen.iter().any(forbidden) => "MissingRight",
             _ => "WatchFailing",
         };
@@ -64,7 +70,7 @@ pub fn sentence(unseen: &[Unseen]) -> String {
     for Unseen { kind, namespace, why } in unseen {
         match why {
             Why::Forbidden { verb, user } => {
-                kinds.entry((user, verb, namespace.as_deref())).or_default().insert(resource(kind));
+                kinds.entry((&**user, *verb, namespace.as_deref())).or_default().insert(resource(kind));
             }
             Why::Fault(words) => drop(faults.insert(words.clone())),
         }
@@ -137,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_missing_right_is_named_with_what_to_do() {
-        let refusal = "myapps.example.com is forbidden: User \"system:serviceaccount:ops:manager\" cannot list resource";
+        let refusal =
+            "myapps.example.com is forbidden: User \"system:serviceaccount:ops:manager\" cannot list resource";
         assert_eq!((user_of(refusal), user_of("no")), (USER, ""));
         assert_eq!(
             sentence(&[forbidden(APPS, Some("team-b"))]),
@@ -145,7 +152,10 @@ mod tests {
              (config/rbac/manager_role.yaml) there to the service account manager of namespace ops"
         );
         let everywhere = sentence(&[forbidden(PODS, None)]);
-        assert!(everywhere.starts_with("list pods in all namespaces is forbidden: bind the ClusterRole"), "{everywhere}");
+        assert!(
+            everywhere.starts_with("list pods in all namespaces is forbidden: bind the ClusterRole"),
+            "{everywhere}"
+        );
     }
 
     #[test]
@@ -158,7 +168,10 @@ mod tests {
             Unseen { kind: APPS, namespace: Some("team-a".into()), why: Why::Fault("it is away".to_owned()) },
         ];
         let told = sentence(&unseen);
-        assert!(told.starts_with("list myapps.example.com and pods in namespaces team-b and team-c is forbidden: "), "{told}");
+        assert!(
+            told.starts_with("list myapps.example.com and pods in namespaces team-b and team-c is forbidden: "),
+            "{told}"
+        );
         assert!(told.ends_with("; it is away"), "{told}");
         unseen.reverse();
         assert_eq!(sentence(&unseen), told);
