@@ -7,11 +7,11 @@ use http::Request;
 use kube::{Client, Error};
 use serde::Deserialize;
 
+use crate::own_pod;
+
 /// What is taken when nothing better is known: what scripts/images makes, by the name that scripts/names.env gives it.
 const DEFAULT: &str = "localhost/multi-operator:dev";
 
-/// By what variables pods are told their own namespace and name.
-const OWN_POD: [(&str, &str); 2] = [("POD_NAMESPACE", "POD_NAME"), ("MY_POD_NAMESPACE", "MY_POD_NAME")];
 /// The manager's own container, by the names that it has in manifests.
 const CONTAINERS: [&str; 2] = ["manager", "etcd-operator"];
 
@@ -26,8 +26,8 @@ pub async fn find(given: Option<&str>, client: &Client) -> Arc<str> {
     if let Some(given) = given {
         return given.into();
     }
-    let own = match own_pod(|name| std::env::var(name).ok()) {
-        Some(path) => ask(&path, client).await,
+    let own = match own_pod::key(|name| std::env::var(name).ok()) {
+        Some(pod) => ask(&format!("/api/v1/namespaces/{}/pods/{}", pod.namespace, pod.name), client).await,
         None => Err("POD_NAMESPACE and POD_NAME are not set".to_owned()),
     };
     match own {
@@ -40,13 +40,6 @@ pub async fn find(given: Option<&str>, client: &Client) -> Arc<str> {
             DEFAULT.into()
         }
     }
-}
-
-/// The path of the pod that this process runs in, if the environment tells it.
-fn own_pod(environment: impl Fn(&str) -> Option<String>) -> Option<String> {
-    let variable = |name| environment(name).filter(|value| !value.is_empty());
-    let (namespace, name) = OWN_POD.iter().find_map(|(namespace, name)| variable(namespace).zip(variable(name)))?;
-    Some(format!("/api/v1/namespaces/{namespace}/pods/{name}"))
 }
 
 /// No more of a pod than is asked for.
@@ -117,17 +110,5 @@ mod tests {
         assert_eq!(image(&[("operator", Some("o:2")), ("mesh", Some("m:1"))]).as_deref(), Some("o:2"));
         assert_eq!(image(&[("manager", None)]), None);
         assert_eq!(image(&[]), None);
-    }
-
-    #[test]
-    fn a_pod_is_known_by_either_pair_of_variables() {
-        let own = |variables: &[(&str, &str)]| {
-            own_pod(|name| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned()))
-        };
-        let old = [("MY_POD_NAMESPACE", "a"), ("MY_POD_NAME", "b")];
-        assert_eq!(own(&old).as_deref(), Some("/api/v1/namespaces/a/pods/b"));
-        let both = [("POD_NAMESPACE", "c"), ("POD_NAME", "d"), old[0], old[1]];
-        assert_eq!(own(&both).as_deref(), Some("/api/v1/namespaces/c/pods/d"));
-        assert_eq!(own(&[("POD_NAMESPACE", "c"), ("POD_NAME", ""), old[1]]), None);
     }
 }

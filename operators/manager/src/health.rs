@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use runtime::cache;
+use runtime::plan::sight::sentence;
 
 use crate::server::{Check, Health, State};
 
@@ -16,10 +17,10 @@ impl Health for Watches {
 
     fn ready(&self) -> Vec<Check> {
         let check = |health: &Arc<cache::Health>| {
-            let state = match health.state() {
-                cache::State::Synced => State::Ok,
-                cache::State::Starting => State::Failed { why: "listing".to_owned(), blocks_readiness: true },
-                cache::State::Failing { why, .. } => State::Failed { why, blocks_readiness: false },
+            let state = match health.failing() {
+                _ if !health.tried() => State::Failed { why: "listing".to_owned(), blocks_readiness: true },
+                failing if failing.is_empty() => State::Ok,
+                failing => State::Failed { why: sentence(&failing), blocks_readiness: false },
             };
             Check { name: format!("watch-{}", health.kind().plural), state }
         };

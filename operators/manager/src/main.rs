@@ -17,6 +17,7 @@ mod agent_image;
 mod args;
 mod compat;
 mod health;
+mod own_pod;
 mod server;
 mod wiring;
 

@@ -11,13 +11,14 @@ use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::{Fence, LeaseName};
+use runtime::own_pod::OwnPod;
 use runtime::plan::Key;
 use sample_db::{SampleDBOperator, SnapshotOperator};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
-use crate::{Failure, agent_image};
+use crate::{Failure, agent_image, own_pod};
 
 /// All operators, by the name of their controller.
 const OPERATORS: [(&str, Wire); 5] = [
@@ -65,6 +66,7 @@ impl Shared<'_> {
 pub struct Manager {
     cache: Cache,
     works: Vec<Work>,
+    own_pod: Option<(Key, Publisher)>,
     events: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
@@ -83,6 +85,7 @@ impl Manager {
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
+        let own_pod = own_pod::key(|name| std::env::var(name).ok()).map(|key| (key, publisher("manager")));
         let shared = Shared {
             client,
             publisher: &publisher,
@@ -100,7 +103,7 @@ impl Manager {
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
         let works = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
-        Ok(Self { cache, works, events: Box::pin(events) })
+        Ok(Self { cache, works, own_pod, events: Box::pin(events) })
     }
 
     /// How the watches fare.
@@ -110,8 +113,12 @@ impl Manager {
 
     /// Starts what standbys do too: filling the caches. Returns what is left: the work of a leader.
     pub fn start(self, client: &Client, stop: &CancellationToken) -> Leader {
+        let health = self.cache.health();
         let mut tasks = self.cache.start(client, stop);
         tasks.spawn(self.events);
+        if let Some((key, events)) = self.own_pod {
+            tasks.spawn(OwnPod { client: client.clone(), key, health, events }.run());
+        }
         Leader { works: self.works, _tasks: tasks }
     }
 }

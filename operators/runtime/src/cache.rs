@@ -20,7 +20,7 @@ mod view;
 mod watch;
 
 pub use entry::{Broken, Entry};
-pub use health::{Health, State};
+pub use health::{Health, State, Watches};
 pub use store::{Change, Route, Store};
 pub use view::View;
 

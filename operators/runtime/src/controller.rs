@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::act::Writer;
-use crate::cache::{Change, Entry, Health, State, Store, View};
+use crate::cache::{Change, Entry, Health, State, Store, View, Watches as Sources};
 use crate::events::Publisher;
 use crate::foreign::{ForeignLease, ForeignLeases};
 use crate::leader::{Fence, LeaseName};
@@ -22,6 +22,7 @@ use crate::metrics::ReconcileMetrics;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
 use crate::plan::report::Came;
+use crate::plan::sight::sentence;
 use crate::queue::{At, News, Outcome, Queue, Version, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
@@ -29,8 +30,6 @@ use crate::status::StatusWriter;
 use crate::views::Resource;
 use crate::{Error, Operator};
 
-/// How long a watch that had worked may fail before decisions are no longer made from its store.
-const WATCH_GRACE: Duration = Duration::from_secs(30);
 /// When to look again while the objects' own watch fails for a moment.
 const OBJECTS_AGAIN: Duration = Duration::from_secs(1);
 /// When to look again while a watch fails.
@@ -127,7 +126,7 @@ impl<O: Operator> Controller<O> {
         operator.watch(&mut watches);
         let Watches { writer, health, .. } = watches;
         let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
-        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string() };
+        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string(), controller: O::NAME };
         Arc::new(Self { operator, queue, shell, health, foreign, metrics, settings })
     }
 
@@ -150,7 +149,7 @@ impl<O: Operator> Controller<O> {
     async fn stores_tried(&self) {
         for health in &self.health {
             // The sender lives as long as the store, so this does not end early.
-            drop(health.subscribe().wait_for(|state| *state != State::Starting).await);
+            drop(health.subscribe().wait_for(Sources::tried).await);
         }
     }
 
@@ -207,21 +206,24 @@ impl<O: Operator> Controller<O> {
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);
             }
-            Some(Entry::Object(object)) if !self.operator.manages(&object) => return Ok(Next::Change),
+            Some(Entry::Object(object)) if !self.operator.manages(&object) => {
+                self.shell.disown(object.meta());
+                return Ok(Next::Change);
+            }
             Some(Entry::Object(object)) => object,
         };
         if let Some(message) = self.held_elsewhere(&*object).await {
             self.shell.write_conflict(&*object, message, Timestamp::now()).await?;
             return Ok(Next::After(HELD_AGAIN));
         }
-        if let Some(why) = self.blind() {
+        if let Some(why) = self.blind(&key.namespace) {
             let blind = Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true };
             self.shell.write(&*object, None, Came::Failed(&blind), failures, Timestamp::now()).await?;
             return Ok(Next::After(WATCH_AGAIN));
         }
         // Children seen late cost a needless apply. But for an object that is gone without our having seen it, children
         // would be made and collected in turns, as fast as both of us can.
-        if matches!(self.operator.objects().health().state(), State::Failing { .. }) {
+        if matches!(self.operator.objects().health().state(&key.namespace), State::Failing { .. }) {
             return Ok(Next::After(OBJECTS_AGAIN));
         }
         reconcile(&self.operator, &self.shell, &object, failures).await
@@ -247,12 +249,11 @@ impl<O: Operator> Controller<O> {
         }
     }
 
-    /// Why no decision can be made now: a kind that was never listed, or has not been watched for a while.
-    fn blind(&self) -> Option<String> {
-        self.health.iter().find_map(|health| match health.state() {
-            State::Failing { why, since } if since.is_none_or(|since| since.elapsed() > WATCH_GRACE) => Some(why),
-            _ => None,
-        })
+    /// Why no decision can be made now in that namespace: of kinds that were never listed there, or have not been watched
+    /// for a while.
+    fn blind(&self, namespace: &Arc<str>) -> Option<String> {
+        let unseen: Vec<_> = self.health.iter().filter_map(|health| health.blind_in(namespace)).collect();
+        (!unseen.is_empty()).then(|| sentence(&unseen))
     }
 }
 

@@ -24,6 +24,7 @@ pub mod foreign;
 pub mod leader;
 pub mod metrics;
 pub mod operator;
+pub mod own_pod;
 pub mod permissions;
 pub mod plan;
 pub mod queue;

@@ -22,6 +22,12 @@ pub const LEASE: &[Permission] = &[Permission {
     verbs: &["get", "watch", "create", "update"],
 }];
 
+/// What the runtime needs in the namespace of the manager's own Pod: to say on it what it cannot see.
+pub const OWN_POD: &[Permission] = &[
+    Permission { group: "", resources: &["pods/status"], verbs: &["patch"] },
+    Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create"] },
+];
+
 /// What the runtime needs on the cluster: to know who may read metrics, and whether another manager is alive.
 pub const CLUSTER: &[Permission] = &[
     Permission { group: "authentication.k8s.io", resources: &["tokenreviews"], verbs: &["create"] },

@@ -12,6 +12,7 @@ pub mod meta;
 pub mod quantity;
 pub mod report;
 pub mod seen;
+pub mod sight;
 pub mod trouble;
 
 pub use conditions::Announcement;

@@ -27,6 +27,9 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// The library warns with the whole answer when one does not decode, and an answer may be a Secret. What fails is
 /// reported by whoever asked. Nothing in a filter overrides this.
 const UNSPOKEN: &str = "kube_client::client=error";
+/// The library warns at every try of a watch that fails; the watch itself says so once, and what to do. A filter that names
+/// it has it speak.
+const TOLD_ONCE: &str = "kube_runtime::watcher=off";
 
 /// How log lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,7 +117,7 @@ pub fn parse_filter(filter: &str) -> Result<EnvFilter, String> {
     {
         return Err(format!("{allowed}, not {unknown:?}"));
     }
-    EnvFilter::try_new(format!("{filter},{UNSPOKEN}")).map_err(|error| format!("{allowed}: {error}"))
+    EnvFilter::try_new(format!("{TOLD_ONCE},{filter},{UNSPOKEN}")).map_err(|error| format!("{allowed}: {error}"))
 }
 
 const LEVELS: [&str; 6] = ["error", "warn", "info", "debug", "trace", "off"];

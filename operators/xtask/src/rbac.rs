@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::rbac::v1::{ClusterRole, PolicyRule, Role};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, Permission};
+use runtime::permissions::{CLUSTER, LEASE, NAMESPACED, OWN_POD, Permission};
 
 use crate::generated::{Generated, document};
 
@@ -23,22 +23,24 @@ pub(crate) fn files() -> Vec<Generated> {
         ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
         ("config/rbac/manager_role.yaml".into(), role("manager", work)),
         ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &cluster())),
-        (
-            "config/rbac/leader_election_role.yaml".into(),
-            role("leader-election", rules(LEASE.iter().chain(sample_db::OWN_NAMESPACE))),
-        ),
+        ("config/rbac/leader_election_role.yaml".into(), role("leader-election", rules(own_namespace()))),
     ]
 }
 
 /// What an install needs in each namespace that it watches, its own with its Lease and catalog among them: one list,
 /// since OLM grants what it reads under `permissions` in all of them.
 pub(crate) fn namespaced() -> Vec<PolicyRule> {
-    rules(work().chain(LEASE).chain(sample_db::OWN_NAMESPACE))
+    rules(work().chain(own_namespace()))
 }
 
 /// What an install needs on the cluster.
 pub(crate) fn cluster() -> Vec<PolicyRule> {
     rules(CLUSTER)
+}
+
+/// What an install needs in its own namespace, whichever it watches.
+fn own_namespace() -> impl Iterator<Item = &'static Permission> {
+    [LEASE, OWN_POD, sample_db::OWN_NAMESPACE].into_iter().flatten()
 }
 
 fn work() -> impl Iterator<Item = &'static Permission> {

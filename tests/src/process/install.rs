@@ -62,6 +62,14 @@ impl Install {
         Ok(install)
     }
 
+    /// Gives it the Role of a watched namespace in another one.
+    ///
+    /// # Errors
+    /// What the API server says.
+    pub async fn grant(&self, target: &str) -> Result<(), Failure> {
+        grant(&self.client, &self.namespace, target, "manager_role.yaml").await
+    }
+
     /// Binds a generated ClusterRole to the service account, everywhere.
     ///
     /// # Errors

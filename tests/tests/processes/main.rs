@@ -25,6 +25,7 @@ mod leadership;
 mod metrics;
 mod missing_kind;
 mod rights;
+mod rights_missing;
 mod traces;
 mod two_installs;
 mod undecodable;
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         missing_kind::the_other_controllers_work_and_it_is_picked_up_when_served,
         rights::a_kind_that_may_not_be_watched_stalls_its_controller_alone,
         rights::roles_in_two_namespaces_are_enough,
+        rights_missing::it_is_told_and_no_matter_of_the_other_namespaces,
         errors::passing_errors_are_got_over_in_few_requests,
         leadership::a_stopped_leader_is_followed_within_2_s,
         leadership::a_manager_ends_within_10_s_although_answers_do_not_come,

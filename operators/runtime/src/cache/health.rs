@@ -1,46 +1,74 @@
-//! How the watches of one kind fare.
+//! How the watches of one kind fare, each by itself: what befalls one namespace is no matter of the others.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::plan::meta::Kind;
+use crate::plan::sight::{Unseen, Why};
 
-/// State of a kind's watches, the worst of them.
+/// How long a watch that had worked may fail before decisions are no longer made from what it saw.
+pub const GRACE: Duration = Duration::from_secs(30);
+
+/// State of one watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
     /// The first list is under way.
     Starting,
-    /// All have listed, and watch.
+    /// It has listed, and watches.
     Synced,
-    /// One cannot list or watch.
+    /// It cannot list or watch.
     Failing {
-        /// Which, and why.
-        why: String,
+        /// Why.
+        why: Why,
         /// When it began; `None` if it never listed, so that nothing at all is known.
         since: Option<Instant>,
     },
 }
 
+impl State {
+    /// Why nothing may be decided by what the watch has seen, if that is so: nothing at all, or nothing for a while.
+    fn blind(&self) -> Option<&Why> {
+        match self {
+            Self::Failing { why, since } if since.is_none_or(|since| since.elapsed() > GRACE) => Some(why),
+            _ => None,
+        }
+    }
+}
+
 /// Shared by the watches of one kind, its store, and everyone who wants to know.
 pub struct Health {
     kind: Kind,
-    scopes: Mutex<Scopes>,
-    state: watch::Sender<State>,
+    watches: watch::Sender<Watches>,
 }
 
-struct Scopes {
+/// The watches of one kind, by namespace; the one of all namespaces has none.
+#[derive(Debug)]
+pub struct Watches {
     expected: usize,
-    listed: HashSet<Option<Arc<str>>>,
-    states: HashMap<Option<Arc<str>>, State>,
+    all: BTreeMap<Option<Arc<str>>, Watch>,
+}
+
+#[derive(Debug)]
+struct Watch {
+    /// Whether it has ever listed.
+    listed: bool,
+    state: State,
+}
+
+impl Watches {
+    /// Whether each has listed, or has failed to.
+    #[must_use]
+    pub fn tried(&self) -> bool {
+        self.all.len() == self.expected
+    }
 }
 
 impl Health {
-    pub(super) fn new(kind: Kind, watches: usize) -> Self {
-        let scopes = Mutex::new(Scopes { expected: watches, listed: HashSet::new(), states: HashMap::new() });
-        Self { kind, scopes, state: watch::Sender::new(State::Starting) }
+    pub(super) fn new(kind: Kind, expected: usize) -> Self {
+        Self { kind, watches: watch::Sender::new(Watches { expected, all: BTreeMap::new() }) }
     }
 
     /// The kind.
@@ -49,72 +77,131 @@ impl Health {
         self.kind
     }
 
-    /// As it is now.
+    /// Whether each watch has listed, or has failed to.
     #[must_use]
-    pub fn state(&self) -> State {
-        self.state.borrow().clone()
+    pub fn tried(&self) -> bool {
+        self.watches.borrow().tried()
+    }
+
+    /// The watch that sees that namespace, as it is now.
+    #[must_use]
+    pub fn state(&self, namespace: &Arc<str>) -> State {
+        let watches = self.watches.borrow();
+        let watch = watches.all.get(&Some(namespace.clone())).or_else(|| watches.all.get(&None));
+        watch.map_or(State::Starting, |watch| watch.state.clone())
+    }
+
+    /// What does not work now, be it for a moment; by namespace.
+    #[must_use]
+    pub fn failing(&self) -> Vec<Unseen> {
+        self.unseen(|state| match state {
+            State::Failing { why, .. } => Some(why),
+            _ => None,
+        })
+    }
+
+    /// What may not be decided by; by namespace.
+    #[must_use]
+    pub fn blind(&self) -> Vec<Unseen> {
+        self.unseen(State::blind)
+    }
+
+    /// The same, of what is seen of one namespace.
+    #[must_use]
+    pub fn blind_in(&self, namespace: &Arc<str>) -> Option<Unseen> {
+        let watches = self.watches.borrow();
+        let of = |namespace| watches.all.get_key_value(&namespace);
+        let (namespace, watch) = of(Some(namespace.clone())).or_else(|| of(None))?;
+        let why = watch.state.blind()?.clone();
+        Some(Unseen { kind: self.kind, namespace: namespace.clone(), why })
+    }
+
+    fn unseen(&self, why: impl Fn(&State) -> Option<&Why>) -> Vec<Unseen> {
+        let watches = self.watches.borrow();
+        let unseen = watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
+        unseen.map(|(namespace, why)| Unseen { kind: self.kind, namespace, why: why.clone() }).collect()
     }
 
     /// As it changes.
     #[must_use]
-    pub fn subscribe(&self) -> watch::Receiver<State> {
-        self.state.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<Watches> {
+        self.watches.subscribe()
     }
 
     /// A list is complete, or an event came in.
     pub(super) fn synced(&self, namespace: Option<&Arc<str>>) {
-        self.change(|scopes| {
-            scopes.listed.insert(namespace.cloned());
-            scopes.states.insert(namespace.cloned(), State::Synced);
-        });
+        self.change(namespace, |_| Some(Watch { listed: true, state: State::Synced }));
     }
 
     /// The server answers again; that heals a watch which had listed before.
     pub(super) fn recovered(&self, namespace: Option<&Arc<str>>) {
-        let namespace = namespace.cloned();
-        self.change(|scopes| {
-            if scopes.listed.contains(&namespace) {
-                scopes.states.insert(namespace, State::Synced);
-            }
+        self.change(namespace, |before| {
+            before.filter(|before| before.listed).map(|_| Watch { listed: true, state: State::Synced })
         });
     }
 
     /// A list or watch failed. Returns whether that is news.
-    pub(super) fn failing(&self, namespace: Option<&Arc<str>>, why: String) -> bool {
-        let namespace = namespace.cloned();
-        let mut news = true;
-        self.change(|scopes| {
-            let mut since = scopes.listed.contains(&namespace).then(Instant::now);
-            if let Some(State::Failing { why: before, since: began }) = scopes.states.get(&namespace) {
-                since = *began;
-                news = *before != why;
-            }
-            scopes.states.insert(namespace, State::Failing { why, since });
-        });
-        news
+    pub(super) fn failed(&self, namespace: Option<&Arc<str>>, why: Why) -> bool {
+        self.change(namespace, |before| {
+            let listed = before.is_some_and(|before| before.listed);
+            let since = match before.map(|before| &before.state) {
+                Some(State::Failing { since, .. }) => *since,
+                _ => listed.then(Instant::now),
+            };
+            Some(Watch { listed, state: State::Failing { why, since } })
+        })
     }
 
-    fn change(&self, with: impl FnOnce(&mut Scopes)) {
-        let mut scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-        with(&mut scopes);
-        let worst = scopes.worst();
-        self.state.send_if_modified(|state| {
-            let changed = *state != worst;
-            *state = worst;
+    /// Returns whether anything changed.
+    fn change(&self, namespace: Option<&Arc<str>>, to: impl FnOnce(Option<&Watch>) -> Option<Watch>) -> bool {
+        self.watches.send_if_modified(|watches| {
+            let namespace = namespace.cloned();
+            let before = watches.all.get(&namespace);
+            let Some(after) = to(before) else { return false };
+            let changed = before.is_none_or(|before| before.state != after.state);
+            watches.all.insert(namespace, after);
             changed
-        });
+        })
     }
 }
 
-impl Scopes {
-    fn worst(&self) -> State {
-        let failing = self.states.values().find(|s| matches!(s, State::Failing { .. }));
-        match failing {
-            Some(failing) => failing.clone(),
-            None if self.states.len() == self.expected && self.states.values().all(|s| *s == State::Synced) => {
-                State::Synced
-            }
-            None => State::Starting,
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+
+    fn fault(words: &str) -> Why {
+        Why::Fault(words.to_owned())
+    }
+
+    #[test]
+    fn what_befalls_one_namespace_is_no_matter_of_another() {
+        let health = Health::new(KIND, 3);
+        let [a, b, c] = ["team-a", "team-b", "team-c"].map(Arc::<str>::from);
+        assert!(health.failed(Some(&b), fault("no right")));
+        assert!(!health.tried() && health.state(&a) == State::Starting, "the others are still being listed");
+        health.synced(Some(&a));
+        health.failed(Some(&c), fault("no right either"));
+        assert!(health.tried());
+        assert_eq!((health.state(&a), health.blind_in(&a)), (State::Synced, None));
+        assert_eq!(health.blind_in(&b).map(|unseen| unseen.why), Some(fault("no right")));
+        let namespaces: Vec<_> = health.failing().into_iter().filter_map(|unseen| unseen.namespace).collect();
+        assert_eq!(namespaces, [b.clone(), c]);
+        health.recovered(Some(&b));
+        assert!(health.blind_in(&b).is_some(), "an answer is no list");
+        health.synced(Some(&b));
+        assert_eq!(health.blind_in(&b), None);
+    }
+
+    #[test]
+    fn what_had_worked_may_fail_for_a_while() {
+        let (health, anywhere) = (Health::new(KIND, 1), Arc::from("anywhere"));
+        health.synced(None);
+        assert!(health.failed(None, fault("away")) && !health.failed(None, fault("away")), "told once");
+        assert_eq!((health.failing().len(), health.blind().len(), health.blind_in(&anywhere)), (1, 0, None));
+        assert!(matches!(health.state(&anywhere), State::Failing { since: Some(_), .. }));
+        health.recovered(None);
+        assert_eq!(health.state(&anywhere), State::Synced);
     }
 }

@@ -18,7 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::{Entry, Health, Store, View};
 use crate::error::innermost;
 use crate::metrics;
-use crate::plan::meta::{Key, MANAGED_BY, MANAGER};
+use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
+use crate::plan::sight::{Unseen, Why, sentence, user_of};
 use crate::retry::Backoff;
 
 /// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
@@ -122,12 +123,28 @@ impl<V: View> Feed<'_, V> {
         if expired(error) {
             return Duration::ZERO;
         }
-        let place = self.namespace.as_deref().map_or_else(|| "all namespaces".to_owned(), |n| format!("namespace {n}"));
-        let why = format!("cannot watch {} in {place}: {}", V::KIND.plural, innermost(error));
-        if self.store.health().failing(self.namespace.as_ref(), why.clone()) {
-            tracing::warn!(kind = V::KIND.kind, "{why}");
+        let why = why(error, V::KIND, self.namespace.as_deref());
+        if self.store.health().failed(self.namespace.as_ref(), why.clone()) {
+            let unseen = Unseen { kind: V::KIND, namespace: self.namespace.clone(), why };
+            tracing::warn!(kind = V::KIND.kind, "{}", sentence(&[unseen]));
         }
         self.backoff.delay()
+    }
+}
+
+/// Why a watch failed, and which right is missing if that is why.
+fn why(error: &watcher::Error, kind: Kind, namespace: Option<&str>) -> Why {
+    let refused = match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(refusal)) => Some(("list", refusal)),
+        watcher::Error::WatchStartFailed(kube::Error::Api(refusal)) => Some(("watch", refusal)),
+        _ => None,
+    };
+    match refused {
+        Some((verb, refusal)) if refusal.code == 403 => Why::Forbidden { verb, user: user_of(&refusal.message).into() },
+        _ => {
+            let place = namespace.map_or_else(|| "all namespaces".to_owned(), |name| format!("namespace {name}"));
+            Why::Fault(format!("cannot watch {} in {place}: {}", kind.plural, innermost(error)))
+        }
     }
 }
 
