@@ -93,7 +93,7 @@ func foreign(namespace string) bool {
 // checkNamespaces: an object that kustomize has left in no namespace, or in one that nobody makes, lands where nobody looks.
 func checkNamespaces(report *Report, build *Build, schemas *Schemas) {
 	// These are completed by whoever includes them.
-	parts := []string{"config/", "kustomize/watched-namespace", "kustomize/instances/base", "kustomize/olm/base"}
+	parts := []string{"config/", "kustomize/watched-namespace", "kustomize/instances-network-policy", "kustomize/instances/base", "kustomize/olm/base"}
 	if slices.ContainsFunc(parts, func(part string) bool { return strings.HasPrefix(build.Name, part) }) {
 		return
 	}
