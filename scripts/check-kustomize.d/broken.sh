@@ -37,6 +37,7 @@ broken_copies() {
   broken 'SampleDB dev/orders: at .*/spec/deletion/policy' instances/dev/small_patch.yaml 's|policy: Delete|policy: Deleted|'
   broken 'sets LOG_FORMT, and the manager has no such variable' $overlay 's|LOG_FORMAT|LOG_FORMT|'
   broken 'Subscription .* sets LOG_FORMT' olm/overlays/staging/subscription_patch.yaml 's|LOG_FORMAT|LOG_FORMT|'
+  broken 'takes variables from the ConfigMap "multi-operator-trace", which the build' components/tracing/kustomization.yaml 's|            name: multi-operator-tracing|            name: multi-operator-trace|'
   broken 'gives rights to the account multi-operator-system/multi-operator-manger, which the build does not have' watched-namespace/role_binding.yaml '/subjects/,$s|multi-operator-manager|multi-operator-manger|'
   broken 'is in a foreign namespace' components/high-availability/disruption_budget.yaml 's|namespace: .*|namespace: multi-operator|'
   broken 'selects by the label version, which changes' components/high-availability/disruption_budget.yaml '$a \      version: v1'

@@ -81,12 +81,26 @@ func (p *Project) checkDigests(report *Report) {
 	}
 }
 
+// checkSources: a map that is not there keeps the pod from starting.
+func checkSources(report *Report, build *Build) {
+	made := map[string]bool{}
+	for _, object := range build.Objects {
+		made[object.name()] = made[object.name()] || object.kind() == "ConfigMap"
+	}
+	for source := range sourcesOf(build) {
+		if !made[source] {
+			report.add(build.Name, "the manager takes variables from the ConfigMap %q, which the build does not have", source)
+		}
+	}
+}
+
 // checkVariables: a setting with a name that nobody reads does nothing, and says nothing.
 func (p *Project) checkVariables(report *Report, build *Build) {
+	sources := sourcesOf(build)
 	for _, object := range build.Objects {
 		var set []string
 		switch {
-		case object.kind() == "ConfigMap" && strings.HasPrefix(object.name(), settings):
+		case object.kind() == "ConfigMap" && sources[object.name()]:
 			data, _ := object.at("data").(map[string]any)
 			for name := range data {
 				set = append(set, name)
@@ -107,6 +121,23 @@ func (p *Project) checkVariables(report *Report, build *Build) {
 			}
 		}
 	}
+}
+
+// sourcesOf finds the maps whose entries become variables of the manager.
+func sourcesOf(build *Build) map[string]bool {
+	sources := map[string]bool{}
+	for _, object := range build.Objects {
+		containers, _ := object.at("spec", "template", "spec", "containers").([]any)
+		for _, entry := range containers {
+			container, _ := entry.(map[string]any)
+			maps, _ := container["envFrom"].([]any)
+			for _, source := range maps {
+				fields, _ := source.(map[string]any)
+				sources[Object(fields).text("configMapRef", "name")] = true
+			}
+		}
+	}
+	return sources
 }
 
 func variablesIn(list any) []string {

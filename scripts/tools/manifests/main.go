@@ -149,5 +149,6 @@ func (p *Project) checkBuild(report *Report, folder *Folder, build *Build) {
 	checkNamespaces(report, build, p.Schemas)
 	checkSelectors(report, build)
 	p.checkImages(report, build)
+	checkSources(report, build)
 	p.checkVariables(report, build)
 }

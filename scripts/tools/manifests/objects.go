@@ -7,10 +7,9 @@ import (
 )
 
 const (
-	// Where the manager lives, and the name of the map with its settings, without the hash of its entries.
-	system   = "multi-operator-system"
-	manager  = "multi-operator-manager"
-	settings = "multi-operator-settings-"
+	// Where the manager lives, and what it is called.
+	system  = "multi-operator-system"
+	manager = "multi-operator-manager"
 	// What config/default puts before every name.
 	prefix = "multi-operator-"
 	// What stands for the manager's image until an overlay sets it.
