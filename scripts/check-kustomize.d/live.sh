@@ -4,6 +4,8 @@
 # Admission waits for nobody here: no pod has to run.
 api_server() {
   local said
+  # Read by what takes it down.
+  # shellcheck disable=SC2034
   [[ -n ${KUBECONFIG:-} ]] || STARTED=$CLUSTER
   use_cluster "$CLUSTER" --profile control-plane
   said=$(kubectl apply --server-side --force-conflicts --filename "$SCHEMAS/crds" 2>&1) || die "the kinds of others cannot be made: $said"
