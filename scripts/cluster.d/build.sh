@@ -24,6 +24,7 @@ family_version() {
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
     prometheus) module=github.com/prometheus/prometheus ;;
+    monitoring) module=github.com/prometheus-operator/prometheus-operator ;;
     release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac
@@ -69,9 +70,7 @@ package_of() {
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
-    prometheus)
-      if [[ $2 == monitoring ]]; then printf .; else printf 'github.com/prometheus/prometheus/cmd/%s' "$2"; fi
-      ;;
+    prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;
     olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
     olm)

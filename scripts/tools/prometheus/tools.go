@@ -1,10 +1,9 @@
 //go:build tools
 
-// Package tools pins Prometheus and promtool, which judge the alerts.
+// Package tools pins Prometheus (3.5, of long-term support) and promtool, which judge the alerts.
 package tools
 
 import (
-	_ "github.com/prometheus-operator/prometheus-operator/pkg/prometheus"
 	_ "github.com/prometheus/prometheus/cmd/prometheus"
 	_ "github.com/prometheus/prometheus/cmd/promtool"
 )
