@@ -22,7 +22,9 @@ pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 
 /// The annotation that says which kind of install looks after a cluster.
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
-/// Its one value.
+/// The annotation of which each new value has another member lead, once.
+pub const MOVE_LEADER: &str = "etcd.database.coreos.com/move-leader";
+/// The one value of [`SCOPE`].
 pub const CLUSTERWIDE: &str = "clusterwide";
 /// Where images come from unless the spec says so.
 pub const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";

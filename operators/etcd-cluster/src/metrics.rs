@@ -6,6 +6,7 @@ use runtime::metrics::objects::{Family, Of};
 use crate::EtcdClusterOperator;
 use crate::plan::Observed;
 use crate::plan::roster::Roster;
+use crate::plan::size;
 
 const HAS_QUORUM: Family =
     Family { name: "etcd_cluster_has_quorum", help: "Whether a linearizable read is answered", counter: false };
@@ -16,6 +17,10 @@ const LEADER_CHANGES: Family = Family {
 };
 const DB_SIZE: Family =
     Family { name: "etcd_cluster_db_size_bytes", help: "The size of the largest member's database", counter: false };
+const DB_QUOTA: Family =
+    Family { name: "etcd_cluster_db_quota_bytes", help: "What a member's database may grow to", counter: false };
+const ALARM: Family =
+    Family { name: "etcd_cluster_alarm", help: "1 while etcd's alarm is raised; absent otherwise", counter: false };
 const RAFT_INDEX: Family =
     Family { name: "etcd_cluster_raft_index", help: "The last entry of the log known to be agreed on", counter: false };
 const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Members by how they fare", counter: false };
@@ -32,6 +37,15 @@ pub(crate) fn tell(observed: &Observed) {
     let largest = endpoints().map(|endpoint| endpoint.db_size).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "sizes of databases are far below 2^52")]
     of.set(DB_SIZE, None, largest as f64);
+    match size::quota(&observed.cluster.spec, endpoints()) {
+        #[allow(clippy::cast_precision_loss, reason = "quotas are below 2^50")]
+        Some(quota) => of.set(DB_QUOTA, None, quota as f64),
+        None => of.unset(DB_QUOTA),
+    }
+    let mut raised: Vec<&str> = observed.etcd.alarms.iter().map(|(_, alarm)| alarm.name()).collect();
+    raised.sort_unstable();
+    raised.dedup();
+    of.set_each(ALARM, "alarm", &raised, 1.0);
     let newest = endpoints().map(|endpoint| endpoint.raft_index).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "an index of 2^52 takes centuries")]
     of.set(RAFT_INDEX, None, newest as f64);

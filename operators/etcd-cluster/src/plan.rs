@@ -17,7 +17,7 @@ pub mod names;
 pub mod objects;
 mod observed;
 pub mod roster;
-mod size;
+pub mod size;
 mod status;
 pub mod version;
 pub mod wish;
@@ -58,8 +58,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, effects, aside) = decide(observed, &roster, &wish, now);
-    let next = Next::After(look_again(observed, &roster, &step, &effects));
+    let mut next = Next::After(look_again(observed, &roster, &step, &effects));
     let status = status::of(observed, &roster, &wish, &step, now);
+    if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
+        next = next.no_later_than(STEP);
+    }
     let (events, done) = (status::events(cluster, &status), status::done(&step));
     Plan { effects, aside, events, done, status: Some(status), next }
 }

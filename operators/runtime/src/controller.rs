@@ -127,7 +127,7 @@ impl<O: Operator> Controller<O> {
         operator.watch(&mut watches);
         let Watches { writer, health, .. } = watches;
         let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
-        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string() };
+        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string(), controller: O::NAME };
         Arc::new(Self { operator, queue, shell, health, foreign, metrics, settings })
     }
 
@@ -207,7 +207,10 @@ impl<O: Operator> Controller<O> {
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);
             }
-            Some(Entry::Object(object)) if !self.operator.manages(&object) => return Ok(Next::Change),
+            Some(Entry::Object(object)) if !self.operator.manages(&object) => {
+                self.shell.disown(object.meta());
+                return Ok(Next::Change);
+            }
             Some(Entry::Object(object)) => object,
         };
         if let Some(message) = self.held_elsewhere(&*object).await {

@@ -7,6 +7,7 @@ use metrics::{
 };
 
 pub mod objects;
+pub mod stalled;
 
 /// Buckets of `controller_runtime_reconcile_time_seconds`, in seconds, as controller-runtime has them.
 pub const RECONCILE_BUCKETS: [f64; 16] =

@@ -9,6 +9,7 @@ use crate::Error;
 use crate::act::Writer;
 use crate::cache::Broken;
 use crate::events::Publisher;
+use crate::metrics::stalled;
 use crate::plan::conditions::{self, Summary, condition};
 use crate::plan::meta::{Kind, Meta};
 use crate::plan::report::{Came, report};
@@ -23,6 +24,8 @@ pub struct StatusWriter {
     pub events: Publisher,
     /// This manager, as namespace/name of its Lease.
     pub managed_by: String,
+    /// The controller's name.
+    pub controller: &'static str,
 }
 
 impl StatusWriter {
@@ -40,6 +43,7 @@ impl StatusWriter {
     ) -> Result<(), Error> {
         let (meta, before) = (object.meta(), object.status());
         let told = report(planned, came, before, meta, &self.managed_by, failures, now);
+        stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before).contract());
         let version = self.release_conflict::<R>(meta, before.contract()).await?;
         let Some(status) = told else { return Ok(()) };
         self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await?;
@@ -58,6 +62,7 @@ impl StatusWriter {
         let conditions = Summary::Stalled.conditions("Undecodable", why, now);
         let mut contract = Contract { conditions, ..Contract::default() };
         conditions::merge(&mut contract, &broken.contract, broken.meta.generation, &self.managed_by);
+        stalled::tell(self.controller, &broken.meta.key, &contract);
         if contract == broken.contract {
             return Ok(());
         }
@@ -70,12 +75,18 @@ impl StatusWriter {
     /// # Errors
     /// If the write failed.
     pub async fn write_conflict<R: Resource>(&self, object: &R, message: String, now: Timestamp) -> Result<(), Error> {
+        self.disown(object.meta());
         if object.status().contract().condition(condition_type::CONFLICT).is_some_and(|c| c.message == message) {
             return Ok(());
         }
         let held = condition(condition_type::CONFLICT, ConditionStatus::True, "ManagedElsewhere", message, now);
         let status = json!({ "conditions": [held] });
         self.apply(&R::KIND, object.meta(), None, &self.conflict_manager(), &status).await.map(drop)
+    }
+
+    /// Measures no more of an object that is not ours.
+    pub fn disown(&self, meta: &Meta) {
+        stalled::forget(self.controller, &meta.key);
     }
 
     /// Takes back a Conflict of ours, once the object is ours. Returns the version that the object is at.

@@ -10,7 +10,7 @@ use runtime::metrics::objects::{Family, Of};
 use runtime::plan::Key;
 
 use crate::SampleDBOperator;
-use crate::plan::Observed;
+use crate::plan::{Observed, next_due};
 use crate::snapshot::plan::is_bad;
 
 const fn gauge(name: &'static str, help: &'static str) -> Family {
@@ -19,6 +19,8 @@ const fn gauge(name: &'static str, help: &'static str) -> Family {
 
 const READY: Family = gauge("sampledb_ready", "Whether the database serves");
 const INFO: Family = gauge("sampledb_info", "The release of PostgreSQL that runs");
+const NEXT: Family =
+    gauge("sampledb_backup_next_timestamp_seconds", "When the next snapshot of the schedule is, or was, due");
 const LAST_SUCCESS: Family =
     gauge("sampledb_backup_last_success_timestamp_seconds", "When the last snapshot was taken that is of use");
 const LAST_VERIFIED: Family =
@@ -56,12 +58,13 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 9] {
+fn values(observed: &Observed) -> [(Family, Option<f64>); 10] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
     [
         (READY, Some(flag(status.contract.is_true(api::condition_type::READY)))),
+        (NEXT, next_due(&observed.db, Timestamp::now()).map(seconds)),
         (LAST_SUCCESS, backup.last_successful.time.map(seconds)),
         (LAST_VERIFIED, backup.last_verified.time.map(seconds)),
         (VERIFIED, verified.filter(|of| *of != ConditionStatus::Unknown).map(|of| flag(of == ConditionStatus::True))),

@@ -30,6 +30,7 @@ pub mod wish;
 mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
+pub(crate) use backup::next_due;
 pub use observed::{InitSources, Observed, SecretSeen};
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};

@@ -8,6 +8,7 @@ mod deletion;
 mod etcd_bad_input;
 mod etcd_create;
 mod etcd_ephemeral;
+mod etcd_leader;
 mod etcd_old;
 mod etcd_operator_gone;
 mod etcd_paused;

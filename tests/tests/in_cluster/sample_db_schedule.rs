@@ -91,6 +91,7 @@ async fn measured(ns: &Namespace, db: Database<'_>) {
         "sampledb_ready{} 1",
         "sampledb_info{,version=\"17.",
         "sampledb_backup_verified{} 1",
+        "sampledb_backup_next_timestamp_seconds{} ",
         "sampledb_backup_last_success_timestamp_seconds{} ",
         "sampledb_backup_last_verified_timestamp_seconds{} ",
         "sampledb_backup_duration_seconds{} ",

@@ -48,6 +48,13 @@ pub struct EtcdClusterStatus {
     /// The member that leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub leader: Option<String>,
+    /// The value of the annotation `etcd.database.coreos.com/move-leader` for which leadership was moved last; it is not
+    /// moved for that one again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader_moved_for: Option<String>,
+    /// The member that led when leadership was about to be moved for that annotation; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leader_moving_from: Option<String>,
     /// The size of the largest member's database, moved in steps of 10 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_size: Option<String>,

@@ -45,6 +45,7 @@ impl From<StatusResponse> for Status {
             db_size: status.db_size(),
             raft_index: status.raft_index(),
             applied_index: status.raft_applied_index(),
+            quota: status.db_size_quota(),
         };
         let alarms = tells_alarms(status.version()).then(|| told_alarms(status.errors()));
         Self { endpoint, alarms }

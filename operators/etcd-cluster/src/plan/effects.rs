@@ -47,7 +47,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });
             mark.into_iter().chain([act]).collect()
         }
-        Step::MoveLeader { to } => {
+        Step::MoveLeader { to, .. } => {
             let heir = node(to).and_then(|node| node.member);
             let leader = roster.leader().and_then(address);
             let act = heir

@@ -1,6 +1,7 @@
 //! Which one step to take next. Pure.
 //!
-//! In this order: carry through removals that were begun; heal; let a learner vote; grow or shrink; roll. One change of
+//! In this order: carry through removals that were begun; heal; let a learner vote; grow or shrink; roll; have another
+//! member lead, if a person asks for it. One change of
 //! membership at a time, and none by which the cluster would lose quorum, or come closer to losing it.
 
 use std::sync::Arc;
@@ -12,8 +13,11 @@ use super::wish::Wish;
 
 mod beginning;
 mod healing;
+mod leading;
 mod resizing;
 mod rolling;
+
+pub(super) use leading::{Led, led, why_not_led};
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +72,8 @@ pub enum Step {
     MoveLeader {
         /// The next leader's name.
         to: String,
+        /// Whether a person asks for it, and nothing else.
+        asked: bool,
     },
     /// Give a member's pod the wished version's image.
     Upgrade {
@@ -111,6 +117,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::promote(observed, roster, wish))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish))
+        .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
 }
 
@@ -136,6 +143,12 @@ fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
         }
     }
     None
+}
+
+/// Who leads next: of the others that may, the one that has most of the log.
+fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_>) -> bool) -> Option<&'r Node<'a>> {
+    let others = roster.voters().filter(|node| node.name != leader.name && may(node));
+    others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
 }
 
 /// What keeps a member's pod from working, in words.

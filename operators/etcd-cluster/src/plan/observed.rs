@@ -96,6 +96,8 @@ pub struct Endpoint {
     pub raft_index: u64,
     /// The index of the last entry that it has applied; 0 where the version does not tell (before 3.4).
     pub applied_index: u64,
+    /// How large its database may grow, in bytes; 0 where the version does not tell (before 3.6).
+    pub quota: i64,
 }
 
 /// A member as the cluster lists it.
@@ -121,6 +123,15 @@ pub enum Alarm {
 }
 
 impl Alarm {
+    /// Its name, as etcd has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::NoSpace => "NOSPACE",
+            Self::Corrupt => "CORRUPT",
+        }
+    }
+
     /// The reason of conditions that tell of it.
     #[must_use]
     pub fn reason(self) -> &'static str {

@@ -1,12 +1,36 @@
 //! Sizes of databases. Pure.
 
+use api::etcd_cluster::EtcdClusterSpec;
 use runtime::plan::quantity;
+
+use super::Endpoint;
 
 /// The whole bytes in a quantity such as `8Gi`.
 #[must_use]
 pub fn bytes(text: &str) -> Option<u64> {
     let thousandths: u64 = quantity::canonical(text)?.strip_suffix('m')?.parse().ok()?;
     Some(thousandths / 1000)
+}
+
+/// What etcd's databases may grow to where nothing says otherwise.
+const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
+
+/// How large a database of the cluster may grow, in bytes; none where there is no bound. By the members' own word (the least
+/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that.
+#[must_use]
+pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a Endpoint>) -> Option<i64> {
+    let told = endpoints.map(|endpoint| endpoint.quota).filter(|quota| *quota != 0).min();
+    let variable = || {
+        let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+        let variable =
+            variables.filter(|env| env.name == "ETCD_QUOTA_BACKEND_BYTES").find_map(|env| env.value.as_ref());
+        variable.and_then(|bytes| bytes.parse::<i64>().ok())
+    };
+    let given = || spec.quota.as_deref().and_then(bytes).and_then(|bytes| i64::try_from(bytes).ok());
+    match told.or_else(given).or_else(variable) {
+        None | Some(0) => Some(DEFAULT_QUOTA),
+        Some(quota) => Some(quota).filter(|quota| *quota > 0),
+    }
 }
 
 /// A size in words: `20.5 MiB`.
@@ -53,6 +77,8 @@ fn read(text: &str) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -60,6 +86,27 @@ mod tests {
         assert_eq!(bytes("8Gi"), Some(8 << 30));
         assert_eq!(bytes("1500M"), Some(1_500_000_000));
         assert_eq!(bytes("much"), None);
+    }
+
+    #[test]
+    fn what_a_database_may_grow_to() {
+        let spec = |text: serde_json::Value| serde_json::from_value::<EtcdClusterSpec>(text).unwrap();
+        let member = |quota| Endpoint { quota, ..Endpoint::default() };
+        let of = |text, told: &[i64]| {
+            let told: Vec<Endpoint> = told.iter().copied().map(member).collect();
+            quota(&spec(text), told.iter())
+        };
+        let variable = |bytes: &str| json!({ "size": 3, "pod": { "etcdEnv": [{ "name": "ETCD_QUOTA_BACKEND_BYTES", "value": bytes }] } });
+        assert_eq!(of(json!({ "size": 3 }), &[]), Some(2 << 30));
+        assert_eq!(of(json!({ "size": 3, "quota": "8Gi" }), &[0, 0]), Some(8 << 30), "before 3.6");
+        assert_eq!(
+            of(json!({ "size": 3, "quota": "8Gi" }), &[0, 8 << 30, 4 << 30]),
+            Some(4 << 30),
+            "in the middle of a roll"
+        );
+        assert_eq!(of(variable("1000"), &[]), Some(1000));
+        assert_eq!(of(variable("0"), &[]), Some(2 << 30));
+        assert_eq!(of(variable("-1"), &[-1]), None, "there is no bound");
     }
 
     #[test]

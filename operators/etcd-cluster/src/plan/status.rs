@@ -9,7 +9,7 @@ use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 
-use super::membership::Step;
+use super::membership::{Led, Step, led};
 use super::roster::{Roster, hex};
 use super::wish::Wish;
 use super::{Observed, objects};
@@ -42,6 +42,7 @@ pub(super) fn of(
     let latched = cluster_id.is_some();
     let phase = phase(&standing, latched);
     let client = latched.then(|| objects::client_service(cluster));
+    let Led { moved_for, moving_from } = led(observed, roster, step);
     EtcdClusterStatus {
         phase: Some(phase),
         reason: (phase == Phase::Failed).then(|| standing.message.clone()),
@@ -55,6 +56,8 @@ pub(super) fn of(
         ready: Some(format!("{ready}/{}", cluster.spec.size)),
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !roster.listed && standing.answers)),
+        leader_moved_for: moved_for,
+        leader_moving_from: moving_from,
         db_size: members::largest(roster, before.db_size.as_deref()),
         member_statuses: statuses,
         storage: Some(StorageStatus { durable: wish.durable }),
@@ -113,6 +116,7 @@ pub(super) fn done(step: &Step) -> Vec<Announcement> {
 pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<Announcement> {
     let before = &cluster.status;
     let mut events = members::events(before, after);
+    events.extend(leadership(before, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !asks_for_ephemeral(cluster) {
         events.push(announcement(true, "NotDurable", conditions::NOT_DURABLE.to_owned()));
@@ -129,6 +133,21 @@ pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<An
         }
     }
     events
+}
+
+/// What became of the wish that another member leads.
+fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<Announcement> {
+    if after.leader_moved_for == before.leader_moved_for {
+        return None;
+    }
+    let leader = after.leader.as_ref()?;
+    Some(match before.leader_moving_from.as_ref().filter(|from| *from != leader) {
+        Some(from) => announcement(false, "LeaderMoved", format!("member {leader} leads now, after member {from}")),
+        None => {
+            let message = format!("member {leader} goes on leading: there is no other member that could");
+            announcement(false, "LeaderNotMoved", message)
+        }
+    })
 }
 
 fn asks_for_ephemeral(cluster: &EtcdCluster) -> bool {

@@ -66,6 +66,7 @@ impl Etcds {
             db_size: 20480,
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
+            quota: 0,
         })
     }
 

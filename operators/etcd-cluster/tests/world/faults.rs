@@ -1,5 +1,6 @@
 //! What happens to a world: users, faults, time.
 
+use api::etcd_cluster::MOVE_LEADER;
 use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
 use runtime::cache::View;
@@ -68,6 +69,8 @@ pub enum Edit {
     Restart(u8),
     Paused(bool),
     Quota(bool),
+    /// Another member shall lead.
+    Lead(u8),
 }
 
 impl Bench {
@@ -140,10 +143,11 @@ impl Bench {
             Edit::Version(version) => object["spec"]["version"] = json!(VERSIONS[version % VERSIONS.len()]),
             Edit::NoVersion => object["spec"]["version"] = Value::Null,
             Edit::Restart(at) => {
-                object["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/restartedAt": at.to_string() });
+                object["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = json!(at.to_string());
             }
             Edit::Paused(paused) => object["spec"]["paused"] = json!(paused),
             Edit::Quota(quota) => object["spec"]["quota"] = if *quota { json!("4Gi") } else { Value::Null },
+            Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),
         });
     }
 

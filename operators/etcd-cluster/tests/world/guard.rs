@@ -26,6 +26,8 @@ pub struct Guard {
     changes: usize,
     /// The one cluster, once it is latched.
     latched: Option<u64>,
+    /// How often leadership has been moved.
+    pub led: usize,
 }
 
 /// What of a world is compared.
@@ -109,6 +111,7 @@ impl Guard {
         if !done {
             return outcome;
         }
+        self.led += usize::from(matches!(act.change, Change::MoveLeader { .. }));
         self.changes +=
             usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }));
         if self.changes > 1 {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use api::etcd_cluster::MOVE_LEADER;
 use runtime::cache::View;
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
@@ -73,6 +74,9 @@ impl Bench {
         let size = usize::try_from(spec["size"].as_i64().unwrap_or(0)).unwrap_or(0);
         check(cluster.members.len() == size, || format!("{} members instead of {size}", cluster.members.len()))?;
         check(cluster.voters().count() == size, || "a learner is left".to_owned())?;
+        let asked = &self.object()["metadata"]["annotations"][MOVE_LEADER];
+        let led = !self.is("Ready") || *asked == status["leaderMovedFor"] && status["leaderMovingFrom"].is_null();
+        check(led, || format!("another leader is asked for by {asked}: {status}"))?;
         let members: BTreeSet<String> = cluster.members.iter().map(|member| name_of(member).to_owned()).collect();
         let pods: BTreeSet<String> = self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect();
         check(pods == members, || format!("pods {pods:?} of members {members:?}"))?;

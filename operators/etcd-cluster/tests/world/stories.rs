@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::asked::Answer;
 use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step, VERSIONS, name_of};
 
@@ -179,4 +180,51 @@ fn a_first_member_that_was_killed_and_cannot_be_reached_is_kept_whatever_is_aske
     let mut bench = Bench::new(&json!({ "size": 3 }));
     (0..2).for_each(|_| bench.take(&Step::Pass(Pass::default())));
     then(bench, &steps);
+}
+
+/// Has another member lead, while that befalls each pass; and says how often leadership was moved.
+fn lead(mut bench: Bench, which: u8, pass: Pass) -> (Bench, usize) {
+    let before = bench.guard.led;
+    bench.take(&Step::Edit(Edit::Lead(which)));
+    bench.world.deliver_all();
+    (0..4).for_each(|_| bench.take(&Step::Pass(pass)));
+    settle(&mut bench);
+    let led = bench.guard.led - before;
+    (bench, led)
+}
+
+#[test]
+fn each_new_wish_has_another_member_lead_once() {
+    let leader = |bench: &Bench| bench.status()["leader"].as_str().unwrap().to_owned();
+    let told = |bench: &Bench| bench.events.iter().filter(|reason| *reason == "LeaderMoved").count();
+    for lives in [None, Some(0), Some(1), Some(2)] {
+        for answer in [Answer::Given, Answer::Lost, Answer::Unasked] {
+            let bench = settled(&json!({ "size": 3 }));
+            let first = leader(&bench);
+            let (bench, led) = lead(bench, 1, Pass { lives, answer, late: false });
+            let second = leader(&bench);
+            assert!(led == 1 && second != first, "{lives:?} {answer:?}: {led} times\n{}", bench.story());
+            let (bench, led) = lead(bench, 1, Pass::default());
+            assert_eq!((led, leader(&bench)), (0, second), "the same wish asks for nothing\n{}", bench.story());
+            let (bench, led) = lead(bench, 2, Pass::default());
+            assert!(led == 1 && told(&bench) == 2, "{:?}\n{}", bench.events, bench.story());
+        }
+    }
+}
+
+#[test]
+fn a_wish_for_another_leader_waits_for_what_comes_first() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let led = bench.guard.led;
+    let steps = [Edit::Paused(true), Edit::Lead(1)].map(Step::Edit);
+    steps.iter().chain([&Step::Calm(5)]).for_each(|step| bench.take(step));
+    let told = bench.condition("Ready").unwrap()["message"].as_str().unwrap().to_owned();
+    assert!(bench.guard.led == led && told.contains("is not moved while paused"), "{told}");
+    bench.take(&Step::Edit(Edit::Paused(false)));
+    bench.take(&Step::Edit(Edit::Size(1)));
+    settle(&mut bench);
+    assert!(bench.guard.led == led && bench.events.contains(&"LeaderNotMoved".to_owned()), "{:?}", bench.events);
+    bench.take(&Step::Edit(Edit::Size(3)));
+    settle(&mut bench);
+    assert_eq!(bench.guard.led, led, "it is answered, and not caught up on\n{}", bench.story());
 }

@@ -55,6 +55,16 @@ impl Of<'_> {
         *series.entry(wanted).or_default() = value;
     }
 
+    /// Sets the values of a family of which each has one of these texts as its label: those of other texts are told no more.
+    pub fn set_each(&self, family: Family, label: &'static str, texts: &[&'static str], value: f64) {
+        let mut all = lock();
+        let series = all.entry(family).or_default();
+        series.retain(|of, _| of.controller != self.controller || of.key != *self.key);
+        for text in texts {
+            series.insert(self.series(Some((label, Cow::Borrowed(text)))), value);
+        }
+    }
+
     /// Tells a value no more.
     pub fn unset(&self, family: Family) {
         lock().entry(family).or_default().retain(|of, _| of.controller != self.controller || of.key != *self.key);
@@ -140,5 +150,8 @@ mod tests {
         assert!(text.contains("release_info{namespace=\"n\",name=\"one\",version=\"2}\"} 1\n"), "{text}");
         of.unset(RELEASE);
         assert_eq!(told(RELEASE), ["1"]);
+        of.set_each(RELEASE, "version", &["3", "4"], 1.0);
+        of.set_each(RELEASE, "version", &["4"], 1.0);
+        assert_eq!(told(RELEASE), ["4", "1"]);
     }
 }

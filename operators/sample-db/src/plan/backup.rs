@@ -62,6 +62,21 @@ fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
     Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
 }
 
+/// When the schedule's next snapshot is due: if that has come and nothing was done about it, then still that time. None
+/// without a schedule, and while it rests.
+pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
+    let (backup, status) = (&db.spec.backup, &db.status);
+    if db.spec.paused || backup.suspend || db.meta.deleting {
+        return None;
+    }
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?;
+    let initialised = status.initialization.completed_at;
+    match status.backup.last_scheduled {
+        None if backup.immediate() && initialised.is_some() => initialised,
+        last => schedule.after(last.or(initialised).unwrap_or(now)),
+    }
+}
+
 /// The snapshot of a time of the schedule: its name follows from the time, so that to make it twice makes one.
 fn scheduled(db: &SampleDB, slot: Timestamp) -> Create {
     let name = format!("{}-{}", db.meta.key.name, slot.strftime("%y%m%d%H%M"));

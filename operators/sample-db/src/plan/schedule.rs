@@ -40,6 +40,13 @@ impl Schedule {
         Ok(Self { cron, zone: zone.map_err(|error| format!("backup.timeZone is not known: {error}"))? })
     }
 
+    /// The first time after `since`; none if none ever comes.
+    #[must_use]
+    pub fn after(&self, since: Timestamp) -> Option<Timestamp> {
+        let next = self.cron.find_next_occurrence(&since.to_zoned(self.zone.clone()), false).ok()?;
+        Some(next.timestamp())
+    }
+
     /// What is due at `now` of what came after `since`.
     ///
     /// # Errors

@@ -89,7 +89,7 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
     if let Some(heir) = followers().find(|node| !node.is_doomed())
         && roster.leader().is_some_and(Node::is_doomed)
     {
-        return Step::MoveLeader { to: heir.name.clone() };
+        return Step::MoveLeader { to: heir.name.clone(), asked: false };
     }
     let victim = followers()
         .find(|node| node.is_doomed())

@@ -22,9 +22,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
         return Some(Step::ask_again("NoLeader", "waiting until the members agree on a leader"));
     };
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
-        let others = roster.voters().filter(|node| node.name != leader.name);
-        let heir = others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index));
-        return Some(heir.map_or_else(|| roll(roster, leader, wish), |to| Step::MoveLeader { to: to.name.clone() }));
+        let heir =
+            super::heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
+        return Some(heir.unwrap_or_else(|| roll(roster, leader, wish)));
     };
     Some(roll(roster, next, wish))
 }

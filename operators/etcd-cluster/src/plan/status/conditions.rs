@@ -4,7 +4,7 @@ use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
-use super::super::membership::{Step, Wait};
+use super::super::membership::{Step, Wait, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
 use super::super::{Alarm, Observed};
@@ -69,7 +69,10 @@ impl Standing {
         };
         let current = cluster.status.current_version.as_deref();
         let upgrading = made && current.is_some_and(|current| current != wish.version.to_string());
-        let (summary, reason, message) = judge(observed, roster, wish, step);
+        let (summary, reason, mut message) = judge(observed, roster, wish, step);
+        if let Some(why) = why_not_led(observed, roster, step) {
+            message = format!("{message}; {why}");
+        }
         Self {
             summary,
             reason,
@@ -125,6 +128,8 @@ fn judge_members(
             (Summary::Reconciling, "QuorumLost", format!("{count}: {why}"))
         }
         Step::Rest => (Summary::Reconciling, "MembersNotReady", count),
+        // Nothing of what is asked for is missing meanwhile.
+        Step::MoveLeader { asked: true, .. } if ready == wish.size => (Summary::Ready, "Running", count),
         Step::Wait(Wait { reason, message, .. }) => {
             let summary = if needs_person(roster) { Summary::Stalled } else { Summary::Reconciling };
             (summary, reason, format!("{count}; {message}"))
@@ -189,7 +194,7 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
         }
         Step::DropPod { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
         Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
-        Step::MoveLeader { to } => ("MovingLeader", format!("making member {to} lead")),
+        Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
         Step::Rest | Step::Wait(_) | Step::Stuck(..) => ("Reconciling", String::new()),
     }

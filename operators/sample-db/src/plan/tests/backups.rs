@@ -38,6 +38,31 @@ fn the_first_comes_at_once_and_then_by_the_schedule() {
 }
 
 #[test]
+fn the_next_stays_at_its_time_while_it_is_overdue() {
+    let next = |spec: &Value, last: &Value| {
+        let seen = serving(spec, &json!({ "lastScheduled": last }));
+        backup::next_due(&seen.db, now()).map(|at| at.to_string())
+    };
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let at = |at: &str| Some(at.to_owned());
+    // The moment is 2027-01-15 08:00 UTC.
+    assert_eq!(next(&hourly, &json!("2027-01-15T07:30:00Z")), at("2027-01-15T08:30:00Z"));
+    assert_eq!(next(&hourly, &json!("2027-01-15T04:30:00Z")), at("2027-01-15T05:30:00Z"), "overdue");
+    let first = serving(&hourly, &json!({}));
+    assert_eq!(backup::next_due(&first.db, now()), first.db.status.initialization.completed_at, "the first, at once");
+    let waits = json!({ "backup": { "schedule": "30 * * * *", "immediate": false } });
+    assert_eq!(next(&waits, &Value::Null), at("2026-01-01T00:30:00Z"));
+    for rests in [
+        json!({ "backup": { "schedule": "" } }),
+        json!({ "backup": { "schedule": "30 * * * *", "suspend": true } }),
+        json!({ "backup": { "schedule": "30 * * * *" }, "paused": true }),
+        json!({ "backup": { "schedule": "0 0 30 2 *" } }),
+    ] {
+        assert_eq!(next(&rests, &json!("2027-01-15T07:30:00Z")), None, "{rests}");
+    }
+}
+
+#[test]
 fn one_at_a_time_and_what_is_due_waits() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
