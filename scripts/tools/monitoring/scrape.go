@@ -44,6 +44,8 @@ func printConfiguration(rendered *Rendered, faster float64, rules string) error 
 	if err != nil {
 		return err
 	}
+	// Its sidecar, the config-reloader, fills these in.
+	text = []byte(strings.NewReplacer("$(SHARD)", "0", "$(POD_NAME)", "prometheus-k8s-0").Replace(string(text)))
 	// The operator mounts ConfigMaps of rules, and names their folders.
 	configuration := strings.Replace(string(text), "rule_files: []\n", "rule_files:\n- "+rules+"\n", 1)
 	if !strings.Contains(configuration, rules) {
