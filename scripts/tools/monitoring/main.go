@@ -71,4 +71,3 @@ func report(findings []string) error {
 	}
 	return nil
 }
-
