@@ -40,13 +40,17 @@ type Panel struct {
 	Description string `json:"description"`
 	Datasource  Source `json:"datasource"`
 	Position    struct {
-		X, Y, W, H int
+		X int `json:"x"`
+		Y int `json:"y"`
+		W int `json:"w"`
+		H int `json:"h"`
 	} `json:"gridPos"`
 	Targets     []Target `json:"targets"`
 	FieldConfig struct {
 		Defaults struct {
-			Unit string   `json:"unit"`
-			Max  *float64 `json:"max,omitempty"`
+			Unit       string         `json:"unit"`
+			Thresholds map[string]any `json:"thresholds,omitempty"`
+			Custom     map[string]any `json:"custom,omitempty"`
 		} `json:"defaults"`
 	} `json:"fieldConfig"`
 }

@@ -9,7 +9,7 @@ use e2e::prometheus::{fires, is_silent, resolves};
 use serde_json::Value;
 
 /// As many objects as fail at a time: each is tried ever more rarely, down to once a minute, while windows are short here.
-const FAILING: usize = 10;
+const FAILING: usize = 30;
 
 #[tokio::test]
 async fn children_that_are_refused() {
@@ -23,11 +23,11 @@ async fn children_that_are_refused() {
         if used.is_empty() { Err("not yet".to_owned()) } else { Ok(()) }
     })
     .await;
-    for number in 0..FAILING {
+    let app = |number| {
         let head = "apiVersion: example.com/v1\nkind: MyApp";
-        ns.apply(&format!("{head}\nmetadata: {{name: web-{number}}}\nspec: {{image: 'nginx:1.25', replicas: 0}}\n"))
-            .await;
-    }
+        format!("{head}\nmetadata: {{name: web-{number}}}\nspec: {{image: 'nginx:1.25', replicas: 0}}\n")
+    };
+    ns.apply(&(0..FAILING).map(app).collect::<Vec<_>>().join("---\n")).await;
     let of_it = [("controller", "my-app"), ("namespace", ns.name.as_str()), ("name", "web-0")];
     fires("MultiOperatorReconcileErrors", &[("controller", "my-app")]).await;
     fires("MultiOperatorObjectStalled", &of_it).await;
