@@ -35,7 +35,7 @@ def octets(value):
 
 
 def written(unit):
-    return WORDS.get(unit) or {"s": seconds, "bytes": octets}.get(unit) or (lambda v: f"{v:.4g}")
+    return WORDS.get(unit) or {"s": seconds, "bytes": octets}.get(unit) or (lambda v: f"{v:.4g}" if abs(v) < 10 else f"{v:.0f}")
 
 
 def colour_of(panel, value):
@@ -85,10 +85,12 @@ def lines(axes, panel, unit):
         return
     axes.xaxis.set_major_formatter(dates.DateFormatter("%H:%M"))
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_locator(MaxNLocator(4))
+    axes.yaxis.set_major_locator(MaxNLocator(4, integer=steps))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: unit(value)))
-    low, high = axes.get_ylim()
-    axes.set_ylim(min(low, 0) if low > -1e-9 else low, high if high > 0 else 1)
+    values = [value for series in panel["series"] for _, value in series["points"]]
+    low, high = min([0, *values]), max(values)
+    # A line at zero, or at the top, is seen only with some room around it.
+    axes.set_ylim(low - 0.03 * (high - low), high + 0.08 * (high - low) if high > low else low + 1)
     axes.grid(color="#e6e6e6", linewidth=0.6)
     handles, names = axes.get_legend_handles_labels()
     shown = 6 if max(map(len, names)) < 22 else 4
@@ -107,7 +109,7 @@ def draw(panels, path):
         left, wide = place["x"] / 24, place["w"] / 24
         below, high = 1 - (place["y"] + place["h"]) / height, place["h"] / height
         small = panel["type"] == "stat"
-        box = [left + 0.035, below + (0.1 if small else 0.27) * high, wide - 0.045, high * (0.62 if small else 0.6)]
+        box = [left + 0.045, below + (0.1 if small else 0.27) * high, wide - 0.055, high * (0.62 if small else 0.6)]
         axes = figure.add_axes(box)
         axes.set_title(panel["title"], fontsize=9.5, loc="left", pad=5, color="#222222")
         axes.tick_params(labelsize=7, colors="#555555", length=2)
