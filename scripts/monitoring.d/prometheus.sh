@@ -49,7 +49,7 @@ prometheus_up() {
   monitoring=$(tool monitoring monitoring)
   "$monitoring" rules --faster "$FASTER" --ages "$((FASTER == 1 ? 1 : FASTER * 50))" <"$rendered" >"$folder/rules.yaml"
   "$monitoring" scrape --faster "$FASTER" --rules "$folder/rules.yaml" <"$rendered" >"$folder/prometheus.yml"
-  "$(tool prometheus promtool)" check config "$folder/prometheus.yml" >&2
+  "$(tool prometheus promtool)" check config --syntax-only "$folder/prometheus.yml" >&2
   start_prometheus "$folder"
 }
 
