@@ -25,6 +25,8 @@ family_version() {
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
     kstatus) module=sigs.k8s.io/cli-utils ;;
     kube-router) module=github.com/cloudnativelabs/kube-router/v2 ;;
+    prometheus) module=github.com/prometheus/prometheus ;;
+    monitoring) module=github.com/prometheus-operator/prometheus-operator ;;
     release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac
@@ -46,6 +48,11 @@ family_flags() {
       ld+=" -X github.com/containerd/containerd/v2/version.Version=$version"
       printf '%s\n' -tags 'no_btrfs no_devmapper no_zfs no_tracing'
       ;;
+    prometheus)
+      # The module v0.305.1 is what is called 3.5.1.
+      version=${version#v0.3}
+      ld+=" -X github.com/prometheus/common/version.Version=3.${version#0}"
+      ;;
     argocd) ld+=" -X github.com/argoproj/argo-cd/v3/common.version=${version#v}" ;;
     kwok) ld+=" -X sigs.k8s.io/kwok/pkg/consts.Version=$version" ;;
     kustomize) ld+=" -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
@@ -65,6 +72,7 @@ package_of() {
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
+    prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;
     olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
     olm)

@@ -12,6 +12,7 @@ pub mod objects;
 pub mod olm;
 pub mod otlp;
 pub mod process;
+pub mod prometheus;
 pub mod proxy;
 pub mod recording;
 pub mod sample_db;

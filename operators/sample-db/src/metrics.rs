@@ -36,6 +36,8 @@ const FAILURES: Family = Family {
     help: "Snapshots that could not be taken, or did not stand their proof",
     counter: true,
 };
+const CONSECUTIVE: Family =
+    gauge("sampledb_backup_consecutive_failures", "How many snapshots have failed since the last that is of use");
 const FINAL: Family =
     gauge("sampledb_final_snapshot_seconds", "How long the last snapshot of a deletion took, proof included");
 const UPGRADE: Family =
@@ -58,7 +60,7 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 10] {
+fn values(observed: &Observed) -> [(Family, Option<f64>); 11] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
@@ -70,6 +72,7 @@ fn values(observed: &Observed) -> [(Family, Option<f64>); 10] {
         (VERIFIED, verified.filter(|of| *of != ConditionStatus::Unknown).map(|of| flag(of == ConditionStatus::True))),
         (DURATION, backup.last_successful.seconds.map(number)),
         (SIZE, backup.last_successful.bytes.map(number)),
+        (CONSECUTIVE, Some(f64::from(backup.consecutive_failures.unwrap_or(0)))),
         (FINAL, final_seconds(observed)),
         (UPGRADE, Some(upgrade(status))),
         (VOLUME, used(status)),
