@@ -35,7 +35,7 @@ pub struct Alert {
 impl Alert {
     fn is(&self, name: &str, about: &[(&str, &str)]) -> bool {
         let bears = |(label, value): &(&str, &str)| self.labels.get(*label).is_some_and(|found| found == value);
-        bears(&("alertname", name)) && about.iter().all(|label| bears(label))
+        bears(&("alertname", name)) && about.iter().all(bears)
     }
 }
 
