@@ -1,0 +1,1 @@
+../MyApp/health.lua

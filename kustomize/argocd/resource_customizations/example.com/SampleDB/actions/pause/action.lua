@@ -1,0 +1,1 @@
+../../../MyApp/actions/pause/action.lua

@@ -1,0 +1,1 @@
+../../../MyApp/actions/restart/action.lua

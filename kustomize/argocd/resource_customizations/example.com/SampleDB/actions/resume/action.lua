@@ -1,0 +1,1 @@
+../../../MyApp/actions/resume/action.lua
