@@ -56,23 +56,27 @@ start_argocd() {
   local clients=(--redis "127.0.0.1:$REDIS_PORT" --repo-server "127.0.0.1:$REPO_PORT")
   mkdir -p "$STATE/argocd"/{tmp,tls,ssh,plugins,gpg/keys,gpg/source,redis}
   start argocd-redis "$STATE/bin/redis-server" --bind 127.0.0.1 --port "$REDIS_PORT" --save '' --appendonly no --dir "$STATE/argocd/redis"
+  # It makes the key that all of them look for in argocd-secret. Whoever reaches this network is admin of the cluster anyway,
+  # as the processes in it are.
+  argo argocd-server "${clients[@]}" --disable-auth --insecure --address "$NODE_IP" --port "$SERVER_PORT" \
+    --metrics-address 127.0.0.1 --metrics-port 18083 --dex-server http://127.0.0.1:5556 --staticassets "$STATE/argocd/tmp" \
+    --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$ARGOCD_NAMESPACE"
   argo argocd-repo-server --address 127.0.0.1 --port "$REPO_PORT" --metrics-address 127.0.0.1 --metrics-port 18084 \
     --redis "127.0.0.1:$REDIS_PORT"
+  answers argocd-server "http://$NODE_IP:$SERVER_PORT/healthz"
+  answers argocd-repo-server http://127.0.0.1:18084/healthz
   argo argocd-application-controller "${clients[@]}" --metrics-port 18082 --app-resync 10 --app-resync-jitter 0 \
     --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$ARGOCD_NAMESPACE" --persist-resource-health
   argo argocd-applicationset-controller --argocd-repo-server "127.0.0.1:$REPO_PORT" --enable-progressive-syncs \
     --metrics-addr 127.0.0.1:18085 --probe-addr 127.0.0.1:18086 --webhook-addr 127.0.0.1:18087 \
     --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$ARGOCD_NAMESPACE"
-  # Whoever reaches this network is admin of the cluster anyway, as its processes are.
-  argo argocd-server "${clients[@]}" --disable-auth --insecure --address "$NODE_IP" --port "$SERVER_PORT" \
-    --metrics-address 127.0.0.1 --metrics-port 18083 --dex-server http://127.0.0.1:5556 --staticassets "$STATE/argocd/tmp" \
-    --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$ARGOCD_NAMESPACE"
-  poll 60 "argocd-server" curl -fsS --noproxy '*' --max-time 2 "http://$NODE_IP:$SERVER_PORT/healthz?full=true" ||
-    die "its log: scripts/cluster logs argocd-server --name $NAME"
-  poll 60 "argocd-application-controller" inside curl -fsS --max-time 2 http://127.0.0.1:18082/healthz ||
-    die "its log: scripts/cluster logs argocd-application-controller --name $NAME"
-  poll 60 "argocd-applicationset-controller" inside curl -fsS --max-time 2 http://127.0.0.1:18085/metrics ||
-    die "its log: scripts/cluster logs argocd-applicationset-controller --name $NAME"
+  answers argocd-application-controller http://127.0.0.1:18082/healthz
+  answers argocd-applicationset-controller http://127.0.0.1:18085/metrics
+}
+
+# answers NAME URL
+answers() {
+  poll 120 "$1" inside curl -fsS --max-time 2 --output /dev/null "$2" || die "its log: scripts/cluster logs $1 --name $NAME"
 }
 
 argocd_down() {
