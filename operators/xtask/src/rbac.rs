@@ -21,7 +21,9 @@ pub(crate) fn files() -> Vec<Generated> {
     let role = |name: &str, rules: Vec<PolicyRule>| document(&Role { metadata: named(name), rules: Some(rules) });
     vec![
         ("config/rbac/manager_cluster_role.yaml".into(), cluster_role("manager", &work)),
-        ("config/rbac/manager_role.yaml".into(), role("manager", work)),
+        ("config/rbac/manager_role.yaml".into(), role("manager", work.clone())),
+        // The same under the name that overlays give it: kustomize takes no file from beside a folder.
+        ("kustomize/watched-namespace/role.yaml".into(), role("multi-operator-manager", work)),
         ("config/rbac/metrics_auth_cluster_role.yaml".into(), cluster_role("metrics-auth", &cluster())),
         (
             "config/rbac/leader_election_role.yaml".into(),
