@@ -2,6 +2,7 @@
 # kustomize/argocd/health/argocd-cm.yaml, made of the Lua files: a part of Argo CD's ConfigMap.
 
 CUSTOMIZATIONS=kustomize/argocd/resource_customizations
+# shellcheck disable=SC2034 # of scripts/check-health
 FRAGMENT=kustomize/argocd/health/argocd-cm.yaml
 
 # Lines of a file as a block of YAML, so far in; empty ones stay empty.

@@ -23,6 +23,7 @@ family_version() {
     bundle-validators) module=github.com/operator-framework/api ;;
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
+    kstatus) module=sigs.k8s.io/cli-utils ;;
     release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac

@@ -40,10 +40,11 @@ local function remarked(message)
   return message
 end
 
--- A single member has no quorum each time it is started again, which is no failure.
+-- A single member has no quorum each time it is started again, and so may have a cluster that was never whole: that is no
+-- failure, and would end a sync that merely waits.
 local function is_failure(condition)
   local single = obj.spec ~= nil and obj.spec.size == 1
-  return failures[condition.reason] == true and not single
+  return failures[condition.reason] == true and not single and obj.status.currentVersion ~= nil
 end
 
 local function health()
