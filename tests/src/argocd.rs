@@ -129,7 +129,7 @@ pub async fn apply_ours() {
     );
     std::fs::write(work.0.join("kustomization.yaml"), kustomization).expect("a file can be written");
     let folder = work.0.to_str().expect("the path is text");
-    drop(kubectl(&["apply", "--server-side", "--kustomize", folder]).await.ok());
+    drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", folder]).await.ok());
 }
 
 /// Merges this into our ApplicationSet.
@@ -139,9 +139,15 @@ pub async fn patch_set(patch: &Value) {
     drop(kubectl(&line).await.ok());
 }
 
-/// What our ApplicationSet is.
-pub async fn set() -> Value {
-    read("applicationset", SET).await.expect("the ApplicationSet is there")
+/// Takes an Application out of our ApplicationSet, which then deletes it; [`apply_ours`] puts it back.
+pub async fn take_out(environment: &str, layer: &str) {
+    let mut set = read("applicationset", SET).await.expect("the ApplicationSet is there");
+    let list = &mut set["spec"]["generators"][0]["matrix"]["generators"][0]["list"]["elements"];
+    let elements = list.as_array_mut().expect("it has a list");
+    let before = elements.len();
+    elements.retain(|one| one["environment"] != environment || one["layer"] != layer);
+    assert_eq!(elements.len() + 1, before, "{elements:?}");
+    patch_set(&json!({ "spec": { "generators": set["spec"]["generators"] } })).await;
 }
 
 /// An Application.

@@ -19,7 +19,7 @@ async fn offered(kind: &str) -> Vec<(String, bool)> {
     let answer = argocd(&["app", "actions", "list", APPLICATION, "--kind", kind, "--output", "json"]).await.ok();
     let answer: Value = serde_json::from_str(&answer).expect("argocd prints JSON");
     let actions = answer.as_array().into_iter().flatten();
-    actions.map(|one| (argocd::text(&one["Action"]), one["Available"] == true)).collect()
+    actions.map(|one| (argocd::text(&one["Action"]), one["Disabled"] == false)).collect()
 }
 
 /// Waits until an object of dev looks so.

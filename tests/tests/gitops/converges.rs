@@ -1,6 +1,7 @@
 //! From nothing: every environment gets Synced and Healthy, one after the other, and stays so however it is compared.
 
-use e2e::argocd::{self, APPLICATIONS, Environment, application, resources, text};
+use e2e::argocd::{self, APPLICATIONS, Environment, PATIENCE, application, resources, text};
+use e2e::wait::wait_until;
 use serde_json::json;
 
 use crate::stage::stage;
@@ -44,31 +45,31 @@ async fn every_environment_runs_its_own_instances() {
     }
 }
 
+const OPTIONS: &str = "argocd.argoproj.io/compare-options";
+
 /// Server-side, what the API server would make of an apply is compared; else, what git says with what is there.
 #[tokio::test]
 async fn nothing_is_out_of_sync_in_either_way_of_comparing() {
     stage().await;
     let _turn = argocd::everything().await;
-    for server_side in [false, true] {
-        let way = json!({ "argocd.argoproj.io/compare-options": format!("ServerSideDiff={server_side}") });
-        argocd::patch_set(&json!({ "spec": { "template": { "metadata": { "annotations": way } } } })).await;
-        for name in APPLICATIONS {
-            e2e::wait::wait_until("the Applications to be told", argocd::PATIENCE, || async {
-                let told = application(name).await["metadata"]["annotations"].clone();
-                let told = &told["argocd.argoproj.io/compare-options"];
-                if *told == way["argocd.argoproj.io/compare-options"] { Ok(()) } else { Err(told.to_string()) }
-            })
-            .await;
-        }
+    for way in [Some("ServerSideDiff=true"), None] {
+        let option = json!({ OPTIONS: way });
+        argocd::patch_set(&json!({ "spec": { "template": { "metadata": { "annotations": option } } } })).await;
+        wait_until("the Applications to be told", PATIENCE, || async {
+            let all = argocd::applications().await;
+            let old = all.iter().find(|(_, app)| app["metadata"]["annotations"][OPTIONS] != option[OPTIONS]);
+            old.map_or(Ok(()), |(name, _)| Err(format!("{name} is not")))
+        })
+        .await;
         argocd::compared(&APPLICATIONS).await;
         let mut compared = 0;
         for (name, app) in argocd::applications().await {
             assert_eq!(app["status"]["sync"]["status"], "Synced", "{name}: {}", argocd::trouble(&app));
             for one in resources(&app) {
-                assert_eq!(one["status"], "Synced", "{name}, ServerSideDiff={server_side}: {one}");
+                assert_eq!(one["status"], "Synced", "{name}, {way:?}: {one}");
                 compared += 1;
             }
         }
-        println!("ServerSideDiff={server_side}: {compared} objects, 0 OutOfSync");
+        println!("{way:?}: {compared} objects, 0 OutOfSync");
     }
 }

@@ -1,6 +1,6 @@
 //! Deleting an Application, with all it has synced: no data are lost that were asked to be saved.
 
-use e2e::argocd::{self, Environment::Dev, Git, PATIENCE, are_well, argocd, read, text};
+use e2e::argocd::{self, Environment::Dev, Git, PATIENCE, are_well, read, text};
 use e2e::wait::wait_until;
 use serde_json::Value;
 
@@ -35,10 +35,8 @@ async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_applicat
     let (namespace, database) = (Dev.get("namespace/dev", "").await, Dev.instance("sampledb/orders").await);
     let (namespace, database) = (&namespace.expect("it is there")["metadata"]["uid"], &database["metadata"]["uid"]);
     let data = claim("data-orders-0").await.expect("the database has a volume")["metadata"]["uid"].clone();
-    let application = argocd::application("dev-instances").await["metadata"]["uid"].clone();
 
-    let delete = ["app", "delete", "dev-instances", "--propagation-policy", "foreground", "--yes", "--wait=false"];
-    drop(argocd(&delete).await.ok());
+    argocd::take_out("dev", "instances").await;
     let states = wait_until("the database's volume to go", PATIENCE, || async {
         // Asked for in this order, a snapshot that is not proved yet was not proved when the volume was already gone.
         let snapshot = final_snapshot(database).await;
@@ -54,10 +52,8 @@ async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_applicat
     println!("{}: {}", text(&snapshot["metadata"]["name"]), snapshot["status"]["conditions"][0]["message"]);
 
     wait_until("the Application to be gone", PATIENCE, || async {
-        match read("application", "dev-instances").await {
-            Some(app) if app["metadata"]["uid"] == application => Err(argocd::trouble(&app)),
-            _ => Ok(()),
-        }
+        let left = read("application", "dev-instances").await;
+        left.map_or(Ok(()), |app| Err(argocd::trouble(&app)))
     })
     .await;
     let kept = Dev.get("namespace/dev", "").await.expect("the namespace is kept");
@@ -67,7 +63,12 @@ async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_applicat
     let volume = claim("orders-snapshots").await.expect("the claim with the snapshots is kept");
     assert!(volume["metadata"]["deletionTimestamp"].is_null(), "{volume}");
 
-    // The ApplicationSet has made it again meanwhile: a new database beside the snapshot of the old one.
+    // Put back, there is a new database beside the snapshot of the old one.
+    argocd::apply_ours().await;
+    wait_until("the Application to be there", PATIENCE, || async {
+        read("application", "dev-instances").await.map(drop).ok_or_else(|| "it is not".to_owned())
+    })
+    .await;
     are_well(&["dev-instances"], Some(&revision)).await;
     assert_ne!(Dev.instance("sampledb/orders").await["metadata"]["uid"], *database);
     let revision = git.take_back().await;

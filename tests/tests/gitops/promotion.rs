@@ -4,7 +4,6 @@ use e2e::argocd::{
     self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_well, text, variable,
 };
 use e2e::cluster::{MANAGER, SYSTEM};
-use e2e::kubectl::run;
 
 use crate::stage::stage;
 
@@ -28,8 +27,6 @@ async fn a_digest_goes_to_staging_and_then_to_production() {
     let _turn = argocd::everything().await;
     let next = variable("NEXT_DIGEST");
     let git = Git::clone().await;
-    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/promote");
-    let _ = (script, run);
     for (environment, overlay) in [(Staging, "staging"), (Production, "production")] {
         let before = image(environment).await;
         assert!(!before.ends_with(&next), "{overlay} has it already: {before}");
