@@ -42,6 +42,13 @@ install_objects() {
   cluster_secrets | apply --filename -
 }
 
+# What the component monitoring has is of kinds that clusters with the prometheus-operator know.
+foreign_kinds() {
+  local environment
+  [[ -x $SCRIPTS/monitoring ]] || return 0
+  for environment in "${ENVIRONMENTS[@]}"; do "$SCRIPTS/monitoring" crds --name "$PREFIX-$environment" >/dev/null; done
+}
+
 # Whatever Applications would do when they go, nobody is left to do it.
 uninstall_objects() {
   local manifests object

@@ -18,6 +18,7 @@ argocd_up() {
   say "  CRDs and settings of Argo CD $(family_version argocd) are there after $(since "$begin")"
   if [[ $LOCAL == yes ]]; then
     environment_images
+    foreign_kinds
     push_checkout
   fi
   start_argocd

@@ -40,6 +40,6 @@ without_missing() {
   for file in "$1"/overlays/*/kustomization.yaml; do
     while IFS= read -r component; do
       [[ -e $1/components/$component ]] || sed -i "/components\/$component\$/d" "$file"
-    done < <(sed -nE 's|^  - \.\./\.\./components/||p' "$file")
+    done < <(sed -nE 's|^ *- \.\./\.\./components/||p' "$file")
   done
 }

@@ -6,6 +6,8 @@ use serde_json::json;
 
 use crate::stage::stage;
 
+const ENVIRONMENTS: [&str; 3] = ["dev-", "staging-", "production-"];
+
 /// Also says how long a step took, beside the order.
 #[tokio::test]
 async fn environments_follow_one_another_and_end_synced_and_healthy() {
@@ -14,11 +16,14 @@ async fn environments_follow_one_another_and_end_synced_and_healthy() {
         stage.fresh,
         "the ApplicationSet was there before: this test needs clusters that are new (scripts/cluster down, up)"
     );
-    for pair in APPLICATIONS.windows(2) {
-        let well = stage.seen.iter().position(|seen| seen.name == pair[0] && seen.is_well());
-        let begun = stage.seen.iter().position(|seen| seen.name == pair[1] && !seen.phase.is_empty());
-        let (well, begun) = (well.expect("it got well"), begun.expect("it was synced"));
-        assert!(well < begun, "{} was synced before {} was well:\n{:#?}", pair[1], pair[0], stage.seen);
+    for pair in ENVIRONMENTS.windows(2) {
+        let of = |environment: &str| APPLICATIONS.into_iter().filter(move |name| name.starts_with(environment));
+        for (before, after) in of(pair[0]).flat_map(|before| of(pair[1]).map(move |after| (before, after))) {
+            let well = stage.seen.iter().position(|seen| seen.name == before && seen.is_well());
+            let begun = stage.seen.iter().position(|seen| seen.name == after && !seen.phase.is_empty());
+            let (well, begun) = (well.expect("it got well"), begun.expect("it was synced"));
+            assert!(well < begun, "{after} was synced before {before} was well:\n{:#?}", stage.seen);
+        }
     }
     println!("from nothing to {} Applications that are Synced and Healthy: {:.0?}", APPLICATIONS.len(), stage.took);
     for name in APPLICATIONS {
