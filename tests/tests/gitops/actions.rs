@@ -16,7 +16,7 @@ async fn act(kind: &str, name: &str, action: &str) {
 
 /// The actions that are offered, and whether they can be chosen.
 async fn offered(kind: &str) -> Vec<(String, bool)> {
-    let answer = argocd(&["app", "actions", "list", APPLICATION, "--kind", kind, "--output", "json"]).await.ok();
+    let answer = argocd(&["app", "actions", "list", APPLICATION, "--kind", kind, "-o", "json"]).await.ok();
     let answer: Value = serde_json::from_str(&answer).expect("argocd prints JSON");
     let actions = answer.as_array().into_iter().flatten();
     actions.map(|one| (argocd::text(&one["Action"]), one["Disabled"] == false)).collect()

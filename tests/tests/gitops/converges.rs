@@ -17,7 +17,7 @@ async fn environments_follow_one_another_and_end_synced_and_healthy() {
         "the ApplicationSet was there before: this test needs clusters that are new (scripts/cluster down, up)"
     );
     for pair in ENVIRONMENTS.windows(2) {
-        let of = |environment: &str| APPLICATIONS.into_iter().filter(move |name| name.starts_with(environment));
+        let of = |environment: &'static str| APPLICATIONS.into_iter().filter(move |name| name.starts_with(environment));
         for (before, after) in of(pair[0]).flat_map(|before| of(pair[1]).map(move |after| (before, after))) {
             let well = stage.seen.iter().position(|seen| seen.name == before && seen.is_well());
             let begun = stage.seen.iter().position(|seen| seen.name == after && !seen.phase.is_empty());

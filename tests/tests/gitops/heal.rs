@@ -51,7 +51,7 @@ async fn what_is_in_git_comes_back_after_a_hand_edit_and_after_a_deletion() {
 async fn what_belongs_to_a_custom_resource_comes_back_by_our_operator() {
     stage().await;
     let _turn = argocd::one_environment().await;
-    for object in ["deployment/web", "configmap/greeting", "service/orders"] {
+    for object in ["deployment/web", "configmap/greeting", "service/orders-rw"] {
         let before = uid(object, "dev").await;
         drop(Dev.kubectl(&["delete", object, "--namespace", "dev"]).await.ok());
         comes_back(object, "dev", |live| live["metadata"]["uid"] != before).await;

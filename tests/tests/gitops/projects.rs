@@ -45,6 +45,8 @@ async fn a_project_lists_exactly_the_kinds_of_its_environment() {
             all[0].extend(cluster);
             all[1].extend(namespaced);
         }
+        // What the action `snapshot` makes.
+        all[1].insert(("example.com".to_owned(), "SampleDBSnapshot".to_owned()));
         assert_eq!(listed(&project, "clusterResourceWhitelist"), all[0], "{environment}");
         assert_eq!(listed(&project, "namespaceResourceWhitelist"), all[1], "{environment}");
     }
