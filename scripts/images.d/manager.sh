@@ -42,25 +42,26 @@ require_static() {
   fi
 }
 
+# manager_image [NAME OPTION...]: by another name, and with what else write_image takes.
 manager_image() {
   local manager agent
   manager=$(manager_binary)
   agent=${AGENT_BINARY:-${manager%/*}/agent}
   [[ -e $agent ]] || die "there is no agent beside $manager: AGENT_BINARY says where it is"
-  image_of_manager "$MANAGER_IMAGE:$MANAGER_TAG" "$manager" "$agent"
+  image_of_manager "${1:-$MANAGER_IMAGE:$MANAGER_TAG}" "$manager" "$agent" "${@:2}"
 }
 
-# image_of_manager NAME MANAGER AGENT
+# image_of_manager NAME MANAGER AGENT OPTION...
 image_of_manager() {
   local name=$1 manager=$2 agent=$3 certificates=/etc/ssl/certs/ca-certificates.crt tar
   [[ -s $certificates ]] || require_programs "$certificates:ca-certificates"
   require_static "$manager"
   require_static "$agent"
-  tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" &&
+  tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" "${@:4}" &&
     declare -f image_of_manager && family_folder oci-image) | key_of).tar
   [[ -s $tar ]] || write_image "$tar" --name "$name" --user 65532:65532 --entrypoint /manager \
     --file "$manager:/manager:755" --file "$agent:/agent:755" --symlink /manager:/usr/local/bin/etcd-operator \
     --file "$certificates:/etc/ssl/certs/ca-certificates.crt:644" --env PATH=/usr/local/bin:/usr/bin:/bin \
-    --label org.opencontainers.image.title=multi-operator
+    --label org.opencontainers.image.title=multi-operator "${@:4}"
   printf '%s' "$tar"
 }

@@ -2,6 +2,7 @@
 //!
 //! A test makes a [`namespace::Namespace`] of its own, acts in it as a user would, and waits by watching.
 
+pub mod argocd;
 pub mod audit;
 pub mod call;
 pub mod cluster;

@@ -1,0 +1,23 @@
+//! Who may change what while others look.
+
+use tokio::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+/// Staging and production: changed by one, or looked at by many.
+static WATCHED: RwLock<()> = RwLock::const_new(());
+/// Dev, and the git repository: changed by one.
+static CHANGED: Mutex<()> = Mutex::const_new(());
+
+/// Held by a test that changes only dev.
+pub async fn one_environment() -> MutexGuard<'static, ()> {
+    CHANGED.lock().await
+}
+
+/// Held by a test that changes more.
+pub async fn everything() -> (RwLockWriteGuard<'static, ()>, MutexGuard<'static, ()>) {
+    (WATCHED.write().await, CHANGED.lock().await)
+}
+
+/// Held by a test that changes nothing, and in which nobody may change staging and production.
+pub async fn only_look() -> RwLockReadGuard<'static, ()> {
+    WATCHED.read().await
+}

@@ -1,0 +1,114 @@
+//! What operators do by hand, from Argo CD: each action does on the live object what it says, and the Application stays Synced.
+
+use e2e::argocd::{self, Environment::Dev, PATIENCE, application, are_well, argocd};
+use e2e::wait::wait_until;
+use serde_json::Value;
+
+use crate::stage::stage;
+
+const APPLICATION: &str = "dev-instances";
+
+/// Runs an action, as the button does.
+async fn act(kind: &str, name: &str, action: &str) {
+    let what = ["app", "actions", "run", APPLICATION, action, "--kind", kind, "--resource-name", name];
+    drop(argocd(&what).await.ok());
+}
+
+/// The actions that are offered, and whether they can be chosen.
+async fn offered(kind: &str) -> Vec<(String, bool)> {
+    let answer = argocd(&["app", "actions", "list", APPLICATION, "--kind", kind, "-o", "json"]).await.ok();
+    let answer: Value = serde_json::from_str(&answer).expect("argocd prints JSON");
+    let actions = answer.as_array().into_iter().flatten();
+    actions.map(|one| (argocd::text(&one["Action"]), one["Disabled"] == false)).collect()
+}
+
+/// Waits until an object of dev looks so.
+async fn looks(object: &str, what: &str, like: impl Fn(&Value) -> bool) {
+    wait_until(&format!("{object} to be {what}"), PATIENCE, || async {
+        let live = Dev.instance(object).await;
+        if like(&live) { Ok(()) } else { Err(format!("{} {}", live["spec"], live["status"])) }
+    })
+    .await;
+}
+
+async fn pods(selector: &str) -> Vec<String> {
+    let selector = format!("--selector={selector}");
+    let line = ["get", "pods", "--namespace", "dev", &selector, "--output=jsonpath={.items[*].metadata.uid}"];
+    let mut uids: Vec<_> = Dev.kubectl(&line).await.ok().split_whitespace().map(str::to_owned).collect();
+    uids.sort();
+    uids
+}
+
+#[tokio::test]
+async fn restart_makes_new_pods() {
+    stage().await;
+    let _turn = argocd::one_environment().await;
+    for (kind, name, selector) in [
+        ("MyApp", "web", "app.kubernetes.io/name=myapp,app.kubernetes.io/instance=web"),
+        ("SampleDB", "orders", "app.kubernetes.io/name=sampledb,app.kubernetes.io/component=server"),
+    ] {
+        let before = pods(selector).await;
+        assert_eq!(before.len(), 1, "{before:?}");
+        assert!(offered(kind).await.contains(&("restart".to_owned(), true)), "{:?}", offered(kind).await);
+        act(kind, name, "restart").await;
+        wait_until("another pod", PATIENCE, || async {
+            let now = pods(selector).await;
+            let new = now.len() == 1 && now != before;
+            if new { Ok(()) } else { Err(format!("{before:?} -> {now:?}")) }
+        })
+        .await;
+        are_well(&[APPLICATION], None).await;
+    }
+}
+
+#[tokio::test]
+async fn pause_and_resume_are_heeded_and_are_no_drift() {
+    stage().await;
+    let _turn = argocd::one_environment().await;
+    for (kind, object) in
+        [("MyApp", "myapp/web"), ("SampleDB", "sampledb/orders"), ("EtcdCluster", "etcdcluster/settings")]
+    {
+        let name = object.split_once('/').expect("kind and name").1;
+        act(kind, name, "pause").await;
+        looks(object, "paused", |live| live["spec"]["paused"] == true).await;
+        wait_until("Argo CD to say Suspended", PATIENCE, || async {
+            let app = application(APPLICATION).await;
+            let health = argocd::resource(&app, kind, name).map(|one| one["health"]["status"].clone());
+            if health == Some("Suspended".into()) { Ok(()) } else { Err(argocd::trouble(&app)) }
+        })
+        .await;
+        argocd::compared(&[APPLICATION]).await;
+        let app = application(APPLICATION).await;
+        assert_eq!(app["status"]["sync"]["status"], "Synced", "{}", argocd::trouble(&app));
+        let offered = offered(kind).await;
+        assert!(
+            offered.contains(&("resume".to_owned(), true)) && offered.contains(&("pause".to_owned(), false)),
+            "{offered:?}"
+        );
+        act(kind, name, "resume").await;
+        looks(object, "resumed", |live| live["spec"]["paused"] != true).await;
+        are_well(&[APPLICATION], None).await;
+    }
+}
+
+#[tokio::test]
+async fn a_snapshot_is_taken_and_proved() {
+    stage().await;
+    let _turn = argocd::one_environment().await;
+    let names = || async {
+        let line = ["get", "sampledbsnapshots", "--namespace", "dev", "--output=jsonpath={.items[*].metadata.name}"];
+        let names = Dev.kubectl(&line).await.ok();
+        names.split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let before = names().await;
+    act("SampleDB", "orders", "snapshot").await;
+    let new = wait_until("another snapshot", PATIENCE, || async {
+        let now = names().await;
+        now.iter().find(|name| !before.contains(name)).cloned().ok_or_else(|| format!("{now:?}"))
+    })
+    .await;
+    let object = format!("sampledbsnapshot/{new}");
+    looks(&object, "proved", |live| live["status"]["verification"]["phase"] == "Passed").await;
+    assert_eq!(Dev.instance(&object).await["spec"]["reason"], "Manual");
+    are_well(&[APPLICATION], None).await;
+}

@@ -1,0 +1,80 @@
+//! From nothing: every environment gets Synced and Healthy, one after the other, and stays so however it is compared.
+
+use e2e::argocd::{self, APPLICATIONS, Environment, PATIENCE, application, resources, text};
+use e2e::wait::wait_until;
+use serde_json::json;
+
+use crate::stage::stage;
+
+const ENVIRONMENTS: [&str; 3] = ["dev-", "staging-", "production-"];
+
+/// Also says how long a step took, beside the order.
+#[tokio::test]
+async fn environments_follow_one_another_and_end_synced_and_healthy() {
+    let stage = stage().await;
+    assert!(
+        stage.fresh,
+        "the ApplicationSet was there before: this test needs clusters that are new (scripts/cluster down, up)"
+    );
+    for pair in ENVIRONMENTS.windows(2) {
+        let of = |environment: &'static str| APPLICATIONS.into_iter().filter(move |name| name.starts_with(environment));
+        for (before, after) in of(pair[0]).flat_map(|before| of(pair[1]).map(move |after| (before, after))) {
+            let well = stage.seen.iter().position(|seen| seen.name == before && seen.is_well());
+            let begun = stage.seen.iter().position(|seen| seen.name == after && !seen.phase.is_empty());
+            let (well, begun) = (well.expect("it got well"), begun.expect("it was synced"));
+            assert!(well < begun, "{after} was synced before {before} was well:\n{:#?}", stage.seen);
+        }
+    }
+    println!("from nothing to {} Applications that are Synced and Healthy: {:.0?}", APPLICATIONS.len(), stage.took);
+    for name in APPLICATIONS {
+        let first = &application(name).await["status"]["history"][0];
+        println!("{name}: synced first from {} to {}", text(&first["deployStartedAt"]), text(&first["deployedAt"]));
+    }
+}
+
+/// Three environments are what they say: each has what runs for its custom resources, and nothing of the others.
+#[tokio::test]
+async fn every_environment_runs_its_own_instances() {
+    stage().await;
+    let _turn = argocd::only_look().await;
+    for environment in [Environment::Dev, Environment::Staging, Environment::Production] {
+        for object in ["myapp/web", "sampledb/orders", "etcdcluster/settings", "sample/greeting"] {
+            let live = environment.instance(object).await;
+            let ready = live["status"]["conditions"].as_array().into_iter().flatten();
+            let ready = ready.filter(|one| one["type"] == "Ready" && one["status"] == "True").count();
+            assert_eq!(ready, 1, "{object} in {}: {}", environment.name(), live["status"]);
+        }
+        for other in ["dev", "staging", "production"].into_iter().filter(|other| *other != environment.name()) {
+            assert!(environment.get(&format!("namespace/{other}"), "").await.is_none(), "{environment:?} has {other}");
+        }
+    }
+}
+
+const OPTIONS: &str = "argocd.argoproj.io/compare-options";
+
+/// Server-side, what the API server would make of an apply is compared; else, what git says with what is there.
+#[tokio::test]
+async fn nothing_is_out_of_sync_in_either_way_of_comparing() {
+    stage().await;
+    let _turn = argocd::everything().await;
+    for way in [Some("ServerSideDiff=true"), None] {
+        let option = json!({ OPTIONS: way });
+        argocd::patch_set(&json!({ "spec": { "template": { "metadata": { "annotations": option } } } })).await;
+        wait_until("the Applications to be told", PATIENCE, || async {
+            let all = argocd::applications().await;
+            let old = all.iter().find(|(_, app)| app["metadata"]["annotations"][OPTIONS] != option[OPTIONS]);
+            old.map_or(Ok(()), |(name, _)| Err(format!("{name} is not")))
+        })
+        .await;
+        argocd::compared(&APPLICATIONS).await;
+        let mut compared = 0;
+        for (name, app) in argocd::applications().await {
+            assert_eq!(app["status"]["sync"]["status"], "Synced", "{name}: {}", argocd::trouble(&app));
+            for one in resources(&app) {
+                assert_eq!(one["status"], "Synced", "{name}, {way:?}: {one}");
+                compared += 1;
+            }
+        }
+        println!("{way:?}: {compared} objects, 0 OutOfSync");
+    }
+}

@@ -1,0 +1,76 @@
+//! Deleting an Application, with all it has synced: no data are lost that were asked to be saved.
+
+use e2e::argocd::{self, Environment::Dev, Git, PATIENCE, are_well, read, text};
+use e2e::wait::wait_until;
+use serde_json::Value;
+
+use crate::stage::stage;
+
+/// Objects of a kind in dev.
+async fn list(kind: &str) -> Vec<Value> {
+    let answer = Dev.kubectl(&["get", kind, "--namespace", "dev", "--output=json"]).await.ok();
+    let mut answer: Value = serde_json::from_str(&answer).expect("kubectl prints JSON");
+    answer["items"].as_array_mut().map(std::mem::take).expect("a list has items")
+}
+
+async fn claim(name: &str) -> Option<Value> {
+    Dev.get(&format!("persistentvolumeclaim/{name}"), "dev").await
+}
+
+/// The last snapshot of the database with that uid, if there is one.
+async fn final_snapshot(uid: &Value) -> Option<Value> {
+    let all = list("sampledbsnapshots").await;
+    all.into_iter().find(|one| one["spec"]["reason"] == "Final" && one["spec"]["sampleDBUID"] == *uid)
+}
+
+/// Foreground: the garbage collector takes what the database owns at once, while the database is still being saved.
+#[tokio::test]
+async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_application() {
+    stage().await;
+    let _turn = argocd::one_environment().await;
+    let git = Git::clone().await;
+    git.replace("kustomize/instances/dev/small_patch.yaml", "    policy: Delete\n", "    policy: Snapshot\n");
+    let revision = git.push("Dev's database is worth a last snapshot").await;
+    are_well(&["dev-operator", "dev-instances"], Some(&revision)).await;
+    let (namespace, database) = (Dev.get("namespace/dev", "").await, Dev.instance("sampledb/orders").await);
+    let (namespace, database) = (&namespace.expect("it is there")["metadata"]["uid"], &database["metadata"]["uid"]);
+    let data = claim("data-orders-0").await.expect("the database has a volume")["metadata"]["uid"].clone();
+
+    argocd::take_out("dev", "instances").await;
+    let states = wait_until("the database's volume to go", PATIENCE, || async {
+        // Asked for in this order, a snapshot that is not proved yet was not proved when the volume was already gone.
+        let snapshot = final_snapshot(database).await;
+        let gone = claim("data-orders-0")
+            .await
+            .is_none_or(|claim| claim["metadata"]["uid"] != data || !claim["metadata"]["deletionTimestamp"].is_null());
+        let snapshot = snapshot.unwrap_or_default();
+        let proved = snapshot["status"]["phase"] == "Ready" && snapshot["status"]["verification"]["phase"] == "Passed";
+        assert!(proved || !gone, "the volume goes, and the last snapshot is {snapshot}");
+        if gone { Ok(snapshot) } else { Err(format!("the snapshot: {}", snapshot["status"])) }
+    });
+    let snapshot = states.await;
+    println!("{}: {}", text(&snapshot["metadata"]["name"]), snapshot["status"]["conditions"][0]["message"]);
+
+    wait_until("the Application to be gone", PATIENCE, || async {
+        let left = read("application", "dev-instances").await;
+        left.map_or(Ok(()), |app| Err(argocd::trouble(&app)))
+    })
+    .await;
+    let kept = Dev.get("namespace/dev", "").await.expect("the namespace is kept");
+    assert_eq!(kept["metadata"]["uid"], *namespace, "the namespace is the one that it was");
+    let snapshot = final_snapshot(database).await.expect("the snapshot outlives the database");
+    assert!(snapshot["metadata"]["deletionTimestamp"].is_null(), "{snapshot}");
+    let volume = claim("orders-snapshots").await.expect("the claim with the snapshots is kept");
+    assert!(volume["metadata"]["deletionTimestamp"].is_null(), "{volume}");
+
+    // Put back, there is a new database beside the snapshot of the old one.
+    argocd::apply_ours().await;
+    wait_until("the Application to be there", PATIENCE, || async {
+        read("application", "dev-instances").await.map(drop).ok_or_else(|| "it is not".to_owned())
+    })
+    .await;
+    are_well(&["dev-instances"], Some(&revision)).await;
+    assert_ne!(Dev.instance("sampledb/orders").await["metadata"]["uid"], *database);
+    let revision = git.take_back().await;
+    are_well(&["dev-operator", "dev-instances"], Some(&revision)).await;
+}

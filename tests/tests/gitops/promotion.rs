@@ -1,0 +1,50 @@
+//! A digest is promoted: the Application goes through Progressing, and what runs in the end is that digest.
+
+use e2e::argocd::{
+    self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_well, text, variable,
+};
+use e2e::cluster::{MANAGER, SYSTEM};
+
+use crate::stage::stage;
+
+/// The image that the manager's Deployment has in an environment.
+async fn image(environment: Environment) -> String {
+    let live = environment.get(&format!("deployment/{MANAGER}"), SYSTEM).await.expect("the manager is there");
+    text(&live["spec"]["template"]["spec"]["containers"][0]["image"])
+}
+
+/// Where it really runs: the images of its pods that are ready.
+async fn images_that_run(environment: Environment) -> Vec<String> {
+    let select = format!("--selector=app.kubernetes.io/name={MANAGER}");
+    let jsonpath = "--output=jsonpath={range .items[*]}{.status.containerStatuses[0].imageID}{\"\\n\"}{end}";
+    let answer = environment.kubectl(&["get", "pods", "--namespace", SYSTEM, &select, jsonpath]).await.ok();
+    answer.lines().map(str::to_owned).collect()
+}
+
+#[tokio::test]
+async fn a_digest_goes_to_staging_and_then_to_production() {
+    stage().await;
+    let _turn = argocd::everything().await;
+    let next = variable("NEXT_DIGEST");
+    let git = Git::clone().await;
+    for (environment, overlay) in [(Staging, "staging"), (Production, "production")] {
+        let before = image(environment).await;
+        assert!(!before.ends_with(&next), "{overlay} has it already: {before}");
+        let mut recorder = Recorder::start();
+        let old = before.split_once('@').expect("an image by its digest").1;
+        git.replace(&format!("kustomize/overlays/{overlay}/kustomization.yaml"), old, &next);
+        let revision = git.push(&format!("{overlay} gets the next digest")).await;
+        let name = format!("{overlay}-operator");
+        are_well(&[&name], Some(&revision)).await;
+        let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| seen.name == name).collect();
+        let went = |health: &str| seen.iter().position(|seen| seen.health == health && seen.revision == revision);
+        let (progressing, healthy) = (went("Progressing"), seen.iter().rposition(|seen| seen.is_well()));
+        assert!(progressing.is_some() && progressing < healthy, "{seen:#?}");
+        assert!(seen.iter().all(|seen| seen.health != "Degraded"), "{seen:#?}");
+        assert!(image(environment).await.ends_with(&next));
+        let running = images_that_run(environment).await;
+        println!("{name}: {} states, running {running:?}", seen.len());
+    }
+    let revision = git.take_back().await;
+    are_well(&["production-operator"], Some(&revision)).await;
+}

@@ -1,0 +1,37 @@
+//! Left alone, nothing leaves Synced and Healthy.
+
+use std::time::Duration;
+
+use e2e::argocd::{self, APPLICATIONS, Recorder};
+
+use crate::stage::stage;
+
+/// Unless `MULTI_OPERATOR_SOAK_SECONDS` says otherwise. Argo CD compares every 10 s here.
+const SECONDS: u64 = 600;
+
+#[tokio::test]
+async fn staging_and_production_stay_synced_and_healthy() {
+    stage().await;
+    let _turn = argocd::only_look().await;
+    let given = std::env::var("MULTI_OPERATOR_SOAK_SECONDS").ok();
+    let seconds = given.map_or(SECONDS, |given| given.parse().expect("MULTI_OPERATOR_SOAK_SECONDS is a number"));
+    let watched = |name: &str| !name.starts_with("dev-");
+    let names: Vec<&str> = APPLICATIONS.into_iter().filter(|name| watched(name)).collect();
+    argocd::are_well(&names, None).await;
+    let mut recorder = Recorder::start();
+    tokio::time::sleep(Duration::from_secs(seconds)).await;
+    let seen: Vec<_> = recorder.seen().into_iter().filter(|seen| watched(&seen.name)).collect();
+    for name in &names {
+        assert!(seen.iter().any(|seen| seen.name == *name), "{name} was not seen: {seen:?}");
+    }
+    let left: Vec<_> = seen.iter().filter(|seen| !seen.is_well()).collect();
+    assert!(left.is_empty(), "in {seconds} s, of {} states:\n{left:#?}", seen.len());
+    // And Argo CD was at work: it has compared everything since.
+    argocd::compared(&names).await;
+    argocd::are_well(&names, None).await;
+    println!(
+        "{seconds} s, {} Applications, {} states seen, 0 of them not Synced or not Healthy",
+        names.len(),
+        seen.len()
+    );
+}

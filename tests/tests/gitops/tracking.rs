@@ -1,0 +1,77 @@
+//! Argo CD can be told to know its objects by the label app.kubernetes.io/instance, which our operator gives its children, too:
+//! none of them is taken for an Application's own, not even by one of the same name as the custom resource.
+
+use e2e::argocd::{self, APPLICATIONS, Environment::Dev, Git, PATIENCE, are_well, configure, resources};
+use e2e::wait::wait_until;
+use serde_json::{Value, json};
+
+use crate::stage::stage;
+
+const METHOD: &str = "application.resourceTrackingMethod";
+
+/// What has the label without an owner, and would be pruned first.
+async fn children() -> Vec<Value> {
+    let kinds = "persistentvolumeclaims,secrets,configmaps,services,deployments,statefulsets,sampledbsnapshots";
+    let answer = Dev.kubectl(&["get", kinds, "--namespace", "dev", "--output=json"]).await.ok();
+    let answer: Value = serde_json::from_str(&answer).expect("kubectl prints JSON");
+    let items = answer["items"].as_array().expect("a list has items");
+    let labelled = |one: &&Value| one["metadata"]["labels"]["app.kubernetes.io/managed-by"] == "multi-operator";
+    items
+        .iter()
+        .filter(labelled)
+        .map(|one| json!([one["metadata"]["uid"], one["metadata"]["deletionTimestamp"]]))
+        .collect()
+}
+
+/// An Application of the database's name, with an object of its own.
+fn namesake() -> Value {
+    json!({
+        "apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": { "name": "orders" },
+        "spec": {
+            "project": "multi-operator-dev",
+            "source": {
+                "repoURL": format!("file://{}", argocd::variable("GIT")), "targetRevision": "HEAD", "path": "namesake",
+            },
+            "destination": { "name": "dev", "namespace": "dev" },
+        },
+    })
+}
+
+const OWN: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: namesake\n";
+
+#[tokio::test]
+async fn by_label_too_no_child_of_ours_is_extraneous() {
+    stage().await;
+    let _turn = argocd::everything().await;
+    let before = children().await;
+    assert!(before.len() > 5, "{before:?}");
+    configure(METHOD, Some("label")).await;
+    argocd::compared(&APPLICATIONS).await;
+    are_well(&APPLICATIONS, None).await;
+
+    let git = Git::clone().await;
+    git.add("namesake/config_map.yaml", OWN);
+    git.push("An Application of the database's name").await;
+    argocd::apply(&namesake()).await;
+    drop(argocd::argocd(&["app", "sync", "orders", "--prune"]).await.ok());
+    wait_until("the namesake to have synced", PATIENCE, || async {
+        let app = argocd::application("orders").await;
+        if app["status"]["operationState"]["phase"] == "Succeeded" { Ok(()) } else { Err(argocd::trouble(&app)) }
+    })
+    .await;
+    argocd::compared(&["orders"]).await;
+    let app = argocd::application("orders").await;
+    let own = |one: &Value| one["kind"] == "ConfigMap" && one["name"] == "namesake";
+    let strangers: Vec<_> = resources(&app).iter().filter(|one| !own(one)).collect();
+    assert!(strangers.iter().all(|one| one["requiresPruning"] != true), "{strangers:#?}");
+    are_well(&["orders"], None).await;
+    assert_eq!(children().await, before, "every child is the one that it was, and none is going");
+
+    configure(METHOD, None).await;
+    argocd::release("orders").await;
+    git.take_back().await;
+    drop(Dev.kubectl(&["delete", "configmap", "namesake", "--namespace", "dev"]).await.ok());
+    argocd::compared(&APPLICATIONS).await;
+    are_well(&APPLICATIONS, None).await;
+}
