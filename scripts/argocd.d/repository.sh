@@ -19,7 +19,6 @@ push_checkout() {
   git_here clone --quiet "$repository" "$work/tree" 2>/dev/null
   rm -rf "$work/tree/kustomize" "$work/tree/config"
   cp -R "$SCRIPTS/../kustomize" "$SCRIPTS/../config" "$work/tree/"
-  without_missing "$work/tree/kustomize"
   for overlay in "$work"/tree/kustomize/overlays/*; do
     ! grep -q "newName: $RELEASE_IMAGE\$" "$overlay/kustomization.yaml" ||
       (cd "$overlay" && "$SCRIPTS/kustomize" edit set image "multi-operator=$RELEASE_IMAGE@$(cat "$STATE/argocd/digest")")
@@ -32,14 +31,4 @@ push_checkout() {
   ) || die "the checkout could not be pushed to $repository"
   rm -rf "$work"
   say "  $repository has this checkout's manifests"
-}
-
-# TEMPORARY: lines of components that are not there yet.
-without_missing() {
-  local file component
-  for file in "$1"/overlays/*/kustomization.yaml; do
-    while IFS= read -r component; do
-      [[ -e $1/components/$component ]] || sed -i "/components\/$component\$/d" "$file"
-    done < <(sed -nE 's|^ *- \.\./\.\./components/||p' "$file")
-  done
 }

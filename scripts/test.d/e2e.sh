@@ -17,7 +17,7 @@ suite() {
     say "the suite $name did not run to its end"
     status=1
   fi
-  ((status == 0)) || [[ $name == olm ]] || manager_log
+  ((status == 0)) || [[ $name == olm || $name == gitops ]] || manager_log
   return "$status"
 }
 

@@ -1,6 +1,6 @@
 //! What operators do by hand, from Argo CD: each action does on the live object what it says, and the Application stays Synced.
 
-use e2e::argocd::{self, Environment::Dev, PATIENCE, application, are_well, argocd};
+use e2e::argocd::{self, Environment::Dev, Environment::Staging, PATIENCE, application, are_well, argocd};
 use e2e::wait::wait_until;
 use serde_json::Value;
 
@@ -10,7 +10,11 @@ const APPLICATION: &str = "dev-instances";
 
 /// Runs an action, as the button does.
 async fn act(kind: &str, name: &str, action: &str) {
-    let what = ["app", "actions", "run", APPLICATION, action, "--kind", kind, "--resource-name", name];
+    act_in(APPLICATION, kind, name, action).await;
+}
+
+async fn act_in(application: &str, kind: &str, name: &str, action: &str) {
+    let what = ["app", "actions", "run", application, action, "--kind", kind, "--resource-name", name];
     drop(argocd(&what).await.ok());
 }
 
@@ -111,4 +115,23 @@ async fn a_snapshot_is_taken_and_proved() {
     looks(&object, "proved", |live| live["status"]["verification"]["phase"] == "Passed").await;
     assert_eq!(Dev.instance(&object).await["spec"]["reason"], "Manual");
     are_well(&[APPLICATION], None).await;
+}
+
+#[tokio::test]
+async fn another_member_leads() {
+    stage().await;
+    let _turn = argocd::everything().await;
+    let application = "staging-instances";
+    // A cluster of one has nobody else.
+    assert!(offered("EtcdCluster").await.contains(&("move-leader".to_owned(), false)));
+    let leader = || async { argocd::text(&Staging.instance("etcdcluster/settings").await["status"]["leader"]) };
+    let before = leader().await;
+    assert!(!before.is_empty(), "nobody leads");
+    act_in(application, "EtcdCluster", "settings", "move-leader").await;
+    wait_until("another leader", PATIENCE, || async {
+        let now = leader().await;
+        if !now.is_empty() && now != before { Ok(()) } else { Err(format!("{before} -> {now}")) }
+    })
+    .await;
+    are_well(&[application], None).await;
 }
