@@ -94,13 +94,13 @@ async fn a_database_that_cannot_start() {
 async fn an_upgrade_that_fails() {
     let ns = namespace("alerts-upgrade").await;
     let of_it = [("namespace", ns.name.as_str()), ("name", "shop")];
-    let db = Database::apply(&ns, "shop", "{version: '15', backup: {immediate: false}}").await;
+    let db = Database::apply(&ns, "shop", "{engine: {version: '15'}, backup: {immediate: false}}").await;
     db.serves().await;
     // It takes no connections, so it cannot be copied.
     db.superuser_asks("create database closed allow_connections false").await;
-    db.patch(json!({ "version": "17" })).await;
+    db.patch(json!({ "engine": { "version": "17" } })).await;
     fires("SampleDBUpgradeFailed", &of_it).await;
     db.superuser_asks("alter database closed allow_connections true").await;
-    db.patch(json!({ "version": "15" })).await;
+    db.patch(json!({ "engine": { "version": "15" } })).await;
     resolves("SampleDBUpgradeFailed", &of_it).await;
 }
