@@ -40,8 +40,10 @@ const CONSECUTIVE: Family =
     gauge("sampledb_backup_consecutive_failures", "How many snapshots have failed since the last that is of use");
 const FINAL: Family =
     gauge("sampledb_final_snapshot_seconds", "How long the last snapshot of a deletion took, proof included");
-const UPGRADE: Family =
-    gauge("sampledb_upgrade_state", "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 the last one failed");
+const UPGRADE: Family = gauge(
+    "sampledb_upgrade_state",
+    "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 it failed, and is asked for still",
+);
 const VOLUME: Family = gauge("sampledb_volume_used_ratio", "How full the data volume is");
 
 /// Tells of a database.
@@ -114,7 +116,8 @@ fn upgrade(status: &SampleDBStatus) -> f64 {
     match (status.phase, status.upgrade.step, status.upgrade.result) {
         (Some(Phase::RollingBack), ..) => 2.0,
         (_, Some(_), None) => 1.0,
-        (.., Some(Failed | RolledBack)) => 3.0,
+        // Whoever goes back to the release that runs asks for it no more.
+        (.., Some(Failed | RolledBack)) if !status.contract.is_true(domain::UP_TO_DATE) => 3.0,
         _ => 0.0,
     }
 }
@@ -136,4 +139,26 @@ fn seconds(at: Timestamp) -> f64 {
 #[allow(clippy::cast_precision_loss, reason = "sizes and times are far below 2^52")]
 fn number(of: i64) -> f64 {
     of as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_upgrade_that_failed_is_told_of_while_it_is_asked_for() {
+        let up_to_date = |status: &str| {
+            let condition = json!({
+                "type": domain::UP_TO_DATE, "status": status, "reason": "Any", "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            });
+            let told =
+                json!({ "observedGeneration": 1, "upgrade": { "result": "RolledBack" }, "conditions": [condition] });
+            serde_json::from_value::<SampleDBStatus>(told).unwrap()
+        };
+        let told = ["False", "True"].map(|it| upgrade(&up_to_date(it)).to_string());
+        assert_eq!(told, ["3", "0"]);
+    }
 }
