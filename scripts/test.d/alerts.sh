@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Alerts: the rules by promtool, then each fired by what it is about, in a real Prometheus.
+# Alerts, each fired by what it is about, in a real Prometheus.
 
 # How many times sooner they fire than as they are shipped.
 FASTER=20
@@ -13,7 +13,6 @@ alerts_cluster() {
 }
 
 alerts() {
-  run "alerts rules" scripts/check-alerts
   run "alerts build" cargo test "${LOCKED[@]}" --quiet -p e2e --test alerts --no-run || return
   run "alerts cluster" alerts_cluster || return
   run "alerts" suite alerts --test-threads=9 --show-output

@@ -33,4 +33,5 @@ workflows() {
   (ensure_tools actionlint actionlint) && "$(tool actionlint actionlint)" && go_test release-images
 }
 
+rules() { scripts/check-alerts; }
 health() { scripts/check-health; }

@@ -4,6 +4,7 @@ use e2e::argocd::{
     self, Environment, Environment::Production, Environment::Staging, Git, Recorder, are_well, text, variable,
 };
 use e2e::cluster::{MANAGER, SYSTEM};
+use serde_json::Value;
 
 use crate::stage::stage;
 
@@ -13,12 +14,13 @@ async fn image(environment: Environment) -> String {
     text(&live["spec"]["template"]["spec"]["containers"][0]["image"])
 }
 
-/// Where it really runs: the images of its pods that are ready.
+/// The images of its pods that are to stay.
 async fn images_that_run(environment: Environment) -> Vec<String> {
-    let select = format!("--selector=app.kubernetes.io/name={MANAGER}");
-    let jsonpath = "--output=jsonpath={range .items[*]}{.status.containerStatuses[0].imageID}{\"\\n\"}{end}";
-    let answer = environment.kubectl(&["get", "pods", "--namespace", SYSTEM, &select, jsonpath]).await.ok();
-    answer.lines().map(str::to_owned).collect()
+    let answer = environment.kubectl(&["get", "pods", "--namespace", SYSTEM, "--output=json"]).await.ok();
+    let pods: Value = serde_json::from_str(&answer).expect("kubectl prints JSON");
+    let stays = |pod: &&Value| pod["metadata"]["deletionTimestamp"].is_null();
+    let pods = pods["items"].as_array().into_iter().flatten().filter(stays);
+    pods.map(|pod| text(&pod["spec"]["containers"][0]["image"])).collect()
 }
 
 #[tokio::test]
@@ -43,6 +45,8 @@ async fn a_digest_goes_to_staging_and_then_to_production() {
         assert!(seen.iter().all(|seen| seen.health != "Degraded"), "{seen:#?}");
         assert!(image(environment).await.ends_with(&next));
         let running = images_that_run(environment).await;
+        assert_eq!(running.len(), 2, "{running:?}");
+        assert!(running.iter().all(|image| image.ends_with(&next)), "{running:?}");
         println!("{name}: {} states, running {running:?}", seen.len());
     }
     let revision = git.take_back().await;
