@@ -80,6 +80,8 @@ async fn the_schedule_makes_snapshots_and_lets_go_of_old_ones() {
     let words = rests.says("BackupHealthy", False, "ScheduleInvalid").await;
     assert!(words.contains("never"), "{words}");
     assert!(ns.get::<SampleDB>("rests").await.is_ready(), "it serves all the same");
+    // When the next one is due is told of a schedule that does not rest.
+    few.patch(json!({ "backup": { "schedule": "0 0 1 1 *", "suspend": false } })).await;
     measured(&ns, few).await;
 }
 
