@@ -1,13 +1,11 @@
 # shellcheck shell=bash
 # What Argo CD is in the API: its CRDs, its namespace, its settings, and the clusters that it knows.
 
-ARGOCD_MODULE=github.com/argoproj/argo-cd/v3
 ARGOCD_NAMESPACE=argocd
 
 argocd_manifests() {
   local folder
-  folder=$(cd "$SCRIPTS/tools/argocd" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$ARGOCD_MODULE" >&2 &&
-    GOWORK=off GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$ARGOCD_MODULE") || die "the module $ARGOCD_MODULE cannot be had"
+  folder=$(module_folder argocd github.com/argoproj/argo-cd/v3) || return
   printf '%s/manifests' "$folder"
 }
 
@@ -45,7 +43,6 @@ install_objects() {
 # What the component monitoring has is of kinds that clusters with the prometheus-operator know.
 foreign_kinds() {
   local environment
-  [[ -x $SCRIPTS/monitoring ]] || return 0
   for environment in "${ENVIRONMENTS[@]}"; do "$SCRIPTS/monitoring" crds --name "$PREFIX-$environment" >/dev/null; done
 }
 

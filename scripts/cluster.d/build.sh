@@ -129,6 +129,15 @@ ensure_tools() {
   ) 8>"$folder/.lock" || die "building ${missing[*]} failed"
 }
 
+# module_folder FAMILY MODULE: where Go keeps the module that a family pins, with the files in it that are no programs.
+module_folder() {
+  local folder
+  require_go
+  folder=$(cd "$SCRIPTS/tools/$1" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$2" >&2 &&
+    GOWORK=off GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$2") || die "the module $2 cannot be had"
+  printf '%s' "$folder"
+}
+
 tool() { printf '%s/%s' "$(family_folder "$1")" "$2"; }
 
 # The pinned module folder of a version as people write it, "1.36.3".

@@ -14,12 +14,9 @@ render_monitoring() {
 
 # The operator's module has its CRDs.
 crds_folder() {
-  require_go
-  local module
-  module=$(cd "$SCRIPTS/tools/monitoring" && GOWORK=off GOFLAGS=-mod=readonly go mod download -json github.com/prometheus-operator/prometheus-operator |
-    sed -n 's/^[[:space:]]*"Dir": "\(.*\)",\{0,1\}$/\1/p')
-  [[ -d $module ]] || die "the module of the prometheus-operator cannot be had"
-  printf '%s/example/prometheus-operator-crd' "$module"
+  local folder
+  folder=$(module_folder monitoring github.com/prometheus-operator/prometheus-operator) || return
+  printf '%s/example/prometheus-operator-crd' "$folder"
 }
 
 # Server-side: the CRD of Prometheus is too large for the annotation that other applies keep.

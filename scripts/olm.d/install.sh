@@ -1,15 +1,13 @@
 # shellcheck shell=bash
 # What OLM is in the API: its CRDs, its settings, its namespaces, and the OperatorGroup of operators for all namespaces.
 
-OLM_MODULE=github.com/operator-framework/operator-lifecycle-manager
 OLM_NAMESPACE=olm
 OPERATORS_NAMESPACE=operators
 
 # The module's own charts. (What lies in its deploy/upstream/quickstart is of another version.)
 olm_crds() {
   local folder
-  folder=$(cd "$SCRIPTS/tools/olm" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$OLM_MODULE" >&2 &&
-    GOWORK=off GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$OLM_MODULE") || die "the module $OLM_MODULE cannot be had"
+  folder=$(module_folder olm github.com/operator-framework/operator-lifecycle-manager) || return
   printf '%s/deploy/chart/crds' "$folder"
 }
 
