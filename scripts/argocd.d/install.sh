@@ -34,7 +34,7 @@ install_objects() {
   local manifests
   manifests=$(argocd_manifests)
   apply --kustomize "$manifests/crds"
-  poll 60 "Argo CD's kinds" api_get "/apis/argoproj.io/v1alpha1/namespaces/default/applicationsets" || die "the CRDs are not served"
+  poll 240 "Argo CD's kinds" api_get "/apis/argoproj.io/v1alpha1/namespaces/default/applicationsets" || die "the CRDs are not served"
   kubectl_admin create namespace "$ARGOCD_NAMESPACE" --dry-run=client --output yaml | apply --filename -
   settings "$manifests" | apply --filename -
   cluster_secrets | apply --filename -

@@ -13,6 +13,7 @@ git_here() {
 
 push_checkout() {
   local work repository overlay
+  require_programs git:git
   work=$(mktemp -d)
   repository=$(repository)
   [[ -d $repository ]] || git_here init --quiet --bare "$repository"

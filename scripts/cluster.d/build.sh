@@ -1,15 +1,33 @@
 # shellcheck shell=bash
-# Programs, built from the modules pinned in scripts/tools/<family>, into the cache.
+# Programs, built into the cache: our own (the family "ours", the module scripts/tools), and those of other projects, whose
+# versions the modules scripts/tools/pins/<family> pin.
 
-# The binaries of a family are in a folder named after its pinned version and a hash of all that decides their bytes.
+# The folder of a family's Go module.
+family_module() { if [[ $1 == ours ]]; then printf '%s/tools' "$SCRIPTS"; else printf '%s/tools/pins/%s' "$SCRIPTS" "$1"; fi; }
+
+# All that decides the bytes of a family's programs, except for the compiler.
+family_sources() {
+  cd "$(family_module "$1")" || return
+  if [[ $1 == ours ]]; then
+    # Names too: a file that moves to another package is another program.
+    find cmd internal -name '*.go' ! -name '*_test.go' -exec sha256sum {} + | LC_ALL=C sort
+  else
+    cat ./*.go
+  fi
+  cat go.mod go.sum
+  family_flags "$1"
+}
+
+# The binaries of a family are in a folder named after its pinned version and a hash of its sources: programs of another
+# version of the sources are never taken for these.
 family_folder() {
-  local family=$1 source=$SCRIPTS/tools/$1 hash version
+  local family=$1 hash version
   version=$(family_version "$family")
-  hash=$( (cd "$source" && cat ./*.go go.mod go.sum 2>/dev/null || true; family_flags "$family") | sha256sum | cut -c1-10)
+  hash=$( (family_sources "$family") | sha256sum | cut -c1-10)
   printf '%s/bin/%s-%s%s' "$CACHE" "${family%%-1.*}" "${version:+$version-}" "$hash"
 }
 
-# The module that gives a family its version; a program of our own has none.
+# The module that gives a family its version; our own programs have none.
 family_version() {
   local module
   case $1 in
@@ -20,17 +38,13 @@ family_version() {
     kustomize) module=sigs.k8s.io/kustomize/kustomize/v5 ;;
     kwok) module=sigs.k8s.io/kwok ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
-    bundle-validators) module=github.com/operator-framework/api ;;
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
-    kstatus) module=sigs.k8s.io/cli-utils ;;
     kube-router) module=github.com/cloudnativelabs/kube-router/v2 ;;
     prometheus) module=github.com/prometheus/prometheus ;;
-    monitoring) module=github.com/prometheus-operator/prometheus-operator ;;
-    release-images) module=github.com/google/go-containerregistry ;;
     *) return 0 ;;
   esac
-  awk -v m="$module" '{ i = $1 == "require" ? 2 : 1 } $i == m && $(i + 1) ~ /^v/ { print $(i + 1); exit }' "$SCRIPTS/tools/$1/go.mod"
+  awk -v m="$module" '{ i = $1 == "require" ? 2 : 1 } $i == m && $(i + 1) ~ /^v/ { print $(i + 1); exit }' "$(family_module "$1")/go.mod"
 }
 
 # One flag a line. Without the -X flags Kubernetes says it is v0.0.0, and clients refuse or misjudge it.
@@ -67,14 +81,17 @@ family_flags() {
 
 package_of() {
   case $1 in
+    ours) printf './cmd/%s' "$2" ;;
     kubernetes-*) printf 'k8s.io/kubernetes/cmd/%s' "$2" ;;
+    # The server is the main package in its folder, the others are those of their modules.
+    etcd-*) if [[ $2 == etcd ]]; then printf .; else printf 'go.etcd.io/etcd/%s/v3' "$2"; fi ;;
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;
-    olm-images) if [[ $2 == cpb ]]; then printf 'github.com/operator-framework/operator-lifecycle-manager/util/cpb'; else printf .; fi ;;
+    olm-images) printf 'github.com/operator-framework/operator-lifecycle-manager/util/%s' "$2" ;;
     olm)
       if [[ $2 == opm ]]; then printf 'github.com/operator-framework/operator-registry/cmd/opm'; else
         printf 'github.com/operator-framework/operator-lifecycle-manager/cmd/%s' "$2"
@@ -88,14 +105,17 @@ package_of() {
 ensure_tools() {
   local family=$1 folder program missing=() packages=() flags
   shift
-  [[ -f $SCRIPTS/tools/$family/go.mod ]] || die "scripts/tools/$family/go.mod is missing"
+  [[ -f $(family_module "$family")/go.mod ]] || die "$(family_module "$family")/go.mod is missing"
   folder=$(family_folder "$family")
   for program in "$@"; do [[ -x $folder/$program ]] || missing+=("$program"); done
   ((${#missing[@]})) || return 0
   require_go
   mkdir -p "$folder" "$CACHE/log"
   (
-    flock 8
+    if ! flock --nonblock 8; then
+      say "waiting for $family, which another run builds"
+      flock 8
+    fi
     missing=()
     for program in "$@"; do
       [[ -x $folder/$program ]] && continue
@@ -115,7 +135,7 @@ ensure_tools() {
     output=$temporary/
     ((${#missing[@]} > 1)) || output+=${missing[0]}
     printf 'building %s%s ... ' "${missing[*]}" "${version:+ $version}" >&2
-    if ! (cd "$SCRIPTS/tools/$family" &&
+    if ! (cd "$(family_module "$family")" &&
       CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' \
         go build "${flags[@]}" -o "$output" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
       say "failed after $(since "$start"):"
@@ -123,17 +143,20 @@ ensure_tools() {
       rm -rf "$temporary"
       exit 1
     fi
+    for program in "${missing[@]}"; do
+      [[ -x $temporary/$program ]] || die "the module of $family builds no program of the name $program"
+    done
     mv "$temporary"/* "$folder/"
     rmdir "$temporary"
     say "$(since "$start")"
-  ) 8>"$folder/.lock" || die "building ${missing[*]} failed"
+  ) 8>"$folder/.lock" || die "building $* failed"
 }
 
 # module_folder FAMILY MODULE: where Go keeps the module that a family pins, with the files in it that are no programs.
 module_folder() {
   local folder
   require_go
-  folder=$(cd "$SCRIPTS/tools/$1" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$2" >&2 &&
+  folder=$(cd "$(family_module "$1")" && GOWORK=off GOFLAGS=-mod=readonly go mod download "$2" >&2 &&
     GOWORK=off GOFLAGS=-mod=readonly go list -m -f '{{.Dir}}' "$2") || die "the module $2 cannot be had"
   printf '%s' "$folder"
 }
@@ -143,7 +166,7 @@ tool() { printf '%s/%s' "$(family_folder "$1")" "$2"; }
 # The pinned module folder of a version as people write it, "1.36.3".
 kubernetes_family() {
   local version=${1#v} pinned family known=()
-  for family in "$SCRIPTS"/tools/kubernetes-*; do
+  for family in "$SCRIPTS"/tools/pins/kubernetes-*; do
     pinned=$(family_version "$(basename "$family")")
     known+=("${pinned#v}")
     if [[ ${pinned#v} == "$version" ]]; then
@@ -162,7 +185,7 @@ build_cluster_tools() {
   ensure_tools etcd etcd
   if [[ $1 == full ]]; then
     ensure_tools "$family" kube-apiserver kube-controller-manager kube-scheduler kubectl kubelet kube-proxy
-    ensure_tools provisioner provisioner
+    ensure_tools ours provisioner
     ensure_tools containerd containerd containerd-shim-runc-v2 ctr
     ensure_tools coredns coredns
   else
@@ -176,10 +199,11 @@ link_cluster_tools() {
   local family program folder
   rm -rf "${STATE:?}/bin"
   mkdir -p "$STATE/bin"
-  for family in "$(kubernetes_family "$KUBERNETES")" etcd containerd coredns kustomize kwok provisioner; do
+  for family in "$(kubernetes_family "$KUBERNETES")" etcd containerd coredns kustomize kwok; do
     folder=$(family_folder "$family")
     for program in "$folder"/*; do
       [[ -x $program ]] && ln -sfn "$program" "$STATE/bin/"
     done
   done
+  ln -sfn "$(tool ours provisioner)" "$STATE/bin/"
 }

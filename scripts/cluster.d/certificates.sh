@@ -18,7 +18,7 @@ certificate() {
   [[ -s $PKI/$name.crt ]] && return
   extensions=(-addext basicConstraints=CA:FALSE -addext keyUsage=digitalSignature)
   if [[ -n $names ]]; then
-    extensions+=(-addext extendedKeyUsage=serverAuth,clientAuth -addext "subjectAltName=$names")
+    extensions+=(-addext 'extendedKeyUsage=serverAuth,clientAuth' -addext "subjectAltName=$names")
   else
     extensions+=(-addext extendedKeyUsage=clientAuth)
   fi
@@ -50,7 +50,7 @@ kind: Config
 clusters:
 - name: $NAME
   cluster:
-    server: https://$NODE_IP:6443
+    server: https://$CONTROL_PLANE_IP:6443
     certificate-authority-data: $(base64 -w0 "$PKI/ca.crt")
 users:
 - name: $name
@@ -66,13 +66,17 @@ CONFIG
   )
 }
 
+certificate_of_node() {
+  certificate "kubelet$PART" "/O=system:nodes/CN=system:node:$NODE" "IP:$NODE_IP,DNS:$NODE" &
+}
+
 certificates() {
   local old_umask name
   PKI=$STATE/pki
   mkdir -p "$PKI" "$STATE/kubeconfigs"
   chmod 700 "$PKI" "$STATE/kubeconfigs"
   # Kept data may come back at another address: what carries the address is made anew.
-  if [[ $(cat "$PKI/address" 2>/dev/null) != "$NODE_IP" ]]; then
+  if [[ $(cat "$PKI/address" 2>/dev/null) != "$CONTROL_PLANE_IP" ]]; then
     rm -f "$PKI/apiserver.crt" "$PKI/kubelet.crt" "$STATE"/kubeconfigs/* "$KUBECONFIG_ADMIN"
   fi
   old_umask=$(umask)
@@ -85,7 +89,7 @@ certificates() {
   token_keys &
   wait
   certificate apiserver /CN=kube-apiserver \
-    "IP:$NODE_IP,IP:$API_SERVICE,IP:127.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local" &
+    "IP:$CONTROL_PLANE_IP,IP:$API_SERVICE,IP:127.0.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local" &
   certificate etcd /CN=etcd IP:127.0.0.1 etcd-ca &
   certificate etcd-client /CN=kube-apiserver "" etcd-ca &
   certificate front-proxy /CN=front-proxy-client "" front-proxy-ca &
@@ -94,7 +98,7 @@ certificates() {
   certificate kube-controller-manager /CN=system:kube-controller-manager &
   certificate kube-scheduler /CN=system:kube-scheduler &
   if [[ $PROFILE == full ]]; then
-    certificate kubelet "/O=system:nodes/CN=system:node:$NODE" "IP:$NODE_IP,DNS:$NODE" &
+    each_node certificate_of_node
     certificate kube-proxy /CN=system:kube-proxy &
     certificate coredns /CN=system:multi-operator:coredns &
     certificate provisioner /CN=system:multi-operator:provisioner &
@@ -104,10 +108,10 @@ certificates() {
   wait
   # What fails in the background only leaves its message.
   ! compgen -G "$PKI/*.error" >/dev/null || die "could not make certificates: $(cat "$PKI"/*.error)"
-  for name in kubelet kube-controller-manager kube-scheduler kube-proxy coredns provisioner kwok; do
+  for name in $(of_nodes kubelet) kube-controller-manager kube-scheduler kube-proxy coredns provisioner kwok; do
     [[ ! -s $PKI/$name.crt ]] || kubeconfig "$name" "$STATE/kubeconfigs/$name"
   done
   kubeconfig admin "$KUBECONFIG_ADMIN"
   umask "$old_umask"
-  printf '%s\n' "$NODE_IP" >"$PKI/address"
+  printf '%s\n' "$CONTROL_PLANE_IP" >"$PKI/address"
 }

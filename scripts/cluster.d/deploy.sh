@@ -23,16 +23,21 @@ use_cluster() {
   said=$(kubectl version 2>&1) || die "the cluster of KUBECONFIG ($KUBECONFIG) does not answer: ${said##*$'\n'}"
 }
 
-# The images into the cluster, the manifests, and the manager ready. Safe to repeat: a manager that is there is replaced,
-# since its image may have changed under the same tag.
+# The images into the cluster, the manifests, and the manager ready.
 deploy_manager() {
-  local there=no
   if [[ -n $OURS ]]; then
     "$SCRIPTS/images" --load "$OURS" nginx manager >/dev/null || return 1
   else
     say "its nodes must have localhost/multi-operator:dev (scripts/images manager makes a tar; for kind: kind load image-archive)," \
       "and nginx:1.25 and nginx:1.26 must be there or be pulled"
   fi
+  install_manager
+}
+
+# The manifests, and the manager ready. Safe to repeat: a manager that is there is replaced, since its image may have
+# changed under the same tag.
+install_manager() {
+  local there=no
   kubectl get "$MANAGER" --namespace "$SYSTEM" >/dev/null 2>&1 && there=yes
   # Somebody may have scaled the manager meanwhile.
   kubectl apply --server-side --force-conflicts --kustomize "$SCRIPTS/../kustomize/overlays/dev" | sed 's/^/  /' >&2 || return 1

@@ -4,28 +4,39 @@
 # In the order in which they stop: clients first, storage last.
 components() {
   case $1 in
-    full) echo coredns provisioner kube-proxy kubelet kube-scheduler kube-controller-manager containerd kube-apiserver etcd ;;
+    full)
+      # shellcheck disable=SC2046
+      echo coredns provisioner $(of_nodes kube-proxy kubelet) kube-scheduler kube-controller-manager $(of_nodes containerd) \
+        kube-apiserver etcd
+      ;;
     control-plane) echo kwok kube-scheduler kube-controller-manager kube-apiserver etcd ;;
   esac
 }
 
-describe() { printf 'cluster %s (%s profile, Kubernetes %s, etcd %s)' "$NAME" "$PROFILE" "$KUBERNETES" "$(fsync_words)"; }
+describe() {
+  local nodes=''
+  ! has_more_nodes || nodes=", $NODES nodes"
+  printf 'cluster %s (%s profile, Kubernetes %s, etcd %s%s)' "$NAME" "$PROFILE" "$KUBERNETES" "$(fsync_words)" "$nodes"
+}
 
 fsync_words() {
   if [[ $FSYNC == yes ]]; then printf 'with fsync'; else printf 'WITHOUT fsync: not for benchmarks'; fi
 }
 
 write_settings() {
-  printf '%s\n' "name=$NAME" "profile=$PROFILE" "kubernetes=$KUBERNETES" "fsync=$FSYNC" "slot=$SLOT" "address=$NODE_IP" >"$STATE/settings.new"
+  printf '%s\n' "name=$NAME" "profile=$PROFILE" "kubernetes=$KUBERNETES" "fsync=$FSYNC" "nodes=$NODES" "slot=$SLOT" \
+    "address=$NODE_IP" >"$STATE/settings.new"
   mv "$STATE/settings.new" "$STATE/settings"
 }
 
 # What was asked for must agree with what is there; what was not asked for is taken from there.
 settle_settings() {
   local key given there
-  for key in PROFILE KUBERNETES FSYNC; do
+  for key in PROFILE KUBERNETES FSYNC NODES; do
     given=GIVEN_$key
     there=$(read_setting "${key,,}")
+    # One from before clusters could have more.
+    [[ $key != NODES || -n $there || ! -s $STATE/settings ]] || there=1
     if [[ -n $there && -n ${!given} && ${!given} != "$there" ]]; then
       die "cluster $NAME is there with ${key,,}=$there, not ${!given}: run 'scripts/cluster down --name $NAME' first"
     fi
@@ -33,6 +44,9 @@ settle_settings() {
   done
   PROFILE=${PROFILE:-full}
   KUBERNETES=${KUBERNETES:-$DEFAULT_KUBERNETES}
+  NODES=${NODES:-1}
+  [[ $PROFILE == full || $NODES == 1 ]] || die "--nodes is for the full profile: kwok plays the nodes of $PROFILE"
+  ((NODES == 1 || ${#STATE} <= 64)) || die "the folder $STATE has too long a path for more nodes: set MULTI_OPERATOR_CACHE to a shorter one"
   if [[ -z $FSYNC ]]; then [[ $PROFILE == full ]] && FSYNC=no || FSYNC=yes; fi
 }
 
@@ -40,13 +54,15 @@ healthy() {
   local missing
   # shellcheck disable=SC2046
   missing=$(not_running $(components "$PROFILE"))
-  [[ -z $missing ]] && network_is_up && apiserver_ready >/dev/null 2>&1 && profile_ready >/dev/null 2>&1
+  [[ -z $missing ]] && network_is_up && each_node is_connected && apiserver_ready >/dev/null 2>&1 && profile_ready >/dev/null 2>&1
 }
 
 profile_ready() {
   managers_ready || return 1
-  if [[ $PROFILE == full ]]; then node_ready && addons_ready; else kwok_ready; fi
+  if [[ $PROFILE == full ]]; then addons_ready && each_node node_ready; else kwok_ready; fi
 }
+
+is_connected() { ((NODE_NUMBER == 1)) || [[ $(node_state) == running ]]; }
 
 cluster_up() {
   local begin missing was_there=no
@@ -101,6 +117,7 @@ start_everything() {
   choose_slot
   write_settings
   link_cluster_tools
+  ! has_more_nodes || allow_watchers
   # A namespace made anew is empty: whatever ran in the old one has to start again in it.
   if ! network_is_up; then
     # shellcheck disable=SC2046
@@ -111,23 +128,27 @@ start_everything() {
   certificates
   etcd_up
   if [[ $PROFILE == full ]]; then
-    node_files
-    containerd_up
+    addon_files
+    each_node power_on_containerd
   fi
-  poll 30 "etcd" etcd_ready || return 1
+  poll 120 "etcd" etcd_ready || return 1
   apiserver_up
   if [[ $PROFILE == full ]]; then
-    poll 30 "containerd" containerd_ready || return 1
+    each_node poll 120 "containerd" containerd_ready || return 1
     load_pause_image || return 1
   fi
-  poll 60 "the API server" apiserver_ready || return 1
+  poll 240 "the API server" apiserver_ready || return 1
   say "  API server answers after $(since "$begin")"
   managers_up
-  [[ $PROFILE == full ]] && node_up
+  if [[ $PROFILE == full ]]; then
+    each_node copy_images_here
+    each_node node_up
+    addons_up
+  fi
   apply_addons || return 1
   [[ $PROFILE == full ]] || kwok_up
-  poll 60 "all components" profile_ready || return 1
-  poll 30 "the default service account" api_get /api/v1/namespaces/default/serviceaccounts/default || return 1
+  poll 240 "all components" profile_ready || return 1
+  poll 120 "the default service account" api_get /api/v1/namespaces/default/serviceaccounts/default || return 1
 }
 
 load_pause_image() {
@@ -150,13 +171,19 @@ apply_addons() {
 }
 
 kill_strays() {
-  local pids bundle
+  local pids folder
   mapfile -t pids < <(cgroup_processes)
   kill_all "${pids[@]}"
-  mapfile -t pids < <(stray_processes)
+  mapfile -t pids < <(stray_processes "$RUN" "$STATE")
   kill_all "${pids[@]}"
-  # A shim that is killed leaves its socket in a folder that all containerds of the machine share.
-  for bundle in "$RUN"/containerd/io.containerd.runtime.v2.task/*/*/bootstrap.json; do
+  forget_shims "$RUN"
+  for folder in "$RUN"/nodes/*; do forget_shims "$folder"; done
+}
+
+# A shim that is killed leaves its socket in a folder that all containerds of the machine share.
+forget_shims() {
+  local bundle
+  for bundle in "$1"/containerd/io.containerd.runtime.v2.task/*/*/bootstrap.json; do
     [[ ! -e $bundle ]] || rm -f "$(sed -nE 's|.*"unix://([^"]*)".*|\1|p' "$bundle")"
   done
 }
@@ -165,9 +192,11 @@ kill_strays() {
 teardown() {
   if [[ $KEEP == yes ]]; then
     # Storage last, and the API server before it: it waits for an etcd that is gone.
-    stop kwok coredns provisioner kube-proxy kubelet kube-scheduler kube-controller-manager
+    # shellcheck disable=SC2046
+    stop kwok coredns provisioner $(of_nodes kube-proxy kubelet) kube-scheduler kube-controller-manager
     stop kube-apiserver
-    stop etcd containerd
+    # shellcheck disable=SC2046
+    stop etcd $(of_nodes containerd)
   fi
   kill_strays
   unmount_below "$STATE"
@@ -182,16 +211,21 @@ teardown() {
     rmdir /var/log/containers 2>/dev/null || true
   fi
   # kubelet's socket for device plugins has a fixed place. Where that is all there is of a kubelet, it was ours.
-  if [[ $(ls -A /var/lib/kubelet 2>/dev/null) == device-plugins && -z $(ls -A "$RUN_ROOT"/*/runc 2>/dev/null) ]]; then
+  if [[ $(ls -A /var/lib/kubelet 2>/dev/null) == device-plugins && -z $(ls -A "$RUN_ROOT"/*/runc "$RUN_ROOT"/*/nodes/*/runc 2>/dev/null) ]]; then
     rm -rf /var/lib/kubelet
   fi
+  each_node forget_addresses
+  rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
+  rm -rf "$STATE/pids"
+}
+
+# CNI's notes on the pods of this node.
+forget_addresses() {
   local result id
   for result in /var/lib/cni/results/"$NETNS"-*-eth0; do
     id=${result##*/"$NETNS"-} id=${id%-eth0}
     [[ ! $id =~ ^[0-9a-f]{64}$ ]] || rm -f "$result" "/var/lib/cni/results/cni-loopback-$id-lo"
   done
-  rmdir /var/lib/cni/results /var/lib/cni 2>/dev/null || true
-  rm -rf "$STATE/pids"
 }
 
 unmount_below() {
@@ -238,16 +272,20 @@ require_cluster() {
 }
 
 cluster_status() {
-  local component pid
+  local component pid off
   require_cluster
   say "$(describe)"
+  # Of a node that is off, its own line is enough.
+  off=" $(each_node components_if_off | tr '\n' ' ')"
   for component in $(components "$PROFILE" | tr ' ' '\n' | tac); do
+    [[ $off != *" $component "* ]] || continue
     if pid=$(pid_of "$component"); then
       printf '%-26s running, pid %s, %s MiB\n' "$component" "$pid" "$(($(awk '/^VmRSS/ { print $2 }' "/proc/$pid/status") / 1024))"
     else
       printf '%-26s NOT RUNNING (scripts/cluster logs %s --name %s)\n' "$component" "$component" "$NAME"
     fi
   done
+  ! has_more_nodes || each_node describe_node
   printf '%-26s %s\n' address "https://$NODE_IP:6443" kubeconfig "$KUBECONFIG_ADMIN" "audit log" "$STATE/audit.log" etcd "$(fsync_words)"
   if healthy; then printf '%-26s yes\n' healthy; else
     printf '%-26s NO (scripts/cluster up --name %s repairs)\n' healthy "$NAME"

@@ -1,26 +1,29 @@
 # shellcheck shell=bash
-# The node of the full profile: containerd, kubelet, kube-proxy, CoreDNS and the volume provisioner.
+# What the full profile adds to the control plane: containerd, kubelet and kube-proxy of each node, and on the first one
+# CoreDNS and the volume provisioner.
 
 SANDBOX_IMAGE=localhost/multi-operator-pause:1
-CONTAINERD_SOCKET=
 CNI_PLUGINS=/usr/lib/cni
+
+# shellcheck source=cluster.d/node-images.sh
+. "$SCRIPTS/cluster.d/node-images.sh"
 
 # Lowering a process's oom score needs CAP_SYS_RESOURCE, which a container that runs this may not have.
 may_lower_oom_score() { sh -c 'echo -1 >/proc/self/oom_score_adj' 2>/dev/null; }
 
 node_files() {
-  local restrict=false masquerade=false
+  local restrict=false masquerade=false translate=true
   may_lower_oom_score || restrict=true
   # Without it, the answer of one pod to another of the same bridge would pass by kube-proxy's address translation.
   inside test -e /proc/sys/net/bridge/bridge-nf-call-iptables || masquerade=true
-  mkdir -p "$STATE/cni" "$STATE/volumes" "$STATE/kubelet"
-  # Volumes are the business of their pods only; kubelet bind-mounts them by their full path.
-  chmod 711 "$STATE/volumes"
+  # Pods of two nodes talk by their own addresses; what leaves for the host is translated on the first node (switch.sh).
+  ! has_more_nodes || translate=false
+  mkdir -p "$NODE_STATE/cni" "$NODE_STATE/kubelet" "$NODE_RUN"
 
-  cat >"$STATE/containerd.toml" <<CONFIG
+  cat >"$NODE_STATE/containerd.toml" <<CONFIG
 version = 3
-root = "$STATE/containerd"
-state = "$RUN/containerd"
+root = "$NODE_STATE/containerd"
+state = "$NODE_RUN/containerd"
 disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.image-verifier.v1.bindir"]
 
 [grpc]
@@ -35,45 +38,45 @@ disabled_plugins = ["io.containerd.internal.v1.opt", "io.containerd.image-verifi
 
 [plugins."io.containerd.cri.v1.runtime".cni]
   bin_dirs = ["$CNI_PLUGINS"]
-  conf_dir = "$STATE/cni"
+  conf_dir = "$NODE_STATE/cni"
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
   runtime_type = "io.containerd.runc.v2"
 
 [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
   SystemdCgroup = false
-  Root = "$RUN/runc"
+  Root = "$NODE_RUN/runc"
 
 [plugins."io.containerd.nri.v1.nri"]
   disable = true
 CONFIG
 
   # hairpinMode lets a pod reach itself through its own service.
-  cat >"$STATE/cni/10-pods.conflist" <<CONFIG
+  cat >"$NODE_STATE/cni/10-pods.conflist" <<CONFIG
 {"cniVersion": "1.0.0", "name": "$NETNS", "plugins": [
-  {"type": "bridge", "bridge": "pods0", "isGateway": true, "ipMasq": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "ranges": [[{"subnet": "$POD_RANGE"}]], "routes": [{"dst": "0.0.0.0/0"}],
-            "dataDir": "$STATE/cni-addresses"}},
+  {"type": "bridge", "bridge": "pods0", "isGateway": true, "ipMasq": $translate, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "$NODE_PODS"}]], "routes": [{"dst": "0.0.0.0/0"}],
+            "dataDir": "$NODE_STATE/cni-addresses"}},
   {"type": "portmap", "capabilities": {"portMappings": true}}
 ]}
 CONFIG
 
-  printf 'nameserver %s\n' "$NODE_IP" >"$STATE/resolv.conf"
+  printf 'nameserver %s\n' "$CONTROL_PLANE_IP" >"$NODE_STATE/resolv.conf"
 
   # Nothing is evicted or collected because the machine's disk is full of other things.
-  cat >"$STATE/kubelet.yaml" <<CONFIG
+  cat >"$NODE_STATE/kubelet.yaml" <<CONFIG
 apiVersion: kubelet.config.k8s.io/v1beta1
 kind: KubeletConfiguration
 containerRuntimeEndpoint: unix://$CONTAINERD_SOCKET
 authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {clientCAFile: "$PKI/ca.crt"}}
 authorization: {mode: Webhook}
-tlsCertFile: $PKI/kubelet.crt
-tlsPrivateKeyFile: $PKI/kubelet.key
+tlsCertFile: $PKI/kubelet$PART.crt
+tlsPrivateKeyFile: $PKI/kubelet$PART.key
 clusterDomain: cluster.local
-clusterDNS: [$NODE_IP]
-resolvConf: $STATE/resolv.conf
-podLogsDir: $STATE/pod-logs
-volumePluginDir: $STATE/kubelet-plugins
+clusterDNS: [$CONTROL_PLANE_IP]
+resolvConf: $NODE_STATE/resolv.conf
+podLogsDir: $NODE_STATE/pod-logs
+volumePluginDir: $NODE_STATE/kubelet-plugins
 cgroupDriver: cgroupfs
 cgroupRoot: /$CGROUP
 failCgroupV1: false
@@ -91,7 +94,7 @@ healthzBindAddress: 127.0.0.1
 CONFIG
 
   # All conntrack settings 0: they belong to the machine and not to a network namespace.
-  cat >"$STATE/kube-proxy.yaml" <<CONFIG
+  cat >"$NODE_STATE/kube-proxy.yaml" <<CONFIG
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
 clientConnection: {kubeconfig: "$STATE/kubeconfigs/kube-proxy"}
@@ -104,12 +107,17 @@ oomScoreAdj: 0
 nftables: {masqueradeAll: $masquerade, minSyncPeriod: 100ms}
 conntrack: {maxPerCore: 0, min: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s, udpTimeout: 0s, udpStreamTimeout: 0s}
 CONFIG
+}
 
+addon_files() {
+  mkdir -p "$STATE/volumes"
+  # Volumes are the business of their pods only; kubelet bind-mounts them by their full path.
+  chmod 711 "$STATE/volumes"
   # Names outside the cluster do not exist, and that is said at once. Nothing is cached: the plugin answers from memory,
   # and tests look for names of pods that have just come.
   cat >"$STATE/Corefile" <<CONFIG
 .:53 {
-  bind $NODE_IP
+  bind $CONTROL_PLANE_IP
   errors
   health 127.0.0.1:8081
   ready 127.0.0.1:8181
@@ -128,32 +136,32 @@ CONFIG
 
 containerd_up() {
   # Its own resolver would ask the machine's name servers, which the namespace cannot reach: refused at once, see network.sh.
-  start containerd "$STATE/bin/containerd" --config "$STATE/containerd.toml" --address "$CONTAINERD_SOCKET" --log-level info
+  start "containerd$PART" "$STATE/bin/containerd" --config "$NODE_STATE/containerd.toml" --address "$CONTAINERD_SOCKET" --log-level info
 }
 
-ctr_images() { CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --namespace k8s.io images "$@"; }
+ctr_here() { CONTAINERD_SUPPRESS_DEPRECATION_WARNINGS=1 inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --namespace k8s.io "$@"; }
 
 containerd_ready() { inside "$STATE/bin/ctr" --address "$CONTAINERD_SOCKET" --timeout 2s version; }
 
-# load_image TAR: every image of an OCI tar.
-load_image() { ctr_images import "$1" >/dev/null; }
-
-has_image() {
-  local name=$1 digest=$2
-  [[ -n $digest ]] && ctr_images ls "name==$name" 2>/dev/null | awk -v n="$name" -v d="$digest" '$1 == n && index($0, d) { f = 1 } END { exit !f }'
+node_up() {
+  local labels=()
+  # A cluster of one node has no zones.
+  ! has_more_nodes || labels=(--node-labels "topology.kubernetes.io/region=$REGION,topology.kubernetes.io/zone=$(zone_of "$NODE_NUMBER")")
+  cgroups_up
+  start "kubelet$PART" "$STATE/bin/kubelet" --config "$NODE_STATE/kubelet.yaml" --kubeconfig "$STATE/kubeconfigs/kubelet$PART" \
+    --root-dir "$NODE_STATE/kubelet" --hostname-override "$NODE" --node-ip "$NODE_IP" --cert-dir "$NODE_STATE/kubelet/pki" "${labels[@]}"
+  start "kube-proxy$PART" "$STATE/bin/kube-proxy" --config "$NODE_STATE/kube-proxy.yaml"
 }
 
-node_up() {
-  cgroups_up
-  start kubelet "$STATE/bin/kubelet" --config "$STATE/kubelet.yaml" --kubeconfig "$STATE/kubeconfigs/kubelet" \
-    --root-dir "$STATE/kubelet" --hostname-override "$NODE" --node-ip "$NODE_IP" --cert-dir "$STATE/kubelet/pki"
-  start kube-proxy "$STATE/bin/kube-proxy" --config "$STATE/kube-proxy.yaml"
+addons_up() {
   start coredns "$STATE/bin/coredns" -conf "$STATE/Corefile"
   start provisioner "$STATE/bin/provisioner" --kubeconfig "$STATE/kubeconfigs/provisioner" --node "$NODE" --folder "$STATE/volumes"
 }
 
-node_ready() { kubectl_admin --request-timeout 2s get node "$NODE" --no-headers 2>/dev/null | grep -qE " Ready( |$)"; }
-
-addons_ready() {
-  inside curl -fsS --max-time 2 http://127.0.0.1:8181/ready && inside curl -fsS --max-time 2 http://127.0.0.1:10256/healthz
+# kube-proxy first: to ask it costs next to nothing.
+node_ready() {
+  inside curl -fsS --max-time 2 http://127.0.0.1:10256/healthz &&
+    kubectl_admin --request-timeout 2s get node "$NODE" --no-headers 2>/dev/null | grep -qE " Ready( |$)"
 }
+
+addons_ready() { inside curl -fsS --max-time 2 http://127.0.0.1:8181/ready; }

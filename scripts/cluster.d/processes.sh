@@ -64,17 +64,17 @@ stop() {
   for name in "$@"; do rm -f "$STATE/pids/$name"; done
 }
 
-# Ids of processes that have this cluster's folders as arguments: container shims, and what lost its pid file. Only
-# programs out of the cache, and none that a person runs against the cluster.
+# stray_processes RUN STATE: ids of processes that have these folders as arguments: container shims, and what lost its pid
+# file. Only programs out of the cache, and none that a person runs against the cluster.
 stray_processes() {
-  local file pid
+  local run=$1 state=$2 file pid
   while IFS= read -r file; do
     pid=${file#/proc/} pid=${pid%/cmdline}
     case $(readlink "/proc/$pid/exe") in
       */kubectl*) ;;
       "$CACHE"/bin/*) printf '%s\n' "$pid" ;;
     esac
-  done < <(grep -lzE "^(--?[a-z-]+=)?(unix://)?($RUN|$STATE)(/|\$)" /proc/[0-9]*/cmdline 2>/dev/null)
+  done < <(grep -lzE "^(--?[a-z-]+=)?(unix://)?($run|$state)(/|\$)" /proc/[0-9]*/cmdline 2>/dev/null)
 }
 
 # kill_all PIDS...: SIGKILL, and wait until they are gone.

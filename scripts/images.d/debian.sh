@@ -12,11 +12,20 @@ debian_mirror() {
   printf '%s' "${mirror:-http://deb.debian.org/debian}"
 }
 
+# The mirror of security updates that apt is configured to use, or the one beside the other mirror.
+debian_security_mirror() {
+  local mirror='' beside
+  # shellcheck disable=SC2016
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -- -security | head -n 1) || true
+  beside=$(debian_mirror)
+  printf '%s' "${mirror:-${beside%/}-security}"
+}
+
 # debian_rootfs TAR SUITE PACKAGES HOOK...: hooks are commands for the finished system, "$1" being its folder.
 debian_rootfs() {
   local tar=$1 suite=$2 packages=$3 hook options=()
   shift 3
-  require_programs mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+  require_programs "${DEBIAN_PROGRAMS[@]}"
   for hook in "$@"; do options+=(--customize-hook="$hook"); done
   mkdir -p "$CACHE/log"
   # shellcheck disable=SC2016
@@ -35,7 +44,7 @@ debian_rootfs() {
 debian_files() {
   local folder=$1 suite=$2 packages=$3 hook
   shift 3
-  require_programs mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring
+  require_programs "${DEBIAN_PROGRAMS[@]}"
   printf -v hook '%q ' "$@"
   # Libraries have their links followed, as the names that programs ask for are links in some suites.
   # shellcheck disable=SC2016
@@ -69,7 +78,7 @@ NGINX_HOOK='
 nginx_image() {
   local tag=$1 suite=$2 name=docker.io/library/nginx:$1 tar version rootfs start
   tar=$IMAGES/nginx-$tag-$( (printf '%s\n' "$suite" "$name" "$NGINX_HOOK" && declare -f debian_rootfs nginx_image &&
-    family_folder oci-image) | key_of).tar
+    image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     start=$(now_ms)
     mkdir -p "$IMAGES"

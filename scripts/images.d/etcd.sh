@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # etcd's images, laid out as the official ones: the programs in /usr/local/bin, no shell, root as the default user.
 #
-# Old versions are Debian's packages, newer ones are built from the modules pinned in scripts/tools/etcd-<minor>. Either
+# Old versions are Debian's packages, newer ones are built from the modules pinned in scripts/tools/pins/etcd-<minor>. Either
 # way no image is made unless its programs say that they are of the version that its tag claims.
 
 # Debian's suites, and what they hold.
@@ -14,20 +14,11 @@ etcd_version() {
   if [[ -n $version ]]; then
     printf '%s' "${version#* }"
   else
-    awk '$1 == "go.etcd.io/etcd/server/v3" { print substr($2, 2); exit }' "$SCRIPTS/tools/$1/go.mod"
+    awk '$1 == "go.etcd.io/etcd/server/v3" { print substr($2, 2); exit }' "$(family_module "$1")/go.mod"
   fi
 }
 
 etcd_name() { printf 'quay.io/coreos/etcd:v%s' "$(etcd_version "$1")"; }
-
-# Takes the place of cluster.d/build.sh's, which knows the cluster's own programs: of an etcd family only the server is
-# the main package in its folder, the others are those of their modules.
-package_of() {
-  case $1/$2 in
-    etcd-*/etcdctl | etcd-*/etcdutl) printf 'go.etcd.io/etcd/%s/v3' "$2" ;;
-    *) printf '.' ;;
-  esac
-}
 
 # Debian's programs ask for a loader and a C library, which loads its resolver when it needs one.
 ETCD_PROGRAMS=(etcd etcdctl etcdutl)
@@ -48,7 +39,7 @@ etcd_image() {
   local image=$1 suite=${DEBIAN_ETCD[$1]:-} name version found tar folder made program library start files=()
   name=$(etcd_name "$image") version=$(etcd_version "$image") suite=${suite% *}
   tar=$IMAGES/$image-$( (printf '%s\n' "$suite" "$name" "${ETCD_PROGRAMS[*]}" "${ETCD_LIBRARIES[*]}" &&
-    declare -f debian_files etcd_image && { [[ -n $suite ]] || family_folder "$image"; } && family_folder oci-image) | key_of).tar
+    declare -f debian_files etcd_image && { [[ -n $suite ]] || family_folder "$image"; } && image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     start=$(now_ms)
     mkdir -p "$IMAGES"

@@ -3,7 +3,8 @@
 # manager, and etcd-operator in the PATH; /agent is what it puts beside the databases that it runs.
 # Containerfile at the repository root makes the same for users of docker and podman.
 
-MANAGER_TARGET=${MANAGER_TARGET:-x86_64-unknown-linux-gnu}
+# The target that it is built for: this machine's own when empty.
+MANAGER_TARGET=${MANAGER_TARGET:-}
 MANAGER_PROFILE=${MANAGER_PROFILE:-release}
 MANAGER_FEATURES=${MANAGER_FEATURES:-}
 
@@ -19,21 +20,27 @@ manager_binary() {
 
 # static_binaries PACKAGE...: builds these packages' programs, and prints the folder that they are in.
 static_binaries() {
-  local root=$SCRIPTS/.. target package packages=() features=()
+  local package packages=() features=()
   for package in "$@"; do
     packages+=(-p "$package")
     [[ $package != manager || -z $MANAGER_FEATURES ]] || features=(--features "$MANAGER_FEATURES")
   done
-  command -v cargo >/dev/null || die "$* are built with Rust's cargo, which is not here"
-  # etcd's client is generated from its protocol files.
-  require_programs protoc:protobuf-compiler /usr/include/google/protobuf/any.proto:libprotobuf-dev
-  (cd "$root" && RUSTFLAGS='-C target-feature=+crt-static' cargo build --quiet --locked --profile "$MANAGER_PROFILE" \
-    --target "$MANAGER_TARGET" "${packages[@]}" "${features[@]}") >&2 || die "building $* failed"
-  target=$(cd "$root" && cargo metadata --no-deps --format-version 1 | sed -E 's/.*"target_directory":"([^"]*)".*/\1/')
-  printf '%s/%s/%s' "$target" "$MANAGER_TARGET" "$(profile_folder "$MANAGER_PROFILE")"
+  rust_environment "$MANAGER_TARGET"
+  cd "$SCRIPTS/.." || die "there is no folder $SCRIPTS/.."
+  cargo build --quiet --locked --profile "$MANAGER_PROFILE" "${packages[@]}" "${features[@]}" >&2 || die "building $* failed"
+  rust_output "$MANAGER_PROFILE"
 }
 
-profile_folder() { if [[ $1 == dev ]]; then printf debug; else printf '%s' "$1"; fi; }
+# without_debug_information PROGRAM TO: what a backtrace needs stays; a build for development is a third of its size then.
+# A release has none, and is copied as it is.
+without_debug_information() {
+  if grep -qa '\.debug_info' "$1"; then
+    require_programs objcopy:binutils
+    objcopy --strip-debug "$1" "$2"
+  else
+    cp "$1" "$2"
+  fi
+}
 
 # A binary that needs a loader would not start in an empty image: "no such file", about a file that is there.
 require_static() {
@@ -53,15 +60,23 @@ manager_image() {
 
 # image_of_manager NAME MANAGER AGENT OPTION...
 image_of_manager() {
-  local name=$1 manager=$2 agent=$3 certificates=/etc/ssl/certs/ca-certificates.crt tar
+  local name=$1 manager=$2 agent=$3 certificates=/etc/ssl/certs/ca-certificates.crt tar slim
   [[ -s $certificates ]] || require_programs "$certificates:ca-certificates"
   require_static "$manager"
   require_static "$agent"
   tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" "${@:4}" &&
-    declare -f image_of_manager && family_folder oci-image) | key_of).tar
-  [[ -s $tar ]] || write_image "$tar" --name "$name" --user 65532:65532 --entrypoint /manager \
-    --file "$manager:/manager:755" --file "$agent:/agent:755" --symlink /manager:/usr/local/bin/etcd-operator \
-    --file "$certificates:/etc/ssl/certs/ca-certificates.crt:644" --env PATH=/usr/local/bin:/usr/bin:/bin \
-    --label org.opencontainers.image.title=multi-operator "${@:4}"
+    declare -f image_of_manager && image_writer) | key_of).tar
+  if [[ ! -s $tar ]]; then
+    mkdir -p "$IMAGES"
+    slim=$(mktemp -d "$IMAGES/manager.XXXXXX")
+    trap 'rm -rf "${slim:-}"' EXIT
+    without_debug_information "$manager" "$slim/manager"
+    without_debug_information "$agent" "$slim/agent"
+    write_image "$tar" --name "$name" --user 65532:65532 --entrypoint /manager \
+      --file "$slim/manager:/manager:755" --file "$slim/agent:/agent:755" --symlink /manager:/usr/local/bin/etcd-operator \
+      --file "$certificates:/etc/ssl/certs/ca-certificates.crt:644" --env PATH=/usr/local/bin:/usr/bin:/bin \
+      --label org.opencontainers.image.title=multi-operator "${@:4}"
+    rm -rf "$slim"
+  fi
   printf '%s' "$tar"
 }

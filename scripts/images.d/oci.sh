@@ -3,13 +3,20 @@
 
 IMAGES=$CACHE/images
 
+# What decides the bytes that the image writer makes of an input. It is in the key of every image; the rest of scripts/tools is
+# not, so that a change of another program makes no image anew.
+image_writer() {
+  (cd "$SCRIPTS/tools" && find cmd/oci-image internal/ocilayout -name '*.go' ! -name '*_test.go' -exec sha256sum {} + | LC_ALL=C sort &&
+    grep -F 'github.com/google/go-containerregistry v' go.mod)
+}
+
 # write_image TAR OPTIONS...: with the small Go program that makes the same bytes from the same input.
 write_image() {
   local tar=$1
   shift
-  ensure_tools oci-image oci-image
+  ensure_tools ours oci-image
   mkdir -p "$IMAGES"
-  "$(tool oci-image oci-image)" --output "$tar.new.$$" "$@" >"$tar.digest"
+  "$(tool ours oci-image)" --output "$tar.new.$$" "$@" >"$tar.digest"
   mv "$tar.new.$$" "$tar"
 }
 
@@ -19,7 +26,7 @@ key_of() { sha256sum | cut -c1-10; }
 # The first process of every pod. Prints the tar's path, as all the functions here do.
 pause_image() {
   local source=$SCRIPTS/tools/pause/pause.c tar
-  tar=$IMAGES/pause-$( (cat "$source" && family_folder oci-image) | key_of).tar
+  tar=$IMAGES/pause-$( (cat "$source" && image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     mkdir -p "$IMAGES"
     gcc -Os -static -s -o "$IMAGES/pause.$$" "$source"

@@ -10,7 +10,7 @@ olm_util_image() {
   local tar folder
   ensure_tools olm-images cpb
   tar=$IMAGES/olm-util-$( (printf '%s' "$OLM_UTIL_IMAGE" && declare -f olm_util_image && family_folder olm-images &&
-    family_folder oci-image) | key_of).tar
+    image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     folder=$(mktemp -d)
     debian_files "$folder" trixie busybox-static busybox
@@ -25,11 +25,12 @@ olm_util_image() {
 opm_image() {
   local tar
   ensure_tools olm opm
-  ensure_tools olm-images grpc_health_probe
-  tar=$IMAGES/opm-$( (printf '%s' "$OPM_IMAGE" && declare -f opm_image && family_folder olm && family_folder olm-images &&
-    family_folder oci-image) | key_of).tar
+  ensure_tools ours grpc_health_probe
+  tar=$IMAGES/opm-$( (printf '%s' "$OPM_IMAGE" && declare -f opm_image && family_folder olm &&
+    sha256sum <"$(tool ours grpc_health_probe)" &&
+    image_writer) | key_of).tar
   [[ -s $tar ]] || write_image "$tar" --name "$OPM_IMAGE" --entrypoint /bin/opm --env PATH=/bin --user 1001:0 --folder /tmp:1777 \
-    --file "$(tool olm opm):/bin/opm:755" --file "$(tool olm-images grpc_health_probe):/bin/grpc_health_probe:755"
+    --file "$(tool olm opm):/bin/opm:755" --file "$(tool ours grpc_health_probe):/bin/grpc_health_probe:755"
   printf '%s' "$tar"
 }
 
@@ -53,8 +54,9 @@ bundle_image() {
 catalog_image() {
   local cache=$3.cache options opm probe
   opm=${4:-$(tool olm opm)}
-  probe=${5:-$(tool olm-images grpc_health_probe)}
+  probe=${5:-$(tool ours grpc_health_probe)}
   rm -rf "$cache"
+  # shellcheck disable=SC2094
   "$(tool olm opm)" serve "$1" --cache-dir "$cache" --cache-only --pprof-addr "" --termination-log "$3.log" >"$3.log" 2>&1 || return 1
   mapfile -t options < <(files_of "$1" /configs 644 && files_of "$cache" /tmp/cache 664)
   write_image "$3" --name "$2" --entrypoint /bin/opm --cmd serve --cmd /configs --cmd --cache-dir=/tmp/cache --env PATH=/bin \

@@ -24,15 +24,6 @@ POSTGRES_IMAGES=(postgres-13 postgres-15-old postgres-15 postgres-17)
 POSTGRES_PROGRAMS=(initdb postgres pg_ctl pg_controldata pg_resetwal pg_upgrade pg_rewind pg_dump pg_dumpall pg_restore psql
   pg_basebackup pg_verifybackup pg_isready)
 
-# The mirror of security updates that apt is configured to use, or the one beside the other mirror.
-debian_security_mirror() {
-  local mirror='' beside
-  # shellcheck disable=SC2016
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -- -security | head -n 1) || true
-  beside=$(debian_mirror)
-  printf '%s' "${mirror:-${beside%/}-security}"
-}
-
 # The user has to be there before postgresql-common makes one with another id, and no database may be made in the image.
 # shellcheck disable=SC2016
 POSTGRES_BEFORE='
@@ -78,7 +69,7 @@ POSTGRES_HOOK='
 postgres_rootfs() {
   local tar=$1 suite=$2 updates=$3 major=$4 log=$CACHE/log/mmdebstrap-postgres-$4.log keys sources=()
   keys=/usr/share/keyrings/debian-archive-keyring.gpg
-  require_programs mmdebstrap:mmdebstrap "$keys:debian-archive-keyring"
+  require_programs "${DEBIAN_PROGRAMS[@]}"
   sources=("deb [signed-by=$keys] $(debian_mirror) $suite main")
   [[ $updates == released ]] || sources+=("deb [signed-by=$keys] $(debian_security_mirror) $suite-security main")
   mkdir -p "$CACHE/log"
@@ -97,51 +88,31 @@ postgres_rootfs() {
   }
 }
 
-# add_image_name TAR NAME: a second name for the image of a tar that write_image made. The index is one line of JSON with one
-# entry, which is there once more in the new one. (tar --delete is no way: it spoilt the layer.)
-add_image_name() {
-  local tar=$1 name=$2 folder
-  folder=$tar.folder
-  rm -rf "$folder"
-  mkdir "$folder"
-  tar --extract --file "$tar" -C "$folder"
-  sed -i -E -e 's|"manifests":\[(.*)\]|"manifests":[\1,\1]|' \
-    -e 's|^(.*"io\.containerd\.image\.name":")[^"]*(.*"org\.opencontainers\.image\.ref\.name":")[^"]*|\1'"$name"'\2'"${name##*:}"'|' \
-    "$folder/index.json"
-  tar --create --file "$tar" --format=ustar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$folder" oci-layout index.json blobs
-  rm -r "$folder"
-}
-
 # Prints the tar's path. The names are written beside it.
 postgres_image() {
-  local image=$1 major suite updates tar rootfs making version start names name
+  local image=$1 major suite updates tar rootfs version start names name
   major=${image#postgres-} major=${major%-old}
   read -r suite updates <<<"${DEBIAN_POSTGRES[$image]}"
   name=docker.io/library/postgres
   tar=$IMAGES/$image-$( (printf '%s\n' "$suite" "$updates" "$name" "$POSTGRES_BEFORE" "$POSTGRES_HOOK" "${POSTGRES_PROGRAMS[*]}" &&
-    declare -f postgres_rootfs postgres_image add_image_name && family_folder oci-image) | key_of).tar
+    declare -f postgres_rootfs postgres_image && image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     start=$(now_ms)
     mkdir -p "$IMAGES"
     say "making $name:$major from Debian $suite, as $updates"
-    rootfs=$IMAGES/rootfs-$image.$$.tar making=$IMAGES/making-$image.$$
-    trap 'rm -rf "${rootfs:-/nowhere}" "${making:-/nowhere}"*' EXIT
+    rootfs=$IMAGES/rootfs-$image.$$.tar
+    trap 'rm -f "${rootfs:-}"' EXIT
     postgres_rootfs "$rootfs" "$suite" "$updates" "$major"
     version=$(package_version "$rootfs" "postgresql-$major")
     [[ $version == "$major".* ]] || die "$suite's postgresql-$major is $version"
     names=("$name:$version")
+    [[ $updates != updated ]] || names+=("$name:$major")
+    printf '%s\n' "${names[@]}" >"$tar.names"
     # The same stop signal as the official image's: a fast shutdown.
-    write_image "$making" --name "${names[0]}" --rootfs "$rootfs" --cmd postgres --stop-signal SIGINT \
+    write_image "$tar" "${names[@]/#/--name=}" --rootfs "$rootfs" --cmd postgres --stop-signal SIGINT \
       --env PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/usr/lib/postgresql/$major/bin" \
       --env LANG=C.UTF-8 --env PG_MAJOR="$major" --env PG_VERSION="$version" --env PGDATA=/var/lib/postgresql/data \
       --label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.base.name=debian:$suite"
-    if [[ $updates == updated ]]; then
-      names+=("$name:$major")
-      add_image_name "$making" "${names[1]}"
-    fi
-    printf '%s\n' "${names[@]}" >"$tar.names"
-    mv "$making.digest" "$tar.digest"
-    mv "$making" "$tar"
     rm -f "$rootfs"
     say "made in $(since "$start")"
   fi

@@ -8,6 +8,7 @@ previous_source() {
   # Whoever runs this as root may read a clone that is somebody else's.
   git=(git -c safe.directory='*' -C "$SCRIPTS/..")
   if [[ ! -e $folder/Cargo.lock ]]; then
+    require_programs git:git
     # A shallow clone has the rest where it came from.
     "${git[@]}" cat-file -e "$PREVIOUS_COMMIT^{commit}" 2>/dev/null || "${git[@]}" fetch --quiet --unshallow 2>/dev/null ||
       die "the commit $PREVIOUS_COMMIT is not in this clone: git fetch --unshallow"
@@ -23,10 +24,10 @@ previous_source() {
 # tells a workspace's own packages apart by their paths in it and by their files' times, so it would take one commit's for
 # another's in a folder that both share.
 copy_dependencies() {
-  local from=$1 to=$2 part package profile
+  local from=$1 to=$2 part package profile=$MANAGER_PROFILE
   shift 2
-  profile=$(profile_folder "$MANAGER_PROFILE")
-  for part in "$profile" "$MANAGER_TARGET/$profile"; do
+  [[ $profile != dev ]] || profile=debug
+  for part in "$profile" "$RUST_TARGET/$profile"; do
     [[ -d $from/$part/.fingerprint ]] || continue
     mkdir -p "$to/$part"
     cp -a --reflink=auto "$from/$part/.fingerprint" "$from/$part/deps" "$from/$part/build" "$to/$part/"
@@ -38,8 +39,9 @@ copy_dependencies() {
 previous_manager_image() {
   local name=$MANAGER_IMAGE:$PREVIOUS_TAG source metadata packages target binaries made tar
   tar=$IMAGES/manager-previous-$( (printf '%s\n' "$PREVIOUS_COMMIT" "$name" "$MANAGER_PROFILE" && declare -f image_of_manager &&
-    family_folder oci-image) | key_of).tar
+    image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
+    rust_environment
     source=$(previous_source)
     metadata=$(cd "$SCRIPTS/.." && cargo metadata --no-deps --format-version 1)
     target=$source.target
@@ -47,7 +49,7 @@ previous_manager_image() {
     mapfile -t packages < <(grep -oE '"name":"[^"]*","version":"[^"]*","id":"path' <<<"$metadata" | cut -d'"' -f4)
     copy_dependencies "$(sed -E 's/.*"target_directory":"([^"]*)".*/\1/' <<<"$metadata")" "$target" "${packages[@]}"
     say "building the manager of $PREVIOUS_COMMIT (profile $MANAGER_PROFILE)"
-    binaries=$(SCRIPTS=$source/scripts MANAGER_FEATURES='' CARGO_TARGET_DIR=$target static_binaries manager agent)
+    binaries=$(SCRIPTS=$source/scripts MANAGER_FEATURES='' MANAGER_BINARY='' CARGO_TARGET_DIR=$target static_binaries manager agent)
     made=$(image_of_manager "$name" "$binaries/manager" "$binaries/agent")
     mv "$made.digest" "$tar.digest"
     mv "$made" "$tar"

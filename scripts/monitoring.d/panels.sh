@@ -5,7 +5,7 @@
 ask_panels() {
   local rendered
   rendered=$(render_monitoring)
-  "$(tool monitoring monitoring)" panels --prometheus "$URL" --minutes "$MINUTES" \
+  "$(tool ours monitoring)" panels --prometheus "$URL" --minutes "$MINUTES" \
     --excused "$SCRIPTS/../config/prometheus/silent-panels.txt" "$@" <<<"$rendered"
 }
 

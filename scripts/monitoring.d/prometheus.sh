@@ -8,14 +8,14 @@ PROMETHEUS_ACCOUNT=prometheus-k8s
 
 render_monitoring() {
   ensure_tools kustomize kustomize
-  ensure_tools monitoring monitoring
+  ensure_tools ours monitoring
   "$(tool kustomize kustomize)" build "$SCRIPTS/../config/prometheus"
 }
 
 # The operator's module has its CRDs.
 crds_folder() {
   local folder
-  folder=$(module_folder monitoring github.com/prometheus-operator/prometheus-operator) || return
+  folder=$(module_folder ours github.com/prometheus-operator/prometheus-operator) || return
   printf '%s/example/prometheus-operator-crd' "$folder"
 }
 
@@ -43,7 +43,7 @@ prometheus_up() {
   (umask 077 && kubectl_admin create token "$PROMETHEUS_ACCOUNT" --namespace "$PROMETHEUS_NAMESPACE" --duration=24h >"$folder/serviceaccount/token")
   cp "$STATE/pki/ca.crt" "$folder/serviceaccount/ca.crt"
   printf '%s' "$PROMETHEUS_NAMESPACE" >"$folder/serviceaccount/namespace"
-  monitoring=$(tool monitoring monitoring)
+  monitoring=$(tool ours monitoring)
   "$monitoring" rules --faster "$FASTER" --ages "$((FASTER == 1 ? 1 : FASTER * 50))" <"$rendered" >"$folder/rules.yaml"
   "$monitoring" scrape --faster "$FASTER" --rules "$folder/rules.yaml" <"$rendered" >"$folder/prometheus.yml"
   "$(tool prometheus promtool)" check config --syntax-only "$folder/prometheus.yml" >&2
@@ -62,8 +62,8 @@ start_prometheus() {
       ln -s "$0" /var/run/secrets/kubernetes.io/serviceaccount && exec "$@"' "$folder/serviceaccount" \
     "$STATE/bin/prometheus" --config.file="$folder/prometheus.yml" --storage.tsdb.path="$folder/data" \
     --storage.tsdb.retention.time=1d --web.listen-address="$NODE_IP:9090"
-  poll 60 "Prometheus" curl -fsS --max-time 2 "$URL/-/ready" || die "its log: scripts/cluster logs prometheus --name $NAME"
-  poll 60 "the manager's metrics" scrapes || die "it reads no metrics: $URL/targets, scripts/cluster logs prometheus --name $NAME"
+  poll 240 "Prometheus" curl -fsS --max-time 2 "$URL/-/ready" || die "its log: scripts/cluster logs prometheus --name $NAME"
+  poll 240 "the manager's metrics" scrapes || die "it reads no metrics: $URL/targets, scripts/cluster logs prometheus --name $NAME"
   say "Prometheus is up at $URL, $FASTER times as fast as shipped"
 }
 

@@ -32,8 +32,8 @@ start_operators() {
   start catalog unshare --mount sh -c 'mount --bind "$0" /etc/resolv.conf && exec "$@"' "$STATE/olm-resolv.conf" \
     "$STATE/bin/catalog" --opmImage "$OPM_IMAGE" --util-image "$OLM_UTIL_IMAGE" --set-workload-user-id=true --kubeconfig "$KUBECONFIG_ADMIN" --namespace "$OLM_NAMESPACE" --interval 30s \
     --install-plan-retry-timeout 1m --tls-cert "$pki/apiserver.crt" --tls-key "$pki/apiserver.key"
-  poll 30 "olm" inside curl -fsS --max-time 2 http://127.0.0.1:8080/healthz || die "its log: scripts/cluster logs olm --name $NAME"
-  poll 30 "catalog" inside curl -fsSk --max-time 2 https://127.0.0.1:8443/healthz || die "its log: scripts/cluster logs catalog --name $NAME"
+  poll 120 "olm" inside curl -fsS --max-time 2 http://127.0.0.1:8080/healthz || die "its log: scripts/cluster logs olm --name $NAME"
+  poll 120 "catalog" inside curl -fsSk --max-time 2 https://127.0.0.1:8443/healthz || die "its log: scripts/cluster logs catalog --name $NAME"
 }
 
 # serve_catalog FOLDER: a copy of it, since a server reads it once, and people go on editing. Another content starts the
@@ -51,11 +51,11 @@ serve_catalog() {
     "$(tool olm opm)" validate "$folder" || die "opm does not take the catalog in $1"
     start opm "$STATE/bin/opm" serve "$folder" --port "$CATALOG_PORT" --cache-dir "$STATE/olm/cache" \
       --cache-enforce-integrity=false --pprof-addr "" --termination-log "$STATE/olm/termination.log"
-    poll 30 "opm to serve" inside bash -c "</dev/tcp/127.0.0.1/$CATALOG_PORT" || die "its log: scripts/cluster logs opm --name $NAME"
+    poll 120 "opm to serve" inside bash -c "</dev/tcp/127.0.0.1/$CATALOG_PORT" || die "its log: scripts/cluster logs opm --name $NAME"
     printf '%s\n' "$digest" >"$STATE/olm/digest"
   fi
   catalog_source
-  poll 60 "OLM to read the catalog" catalog_is_read "$CATALOG_SOURCE" || die "its log: scripts/cluster logs catalog --name $NAME"
+  poll 240 "OLM to read the catalog" catalog_is_read "$CATALOG_SOURCE" || die "its log: scripts/cluster logs catalog --name $NAME"
 }
 
 olm_down() {

@@ -32,7 +32,7 @@ check_commit() {
 
 # What is generated is that of this commit, and the catalog offers this version.
 check_sources() {
-  cargo xtask generate --check || die "generated files are not those of this commit: cargo xtask generate, and commit"
+  xtask generate --check || die "generated files are not those of this commit: cargo xtask generate, and commit"
   scripts/check-bundle || die "the bundle does not pass"
   grep -q "^ *image: $RELEASE_IMAGE-bundle:$VERSION\$" catalog/template.yaml ||
     die "catalog/template.yaml has no bundle $RELEASE_IMAGE-bundle:$VERSION: a channel has to lead to it"
@@ -51,7 +51,7 @@ check_built() {
 check_publishing() {
   local name
   for name in manager bundle catalog; do
-    "$(tool release-images release-images)" may-push "$(pushed_name "$name")" 2>"$WORK/said" ||
+    "$(tool ours release-images)" may-push "$(pushed_name "$name")" 2>"$WORK/said" ||
       die "the registry does not take $(pushed_name "$name"): log in first (docker login HOST)." \
         "It says: $(tail -n 1 "$WORK/said")"
   done

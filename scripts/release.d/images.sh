@@ -2,7 +2,7 @@
 # The images of a release: one index a name, with an image for each of RELEASE_ARCHITECTURES.
 # Their digests are known when they are made: what names them can be made at once, and a push changes nothing.
 
-release_images() { "$(tool release-images release-images)" "$@"; }
+release_images() { "$(tool ours release-images)" "$@"; }
 
 # release_name manager|bundle|catalog: as everybody will know it.
 release_name() {
@@ -95,8 +95,8 @@ catalog_programs() (
     export GOARCH=$1
   fi
   ensure_tools olm opm
-  ensure_tools olm-images grpc_health_probe
-  printf '%s\n' "$(tool olm opm)" "$(tool olm-images grpc_health_probe)"
+  ensure_tools ours grpc_health_probe
+  printf '%s\n' "$(tool olm opm)" "$(tool ours grpc_health_probe)"
 )
 
 catalog_index() {

@@ -2,9 +2,12 @@
 
 use std::ffi::OsStr;
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
+
+use crate::patience::{longest, timeout};
 
 /// What a command answered.
 #[derive(Clone, Debug)]
@@ -51,13 +54,29 @@ pub async fn kubectl_with<A: AsRef<OsStr>>(input: &str, arguments: &[A]) -> Answ
     run(input, "kubectl", arguments).await
 }
 
+/// Runs a kubectl command that waits by itself (`wait`, `delete`, `rollout status`), for at most so much normal time.
+pub async fn kubectl_within<A: AsRef<OsStr>>(limit: Duration, arguments: &[A]) -> Answer {
+    let (limit_of_its_own, words) = (format!("--timeout={}s", longest(limit).as_secs()), arguments.iter());
+    let arguments: Vec<&OsStr> = words.map(AsRef::as_ref).chain([limit_of_its_own.as_ref()]).collect();
+    timeout(limit, kubectl(&arguments)).await.unwrap_or_else(|late| Answer {
+        line: command_line("kubectl", &arguments),
+        success: false,
+        stdout: String::new(),
+        stderr: format!("{late} in vain"),
+    })
+}
+
+fn command_line<A: AsRef<OsStr>>(program: &str, arguments: &[A]) -> String {
+    let words = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
+    std::iter::once(program.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
 /// Runs a program with that on its standard input.
 ///
 /// # Panics
 /// If it cannot be run at all.
 pub async fn run<A: AsRef<OsStr>>(input: &str, program: &str, arguments: &[A]) -> Answer {
-    let words = arguments.iter().map(|argument| argument.as_ref().to_string_lossy().into_owned());
-    let line = std::iter::once(program.to_owned()).chain(words).collect::<Vec<_>>().join(" ");
+    let line = command_line(program, arguments);
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::piped())

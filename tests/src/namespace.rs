@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::process::Stdio;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1 as core;
@@ -15,8 +15,9 @@ use tokio::sync::SemaphorePermit;
 
 use crate::cluster::{self, Alone, Shared};
 use crate::kubectl::{Answer, kubectl_with};
+use crate::patience::Late;
 use crate::recording::Recording;
-use crate::wait::{PATIENCE, found, try_wait};
+use crate::wait::{InVain, PATIENCE, found, try_wait};
 
 /// A namespace of its own for one test; deleted when dropped.
 pub struct Namespace {
@@ -58,9 +59,18 @@ impl Namespace {
         self.turn = Turn::Alone(cluster::alone().await);
     }
 
+    /// Makes one on a cluster that need not have the manager: for tests of the cluster itself.
+    pub async fn without_manager(purpose: &str) -> Self {
+        Self::with_client(cluster::client().await, purpose, &[], Turn::Shared(cluster::shared().await)).await
+    }
+
     async fn with_turn(purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {
         let client = cluster::client().await;
         cluster::manager_is_ready(&client).await;
+        Self::with_client(client, purpose, labels, turn).await
+    }
+
+    async fn with_client(client: Client, purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
         let name = format!("e2e-{purpose}-{:x}", since.as_micros() % (1 << 40));
         let mut namespace = core::Namespace::default();
@@ -125,9 +135,9 @@ impl Namespace {
     {
         match found(&self.api::<K>(), name, PATIENCE, judge).await {
             Ok(found) => found,
-            Err(last) => {
+            Err(InVain { late, last }) => {
                 let last = last.map_or_else(|| format!("(there is no {} {name})", K::kind(&())), |last| yaml(&last));
-                self.give_up(what, PATIENCE, &last).await
+                self.give_up(what, late, &last).await
             }
         }
     }
@@ -142,7 +152,7 @@ impl Namespace {
     {
         match try_wait(PATIENCE, ask).await {
             Ok(found) => found,
-            Err(last) => self.give_up(what, PATIENCE, &last).await,
+            Err(InVain { late, last }) => self.give_up(what, late, &last).await,
         }
     }
 
@@ -187,9 +197,9 @@ impl Namespace {
         self.client.request_text(request).await.map_err(|error| error.to_string())
     }
 
-    async fn give_up(&self, what: &str, patience: Duration, last: &str) -> ! {
+    async fn give_up(&self, what: &str, late: Late, last: &str) -> ! {
         let around = self.around().await;
-        panic!("waited {patience:?} in vain for {what}; last seen:\n{last}\n{around}")
+        panic!("{what}: {late} in vain; last seen:\n{last}\n{around}")
     }
 
     /// Pods and events of the namespace, and what the manager and etcd logged of it.

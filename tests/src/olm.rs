@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
-use crate::kubectl::{kubectl, kubectl_with};
+use crate::kubectl::{kubectl, kubectl_with, kubectl_within};
 use crate::wait::wait_until;
 
 mod object;
@@ -215,7 +215,7 @@ impl Install {
 async fn remove_from(namespace: &str) {
     let delete = ["delete", "subscription,clusterserviceversion", "--namespace", namespace];
     let ours = format!("--selector=operators.coreos.com/{PACKAGE}.{namespace}");
-    drop(kubectl(&[&delete[..], &[&ours, "--timeout=60s"]].concat()).await.ok());
+    drop(kubectl_within(Duration::from_secs(60), &[&delete[..], &[&ours]].concat()).await.ok());
     wait_until("the manager to be gone", PATIENCE, || async {
         let left = Objects::managers(namespace).await;
         if left.is_empty() { Ok(()) } else { Err(format!("{} pods", left.len())) }

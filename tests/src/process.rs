@@ -18,6 +18,7 @@ use tokio::process::{Child, Command};
 pub mod install;
 pub use install::Install;
 
+use crate::patience::{Deadline, timeout};
 use crate::proxy::Proxy;
 
 /// Anything that went wrong.
@@ -116,14 +117,15 @@ impl Manager {
     /// # Errors
     /// If it does not come in time, or the process ends before.
     pub async fn logs(&mut self, text: &str, limit: Duration) -> Result<(), Failure> {
-        let deadline = Instant::now() + limit;
+        let deadline = Deadline::after(limit);
         loop {
             let ended = self.child.try_wait()?;
             if self.log().contains(text) {
                 return Ok(());
             }
-            if ended.is_some() || Instant::now() > deadline {
-                return Err(format!("{text:?} was not logged within {limit:?}: {}", self.log()).into());
+            if ended.is_some() || deadline.is_over() {
+                let ended = ended.map_or_else(|| "it runs".to_owned(), |status| format!("it ended with {status}"));
+                return Err(format!("{text:?} is not logged, {ended}: {}: {}", deadline.late(), self.log()).into());
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -161,8 +163,8 @@ impl Manager {
     /// If that takes longer than `limit`.
     pub async fn ends(&mut self, limit: Duration) -> Result<(ExitStatus, Duration), Failure> {
         let begun = Instant::now();
-        let status = tokio::time::timeout(limit, self.child.wait()).await;
-        let status = status.map_err(|_| format!("the manager did not end within {limit:?}: {}", self.log()))?;
+        let status = timeout(limit, self.child.wait()).await;
+        let status = status.map_err(|late| format!("the manager does not end: {late}: {}", self.log()))?;
         Ok((status?, begun.elapsed()))
     }
 
@@ -179,14 +181,14 @@ impl Manager {
     /// # Errors
     /// If it is not within `limit`.
     pub async fn ready(&self, limit: Duration) -> Result<(), Failure> {
-        let deadline = Instant::now() + limit;
+        let deadline = Deadline::after(limit);
         loop {
             let answer = self.health("/readyz").await;
             if answer.as_ref().is_ok_and(|(code, _)| *code == 200) {
                 return Ok(());
             }
-            if Instant::now() > deadline {
-                return Err(format!("not ready within {limit:?}: {answer:?}: {}", self.log()).into());
+            if deadline.is_over() {
+                return Err(format!("not ready: {}: {answer:?}: {}", deadline.late(), self.log()).into());
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
@@ -223,7 +225,7 @@ impl Drop for Manager {
     }
 }
 
-/// Runs the binary with these arguments and nothing in its environment, for at most 10 s: exit code, stdout, stderr.
+/// Runs the binary with these arguments and nothing in its environment, for at most 10 s of normal time: exit code, stdout, stderr.
 ///
 /// # Errors
 /// If it cannot be run, or does not end.
@@ -233,8 +235,8 @@ pub async fn output(
 ) -> Result<(Option<i32>, String, String), Failure> {
     let mut command = Command::new(binary()?);
     command.env_clear().envs(environment.iter().copied()).args(arguments).stdin(Stdio::null()).kill_on_drop(true);
-    let output =
-        tokio::time::timeout(Duration::from_secs(10), command.output()).await.map_err(|_| "it did not end")??;
+    let output = timeout(Duration::from_secs(10), command.output()).await;
+    let output = output.map_err(|late| format!("the manager with {arguments:?} does not end: {late}"))??;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Ok((output.status.code(), text(output.stdout), text(output.stderr)))
 }
@@ -295,5 +297,5 @@ async fn fetch(url: &str, token: Option<&str>) -> Result<(u16, String), Failure>
         let text = String::from_utf8_lossy(&response.into_body().collect().await?.to_bytes()).into_owned();
         Ok::<_, Failure>((code, text))
     };
-    tokio::time::timeout(Duration::from_secs(10), answer).await.map_err(|_| format!("{url} does not answer"))?
+    timeout(Duration::from_secs(10), answer).await.map_err(|late| format!("{url} does not answer: {late}"))?
 }

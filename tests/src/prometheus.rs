@@ -50,7 +50,7 @@ pub async fn alerts() -> Result<Vec<Alert>, String> {
         "these tests need a Prometheus with our rules: scripts/monitoring up --faster 20, then eval \"$(scripts/monitoring env)\""
     );
     let answer =
-        run("", "curl", &["--silent", "--show-error", "--max-time", "10", &format!("{url}/api/v1/alerts")]).await;
+        run("", "curl", &["--silent", "--show-error", "--max-time", "60", &format!("{url}/api/v1/alerts")]).await;
     if !answer.success {
         return Err(answer.stderr);
     }

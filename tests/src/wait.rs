@@ -1,34 +1,55 @@
-//! Waiting, without blind sleeps: by watching one object, or by asking again. What is waited for in vain is told with
-//! the last state seen.
+//! Waiting, without blind sleeps: by watching one object, or by asking again. Limits are in normal time
+//! ([`crate::patience`]). A wait that was in vain says how long it was, and the last state seen.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug, Display};
 use std::future::Future;
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures::StreamExt;
 use kube::Api;
 use kube::api::{ListParams, WatchEvent, WatchParams};
 use kube::core::Resource;
 use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::sleep;
 
-/// How long tests wait by default: long enough for a busy machine with two cores.
+use crate::patience::{Deadline, Late, timeout};
+
+/// How long tests wait by default.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 /// How often is asked again, where watching does not do.
 const AGAIN: Duration = Duration::from_millis(200);
+/// How often at least.
+const SELDOM: Duration = Duration::from_secs(2);
+
+/// A wait that was in vain.
+#[derive(Clone, Debug)]
+pub struct InVain<S> {
+    /// How long it was.
+    pub late: Late,
+    /// The last state seen.
+    pub last: S,
+}
+
+impl<S: Display> Display for InVain<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} in vain; last: {}", self.late, self.last)
+    }
+}
+
+impl<S: Debug + Display> std::error::Error for InVain<S> {}
 
 /// Asks until the answer is `Ok`; an `Err` says what is still missing.
 ///
 /// # Panics
 /// When the time is up, with the last answer.
-pub async fn wait_until<T, F>(what: &str, deadline: Duration, mut ask: impl FnMut() -> F) -> T
+pub async fn wait_until<T, F>(what: &str, limit: Duration, ask: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, String>>,
 {
-    match try_wait(deadline, &mut ask).await {
+    match try_wait(limit, ask).await {
         Ok(found) => found,
-        Err(last) => panic!("waited {deadline:?} in vain for {what}; last: {last}"),
+        Err(in_vain) => panic!("{what}: {in_vain}"),
     }
 }
 
@@ -36,22 +57,21 @@ where
 ///
 /// # Errors
 /// The last answer.
-pub async fn try_wait<T, F>(deadline: Duration, mut ask: impl FnMut() -> F) -> Result<T, String>
+pub async fn try_wait<T, F>(limit: Duration, mut ask: impl FnMut() -> F) -> Result<T, InVain<String>>
 where
     F: Future<Output = Result<T, String>>,
 {
-    let end = Instant::now() + deadline;
+    let deadline = Deadline::after(limit);
     let mut last = "no answer at all".to_owned();
     loop {
-        match tokio::time::timeout_at(end, ask()).await {
+        let begun = Instant::now();
+        match timeout(deadline.left(), ask()).await {
             Ok(Ok(found)) => return Ok(found),
             Ok(Err(missing)) => last = missing,
-            Err(_) => return Err(last),
+            Err(_) => return Err(InVain { late: deadline.late(), last }),
         }
-        if Instant::now() + AGAIN >= end {
-            return Err(last);
-        }
-        sleep(AGAIN).await;
+        // Asking may take a process: on a machine that is slow enough, it would be all that the machine does.
+        sleep(begun.elapsed().clamp(AGAIN, SELDOM)).await;
     }
 }
 
@@ -105,9 +125,9 @@ where
 pub async fn found<K, T>(
     api: &Api<K>,
     name: &str,
-    deadline: Duration,
+    limit: Duration,
     mut judge: impl FnMut(Option<&K>) -> Option<T>,
-) -> Result<T, Option<K>>
+) -> Result<T, InVain<Option<K>>>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -119,6 +139,6 @@ where
             ControlFlow::Continue(())
         }
     });
-    let result = timeout(deadline, watching).await;
-    result.map_err(|_| last)
+    let result = timeout(limit, watching).await;
+    result.map_err(|late| InVain { late, last })
 }

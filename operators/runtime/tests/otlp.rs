@@ -1,12 +1,11 @@
 //! Traces reach a real OTLP receiver, and a receiver that is not there holds nothing up.
 //!
-//! What is exported is decided by the environment, which a process cannot change safely for itself: each test runs its
-//! part again in a child process.
+//! The environment decides what is exported, and a process cannot change its own safely: each test runs itself again in a
+//! child process, whose environment has `OTLP_TEST_CHILD`, and which only emits.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
 use std::collections::BTreeMap;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{TraceService, TraceServiceServer};
@@ -34,32 +33,44 @@ impl TraceService for Receiver {
     }
 }
 
-/// Runs `test` of this file in a process whose environment names `endpoint`; returns what it logged.
+/// Says to a test that it is the child process.
+const CHILD: &str = "OTLP_TEST_CHILD";
+
+fn is_child() -> bool {
+    std::env::var_os(CHILD).is_some()
+}
+
+/// Runs `test` of this file again, as a child process that exports to `endpoint`; returns what it logged.
 async fn run(test: &str, endpoint: &str) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", test, "--ignored", "--nocapture"])
+        .args(["--exact", test, "--nocapture"])
+        .env(CHILD, "yes")
         .env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint)
         .env("OTEL_RESOURCE_ATTRIBUTES", "cluster=test")
         .env("OTEL_BSP_SCHEDULE_DELAY", "100")
         .env("OTEL_EXPORTER_OTLP_TIMEOUT", "500")
-        .stdout(Stdio::null())
         .output()
         .await
         .unwrap();
+    // A child that ran no test would have logged nothing wrong.
+    assert!(String::from_utf8_lossy(&output.stdout).contains("1 passed"), "{output:?}");
     let log = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{log}");
     log
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_span_of_a_reconcile_arrives_with_its_attributes() {
+    if is_child() {
+        return emit_one_span().await;
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, mut received) = mpsc::unbounded_channel();
     let server = Server::builder().add_service(TraceServiceServer::new(Receiver(sender)));
     tokio::spawn(server.serve_with_incoming(TcpIncoming::from(listener)));
 
-    let log = run("emits_one_span", &format!("http://{address}")).await;
+    let log = run("a_span_of_a_reconcile_arrives_with_its_attributes", &format!("http://{address}")).await;
     assert!(log.contains("a line for people") && !log.contains('\u{1b}'), "{log}");
 
     let export = received.recv().await.unwrap().resource_spans.remove(0);
@@ -80,22 +91,26 @@ async fn a_span_of_a_reconcile_arrives_with_its_attributes() {
     assert_eq!(events, ["a warning goes along"]);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn a_receiver_that_is_not_there_costs_one_line_and_no_time() {
+    if is_child() {
+        return emit_for_two_seconds().await;
+    }
     let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let log = run("emits_spans_for_two_seconds", &format!("http://{gone}")).await;
+    let log = run("a_receiver_that_is_not_there_costs_one_line_and_no_time", &format!("http://{gone}")).await;
     assert_eq!(log.matches("traces cannot be exported").count(), 1, "{log}");
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn an_endpoint_that_makes_no_sense_is_a_warning() {
-    let log = run("emits_one_span", "http://not an endpoint").await;
+    if is_child() {
+        return emit_one_span().await;
+    }
+    let log = run("an_endpoint_that_makes_no_sense_is_a_warning", "http://not an endpoint").await;
     assert!(log.contains("no traces are exported") && log.contains("a line for people"), "{log}");
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "run by the tests above in a process of its own"]
-async fn emits_one_span() {
+async fn emit_one_span() {
     let telemetry = init(LogFormat::Text, "info", "otlp-test").unwrap();
     emit();
     tracing::info!("a line for people");
@@ -103,9 +118,7 @@ async fn emits_one_span() {
     telemetry.shutdown().await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "run by the tests above in a process of its own"]
-async fn emits_spans_for_two_seconds() {
+async fn emit_for_two_seconds() {
     let telemetry = init(LogFormat::Json, "info", "otlp-test").unwrap();
     let start = Instant::now();
     for _ in 0..20 {

@@ -1,5 +1,5 @@
 //! What is wrong with a bundle, by the rules of OLM and of those who publish bundles. The operator-framework's own
-//! validators and OLM v1's rules for CRDs are Go libraries: `scripts/tools/bundle-validators` runs them, and what they
+//! validators and OLM v1's rules for CRDs are Go libraries: `scripts/tools/cmd/bundle-validators` runs them, and what they
 //! find is judged here, with the rest.
 
 use std::path::{Path, PathBuf};

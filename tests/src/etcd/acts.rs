@@ -21,15 +21,25 @@ impl Acts {
     /// Begins, with the pods that there are.
     pub(super) async fn record(api: Api<Pod>, which: ListParams) -> Self {
         let now = api.list(&which).await.expect("pods can be listed");
-        let version = now.metadata.resource_version.unwrap_or_default();
+        let mut version = now.metadata.resource_version.unwrap_or_default();
         let seen = Arc::new(Mutex::new(now.items.into_iter().map(WatchEvent::Added).collect::<Vec<_>>()));
         let (record, labels) = (seen.clone(), which.label_selector.unwrap_or_default());
         let watching = tokio::spawn(async move {
-            let watch = WatchParams::default().labels(&labels).disable_bookmarks().timeout(290);
-            let Ok(events) = api.watch(&watch, &version).await else { return };
-            let mut events = Box::pin(events);
-            while let Some(Ok(event)) = events.next().await {
-                record.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+            // The API server ends each watch after a while; the next one goes on where it ended.
+            let watch = WatchParams::default().labels(&labels).timeout(240);
+            while let Ok(events) = api.watch(&watch, &version).await {
+                let mut events = Box::pin(events);
+                while let Some(Ok(event)) = events.next().await {
+                    match &event {
+                        WatchEvent::Added(pod) | WatchEvent::Modified(pod) | WatchEvent::Deleted(pod) => {
+                            version = pod.resource_version().unwrap_or_default();
+                        }
+                        WatchEvent::Bookmark(mark) => version = mark.metadata.resource_version.clone(),
+                        // What was missed cannot be had any more.
+                        WatchEvent::Error(_) => return,
+                    }
+                    record.lock().unwrap_or_else(PoisonError::into_inner).push(event);
+                }
             }
         });
         Self { seen, watching }
@@ -38,9 +48,9 @@ impl Acts {
     /// No pod was taken away, or had its etcd started anew, while another one did not serve.
     ///
     /// # Panics
-    /// If one was, or if the watch has not lasted until now.
+    /// If one was, or if watching has failed.
     pub fn never_two_at_once(&self) {
-        assert!(!self.watching.is_finished(), "the watch of pods has ended early");
+        assert!(!self.watching.is_finished(), "watching pods has failed");
         let mut pods: BTreeMap<String, Pod> = BTreeMap::new();
         for event in self.seen.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             match event {

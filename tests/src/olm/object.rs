@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::MANAGER;
-use crate::kubectl::{kubectl, kubectl_with};
+use crate::kubectl::{kubectl, kubectl_with, kubectl_within};
 
 /// Applies an object.
 pub async fn apply(object: &Value) {
@@ -93,8 +94,8 @@ impl Objects {
 
     /// Waits until they are Ready.
     pub async fn samples_are_ready(&self) {
-        let wait = ["wait", "--namespace", &self.namespace, "--for=condition=Ready", "--timeout=240s"];
-        let answer = kubectl(&[&wait[..], &SAMPLES].concat()).await;
+        let wait = ["wait", "--namespace", &self.namespace, "--for=condition=Ready"];
+        let answer = kubectl_within(Duration::from_secs(240), &[&wait[..], &SAMPLES].concat()).await;
         if !answer.success {
             let around = kubectl(&[&["describe", "--namespace", &self.namespace][..], &SAMPLES].concat()).await;
             panic!("the samples did not get ready: {}\n{}", answer.stderr, around.stdout);
@@ -144,6 +145,6 @@ impl Objects {
 
     /// Deletes the namespace, and waits until it is gone.
     pub async fn remove(self) {
-        drop(kubectl(&["delete", "namespace", &self.namespace, "--timeout=180s"]).await.ok());
+        drop(kubectl_within(Duration::from_secs(180), &["delete", "namespace", &self.namespace]).await.ok());
     }
 }

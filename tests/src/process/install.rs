@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::authorization::v1::SubjectAccessReview;
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams};
 use kube::config::{KubeConfigOptions, Kubeconfig, NamedAuthInfo, NamedContext};
@@ -10,6 +11,7 @@ use kube::{Api, Client, Config};
 use serde_json::{Value, json};
 
 use super::Failure;
+use crate::wait::{PATIENCE, try_wait};
 
 /// Name of the service account, its Roles and its Lease; the namespace makes them the test's own.
 pub const NAME: &str = "manager";
@@ -78,6 +80,7 @@ impl Install {
         let mut role = generated(file)?;
         let name = format!("e2e-processes-{}", role["metadata"]["name"].as_str().unwrap_or_default());
         role["metadata"] = json!({ "name": name, "labels": { LABEL: "true" } });
+        let rule = role["rules"][0].clone();
         apply(&self.client, None, role).await?;
         let binding = json!({
             "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -86,7 +89,12 @@ impl Install {
             "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name },
             "subjects": [{ "kind": "ServiceAccount", "name": NAME, "namespace": self.namespace }],
         });
-        apply(&self.client, None, binding).await
+        apply(&self.client, None, binding).await?;
+        // A right to read a path that is no resource is used by scrapers, who wait by themselves.
+        if rule["resources"].is_null() {
+            return Ok(());
+        }
+        allows(&self.client, &self.user(), None, &rule, true).await
     }
 
     /// What the audit log calls it.
@@ -154,6 +162,7 @@ async fn grant(client: &Client, namespace: &str, target: &str, file: &str) -> Re
     let mut role = generated(file)?;
     let name = role["metadata"]["name"].as_str().ok_or("a role without a name")?.to_owned();
     role["metadata"] = json!({ "name": name });
+    let rule = role["rules"][0].clone();
     apply(client, Some(target), role).await?;
     let binding = json!({
         "apiVersion": "rbac.authorization.k8s.io/v1",
@@ -163,7 +172,46 @@ async fn grant(client: &Client, namespace: &str, target: &str, file: &str) -> Re
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name },
         "subjects": [{ "kind": "ServiceAccount", "name": NAME, "namespace": namespace }],
     });
-    apply(client, Some(target), binding).await
+    apply(client, Some(target), binding).await?;
+    let account = format!("system:serviceaccount:{namespace}:{NAME}");
+    allows(client, &account, Some(target), &rule, true).await
+}
+
+/// Waits until the API server lets an account do what a rule says first, or forbids it: it learns of roles and bindings by
+/// watches, and a request that comes before is answered by what was known then.
+///
+/// # Errors
+/// If it does not, or cannot be asked.
+pub async fn allows(
+    client: &Client,
+    account: &str,
+    namespace: Option<&str>,
+    rule: &Value,
+    allowed: bool,
+) -> Result<(), Failure> {
+    let first = |of: &str| rule[of][0].as_str().unwrap_or_default().to_owned();
+    let target = first("resources");
+    let (resource, subresource) = target.split_once('/').unwrap_or((&target, ""));
+    let review = json!({
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": account,
+            "resourceAttributes": {
+                "namespace": namespace, "verb": first("verbs"), "group": first("apiGroups"), "resource": resource,
+                "subresource": subresource,
+            },
+        },
+    });
+    let review: SubjectAccessReview = serde_json::from_value(review)?;
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    try_wait(PATIENCE, || async {
+        let answer = reviews.create(&PostParams::default(), &review).await.map_err(|error| error.to_string())?;
+        let now = answer.status.is_some_and(|status| status.allowed);
+        if now == allowed { Ok(()) } else { Err(format!("{account} may {rule}: {now}")) }
+    })
+    .await?;
+    Ok(())
 }
 
 /// Applies any object as the person who runs the tests.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::watch;
 
 use crate::call::Call;
+use crate::patience::timeout;
 
 /// What happens to a request.
 #[derive(Clone)]
@@ -142,11 +143,8 @@ impl InForce {
     /// If that takes longer than `limit`.
     pub async fn reaches(&self, hits: usize, limit: Duration) -> Result<(), String> {
         let mut count = self.rule.hits.subscribe();
-        let reached = tokio::time::timeout(limit, count.wait_for(|count| *count >= hits)).await.is_ok();
-        let fault = &self.rule.fault;
-        if reached {
-            return Ok(());
-        }
-        Err(format!("the rule to {fault:?} was hit {} times in {limit:?}, not {hits}", self.hits()))
+        let reached = timeout(limit, count.wait_for(|count| *count >= hits)).await;
+        let (fault, hit) = (&self.rule.fault, self.hits());
+        reached.map(drop).map_err(|late| format!("the rule to {fault:?} was hit {hit} times, not {hits}: {late}"))
     }
 }

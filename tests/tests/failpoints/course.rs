@@ -1,9 +1,10 @@
 //! One change of an EtcdCluster, through which the manager dies.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::etcd_cluster::{EtcdCluster, MemberRole};
 use e2e::etcd::{Etcd, Writer, ids, stands};
+use e2e::patience::{Deadline, Moment};
 use kube::ResourceExt;
 use tokio::time::sleep;
 
@@ -35,7 +36,7 @@ pub async fn dying_after(
 ) -> EtcdCluster {
     manager.lives_until(boundary).await;
     let (lists, history) = (Lists::record(etcd), etcd.record().await);
-    let begun = Instant::now();
+    let (begun, deadline) = (Moment::now(), Deadline::after(PATIENCE));
     change.await;
     let mut deaths = 0;
     let cluster = loop {
@@ -48,14 +49,15 @@ pub async fn dying_after(
             Ok(_) => "all is as it should be".to_owned(),
             Err(missing) => missing,
         };
-        if begun.elapsed() > PATIENCE {
+        if deadline.is_over() {
             let hint = if deaths == 0 { "; has it the feature failpoints?" } else { "" };
             let around = etcd.ns.around().await;
-            panic!("{deaths} deaths of the manager after `{boundary}`{hint}; after {PATIENCE:?}: {last}\n{around}");
+            let late = deadline.late();
+            panic!("{deaths} deaths of the manager after `{boundary}`{hint}; {late}; last: {last}\n{around}");
         }
         sleep(Duration::from_millis(200)).await;
     };
-    println!("{deaths} deaths after `{boundary}`: done after {:.1?}", begun.elapsed());
+    println!("{deaths} deaths after `{boundary}`: done after {}", begun.passed());
     writer.writes(5).await;
     writer.verdict(&cluster).await;
     lists.one_at_a_time(outcome.between.0, outcome.between.1);

@@ -8,6 +8,7 @@ use e2e::cluster::{MANAGER_USER, SYSTEM};
 use e2e::kubectl::{kubectl, run};
 use e2e::namespace::Namespace;
 use e2e::objects::Ours;
+use e2e::patience::timeout;
 use e2e::wait::wait_until;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -31,8 +32,9 @@ impl Forward {
             .expect("kubectl is on PATH");
         let mut said = BufReader::new(kubectl.stdout.take().expect("stdout is piped")).lines();
         // "Forwarding from 127.0.0.1:41234 -> 8443"
-        let line = tokio::time::timeout(Duration::from_secs(30), said.next_line()).await;
-        let line = line.expect("kubectl forwards within 30 s").expect("kubectl speaks").expect("kubectl forwards");
+        let line = timeout(Duration::from_secs(30), said.next_line()).await;
+        let line = line.unwrap_or_else(|late| panic!("kubectl does not forward: {late}"));
+        let line = line.expect("kubectl speaks").expect("kubectl forwards");
         let port = line.split([':', ' ']).find_map(|word| word.parse().ok()).expect("a port");
         // It says a word for every connection, and would die of a closed pipe.
         tokio::spawn(async move { while let Ok(Some(_)) = said.next_line().await {} });
@@ -43,7 +45,7 @@ impl Forward {
     async fn scrape(&self, authorization: Option<&str>) -> (String, String) {
         let url = format!("https://127.0.0.1:{}/metrics", self.port);
         let headers = authorization.map(|value| format!("header = \"Authorization: {value}\"\n")).unwrap_or_default();
-        let options = ["--insecure", "--silent", "--show-error", "--max-time", "20", "--config", "-"];
+        let options = ["--insecure", "--silent", "--show-error", "--max-time", "60", "--config", "-"];
         let answer =
             run(&headers, "curl", &[&options[..], &["--write-out", "\n%{http_code}", &url]].concat()).await.ok();
         let (body, code) = answer.rsplit_once('\n').expect("curl writes the code");

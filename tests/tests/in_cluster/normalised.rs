@@ -1,6 +1,6 @@
 //! Whatever a valid spec says and however the API server writes it down: done is done, and idle is silent.
 //!
-//! Specs are drawn at random (the seed is printed; E2E_SEED repeats one) from values that API servers rewrite, default or
+//! Specs are drawn at random (MULTI_OPERATOR_SEED repeats them) from values that API servers rewrite, default or
 //! drop. After all are done, nothing is written for them: not for an irrelevant edit, not by a manager that starts anew.
 
 use std::time::Duration;
@@ -10,6 +10,8 @@ use e2e::cluster;
 use e2e::namespace::Namespace;
 use e2e::objects::{Ours, phase};
 use kube::api::{DeleteParams, ListParams, PostParams};
+use proptest::prelude::Rng;
+use proptest::test_runner::TestRng;
 use serde_json::{Value, json};
 
 use crate::manifest::my_app;
@@ -19,27 +21,12 @@ const SPECS: usize = 30;
 /// How long silence is listened to.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// Small, and the same everywhere for the same seed (SplitMix64).
-struct Dice(u64);
+/// What draws values, always the same for the same seed.
+struct Dice(TestRng);
 
 impl Dice {
-    fn new() -> Self {
-        let given = std::env::var("E2E_SEED").ok().and_then(|seed| seed.parse().ok());
-        let seed = given.unwrap_or_else(|| u64::from(std::process::id()));
-        println!("E2E_SEED={seed}");
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end as u64).expect("it is below a usize")
+        usize::try_from(self.0.next_u64() % end as u64).expect("it is below a usize")
     }
 
     fn of<'a, T>(&mut self, values: &'a [T]) -> &'a T {
@@ -47,7 +34,7 @@ impl Dice {
     }
 
     fn sometimes(&mut self) -> bool {
-        self.next().is_multiple_of(2)
+        self.0.next_u64().is_multiple_of(2)
     }
 }
 
@@ -195,7 +182,7 @@ fn probe(dice: &mut Dice, readiness: bool) -> Value {
 async fn what_is_done_costs_nothing_more() {
     let mut ns = Namespace::new("specs").await;
     let audit = cluster::audit();
-    let mut dice = Dice::new();
+    let mut dice = Dice(seed::rng!());
     let apps = ns.api::<MyApp>();
     let mut specs = Vec::new();
     for i in 0..SPECS {

@@ -115,18 +115,21 @@ async fn data_that_no_server_starts_on_stay_unless_told_otherwise() {
 async fn a_backup_under_way_holds_no_deletion_up() {
     let ns = namespace("sdb-busy").await;
     let (busy, calm) = (made(&ns, "busy", QUIET).await, made(&ns, "calm", QUIET).await);
+    // So that backups take a while.
     for db in [busy, calm] {
-        // So that it takes a while.
         db.asks("create table heap as select a, repeat(md5(a::text), 20) from generate_series(1, 100000) a").await;
+    }
+    for (db, propagation) in [(busy, PropagationPolicy::Foreground), (calm, PropagationPolicy::Background)] {
         let name = format!("{}-by-hand", db.name);
         db.order(&name, "").await;
         ns.until::<SampleDBSnapshot, ()>(&name, "a backup under way", |snapshot| {
-            (snapshot?.status.as_ref()?.phase == Some(SnapshotPhase::Running)).then_some(())
+            let status = snapshot?.status.as_ref()?;
+            // Taken, it is still Running until it is proved.
+            (status.phase == Some(SnapshotPhase::Running) && status.completed_at.is_none()).then_some(())
         })
         .await;
+        db.delete(propagation).await;
     }
-    busy.delete(PropagationPolicy::Foreground).await;
-    calm.delete(PropagationPolicy::Background).await;
     for db in [busy, calm] {
         db.is_gone().await;
         let last = db.last_snapshot().await.expect("a last snapshot").name_any();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use api::ConditionStatus::{False, True};
 use api::sample_db::{SampleDB, UpgradeResult};
 use e2e::objects::Ours;
+use e2e::patience::{Bar, Moment};
 use e2e::sample_db::{Database, UNREADABLE, Writer, namespace};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
@@ -21,6 +22,8 @@ const CONTENT: &str = "
     create sequence numbers start 41;
     select nextval('numbers')";
 const ROLE: &str = "create role reporter login password 'se''cret'; grant select on guarded to reporter";
+/// In which some row is written, whatever goes on; scripts/bench-sampledb measures the promise.
+const PAUSE: Bar = Bar::work(Duration::from_secs(60));
 const SUM: &str = "select count(*), md5(string_agg(a::text || b, ',' order by a)) from guarded";
 
 /// Waits until an upgrade has ended; returns the status.
@@ -49,7 +52,7 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     db.asks(CONTENT).await;
     db.superuser_asks(ROLE).await;
     let before = db.superuser_asks(SUM).await;
-    let writer = Writer::start(db).await;
+    let (writer, begun) = (Writer::start(db).await, Moment::now());
 
     db.patch(json!({ "engine": { "version": "15.20" } })).await;
     let status = ended(db, "15.20", UpgradeResult::Completed).await;
@@ -57,7 +60,8 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     writer.writes(5).await;
     let (rows, pause) = writer.verdict().await;
     println!("15.18 to 15.20: {rows} rows, none lost; no row for {pause:?}, told {:?}", downtime(&status));
-    assert!(pause < Duration::from_secs(60), "on a busy machine it takes longer; scripts/bench-sampledb measures it");
+    let held = PAUSE.holds("the longest time without a row", pause, begun.passed().slowness());
+    held.unwrap_or_else(|missed| panic!("{missed}"));
 
     db.patch(json!({ "engine": { "version": "17" } })).await;
     let status = ended(db, "17.12", UpgradeResult::Completed).await;

@@ -1,14 +1,15 @@
 //! What the manager asked of the API server, in one namespace.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use e2e::audit::Audit;
 use e2e::call::Call;
 pub use e2e::call::lines;
 use e2e::namespace::Namespace;
+use e2e::patience::Moment;
 
-/// How long nothing may be written for an object to count as settled.
+/// How long nothing may be written for an object to count as settled, in normal time.
 const QUIET: Duration = Duration::from_secs(3);
 
 /// All its requests in that namespace.
@@ -29,13 +30,13 @@ pub fn to<'a>(calls: &'a [Call], target: &str) -> Vec<&'a Call> {
 
 /// Waits until nothing has been written in that namespace for a while.
 pub async fn settled(audit: &Audit, ns: &Namespace) {
-    let (seen, since) = (Cell::new(usize::MAX), Cell::new(Instant::now()));
+    let (seen, since) = (Cell::new(usize::MAX), Cell::new(Moment::now()));
     ns.eventually("the manager to write no more", || async {
         let count = writes(audit, ns).len();
         if seen.replace(count) != count {
-            since.set(Instant::now());
+            since.set(Moment::now());
         }
-        if since.get().elapsed() >= QUIET { Ok(()) } else { Err(lines(&writes(audit, ns))) }
+        if since.get().passed().normal >= QUIET { Ok(()) } else { Err(lines(&writes(audit, ns))) }
     })
     .await;
 }

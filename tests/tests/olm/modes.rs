@@ -2,7 +2,7 @@
 //! in others is not touched.
 
 use e2e::cluster;
-use e2e::kubectl::kubectl;
+use e2e::kubectl::kubectl_within;
 use e2e::olm::{Approval, Install, Objects, PACKAGE, apply_in, condition, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use futures::future::join_all;
@@ -93,13 +93,13 @@ async fn shows(mut install: Install, mode: &str, watched: &[String], others: &[S
     let all = KINDS.map(|(kind, _)| kind).join(",");
     let namespaces: Vec<&str> = watched.iter().chain(others).map(String::as_str).collect();
     join_all(namespaces.iter().map(async |namespace| {
-        let delete = ["delete", &all, "--namespace", namespace, "--all", "--timeout=120s"];
-        drop(kubectl(&delete).await.ok());
+        let delete = ["delete", &all, "--namespace", namespace, "--all"];
+        drop(kubectl_within(PATIENCE, &delete).await.ok());
     }))
     .await;
     install.remove().await;
-    let delete = ["delete", "namespace", "--timeout=180s"];
-    drop(kubectl(&[&delete[..], &namespaces].concat()).await.ok());
+    let delete = ["delete", "namespace"];
+    drop(kubectl_within(2 * PATIENCE, &[&delete[..], &namespaces].concat()).await.ok());
 }
 
 async fn is_ready(namespace: &str, kind: &str, name: &str) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use e2e::cluster;
-use e2e::kubectl::kubectl;
+use e2e::kubectl::{kubectl, kubectl_within};
 use e2e::olm::{Approval, Install, Objects, apply_in, get, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use serde_json::Value;
@@ -29,8 +29,8 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     let kustomized = Kustomized::new().await;
     let objects = Objects::new("two").await;
     apply_in(&objects.namespace, OBJECTS).await;
-    let wait = ["wait", "--for=condition=Ready", "--timeout=120s", "myapp/web", "sample/text"];
-    drop(objects.kubectl(&wait).await);
+    let wait = ["wait", "--namespace", &objects.namespace, "--for=condition=Ready", "myapp/web", "sample/text"];
+    drop(kubectl_within(PATIENCE, &wait).await.ok());
     let pods = objects.untouched().await.pods;
 
     install.subscribe(Approval::Automatic, None).await;
@@ -103,8 +103,8 @@ impl Kustomized {
         let folder = overlay("overlays/dev");
         let folder = folder.to_str().expect("the path is text");
         drop(kubectl(&["apply", "--server-side", "--force-conflicts", "--kustomize", folder]).await.ok());
-        let status = ["rollout", "status", "deployment/multi-operator-manager", "--timeout=120s"];
-        drop(kubectl(&[&status[..], &["--namespace=multi-operator-system"]].concat()).await.ok());
+        let status = ["rollout", "status", "deployment/multi-operator-manager"];
+        drop(kubectl_within(PATIENCE, &[&status[..], &["--namespace=multi-operator-system"]].concat()).await.ok());
         Self { removed: false }
     }
 
@@ -112,7 +112,7 @@ impl Kustomized {
         self.removed = true;
         let folder = overlay("base");
         let folder = folder.to_str().expect("the path is text");
-        drop(kubectl(&["delete", "--ignore-not-found", "--timeout=120s", "--kustomize", folder]).await.ok());
+        drop(kubectl_within(PATIENCE, &["delete", "--ignore-not-found", "--kustomize", folder]).await.ok());
     }
 }
 

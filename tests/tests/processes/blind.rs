@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, PropagationPolicy};
 use serde_json::json;
 use tokio::time::sleep;
 
-use super::stage::{Failure, KINDS, SOON, Stage, ensure, none, writes};
+use super::stage::{Failure, KINDS, SOON, Stage, ensure, none, settled, writes};
 
 /// How long watches take to be tried again after a few failures.
 const BACK: Duration = Duration::from_secs(20);
@@ -49,7 +49,7 @@ async fn blind_spell(stage: &Stage, prepare: impl FnOnce(&Proxy)) -> Result<Vec<
         stage.sample_kept(name, "before", SOON).await?;
     }
     stage.app_ready("web", SOON).await?;
-    sleep(Duration::from_secs(1)).await;
+    settled(&proxy).await?;
 
     let sight = |call: &Call| matches!(call.verb.as_str(), "watch" | "list") && !call.is_lease();
     let blind = proxy.rule(Rule::new(sight, Fault::Answer(503)));
@@ -117,7 +117,7 @@ pub async fn a_deletion_that_is_seen_late_causes_no_storm(stage: Stage) -> Resul
     let late = proxy.rule(Rule::new(|call| call.is_watch() && call.resource == "samples", Fault::HoldEvents));
     proxy.cut_watches();
     late.reaches(1, SOON).await?;
-    sleep(Duration::from_secs(1)).await;
+    settled(&proxy).await?;
     let begun = proxy.journal().len();
     // The garbage collector takes the ConfigMap away, which is seen, and so is everything that is made in its place.
     stage.delete::<Sample>("deleted").await?;
@@ -138,7 +138,7 @@ pub async fn orphans_of_a_deletion_that_is_seen_late_are_kept(stage: Stage) -> R
     let late = proxy.rule(Rule::new(|call| call.is_watch() && call.resource == "samples", Fault::HoldEvents));
     proxy.cut_watches();
     late.reaches(1, SOON).await?;
-    sleep(Duration::from_secs(1)).await;
+    settled(&proxy).await?;
     let begun = proxy.journal().len();
     let orphan = DeleteParams { propagation_policy: Some(PropagationPolicy::Orphan), ..DeleteParams::default() };
     stage.api::<Sample>().delete("left", &orphan).await?;

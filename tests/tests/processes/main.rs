@@ -6,9 +6,10 @@
 //! are counted at the end.
 
 use std::process::ExitCode;
+use std::sync::LazyLock;
 use std::time::Instant;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed, FormatSetting, Trial};
 use tokio::runtime::{Handle, Runtime};
 
 mod deployed;
@@ -34,6 +35,9 @@ use stage::{Failure, Stage};
 
 /// Tests at a time. Most of a test's time is waiting for timers, so that two cores have enough with this.
 const AT_A_TIME: usize = 16;
+
+/// Whether what happens is reported as JSON, for scripts/test.
+static EVENTS: LazyLock<bool> = LazyLock::new(|| Arguments::from_args().format == Some(FormatSetting::Json));
 
 macro_rules! trials {
     ($handle:expr, $($module:ident :: $test:ident),+ $(,)?) => {
@@ -123,8 +127,13 @@ where
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let (handle, purpose) = (handle.clone(), name.split("::").next().unwrap_or_default().replace('_', "-"));
+    let full_name = name.to_owned();
     Trial::test(name, move || {
         let begun = Instant::now();
+        // The harness itself reports the start of a test together with its result.
+        if *EVENTS {
+            println!(r#"{{ "type": "test", "event": "started", "name": "{full_name}" }}"#);
+        }
         let result = handle.block_on(async {
             let stage = Stage::new(&purpose).await?;
             let scene = stage.clone();

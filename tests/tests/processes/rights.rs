@@ -8,7 +8,7 @@ use api::my_app::MyApp;
 use e2e::audit::Audit;
 use e2e::call::Call;
 use e2e::cluster::MANAGER_USER;
-use e2e::process::install::{apply, generated};
+use e2e::process::install::{allows, apply, generated};
 use e2e::process::{Install, Launch};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
@@ -72,8 +72,8 @@ pub async fn a_kind_that_may_not_be_watched_stalls_its_controller_alone(stage: S
     }
     ensure(lacking != granted, || "the Role has no rule for services".to_owned())?;
     apply(&stage.client, Some(&stage.name), lacking).await?;
-    // Authorizers learn of it by a watch.
-    sleep(Duration::from_secs(1)).await;
+    let taken = json!({ "apiGroups": [""], "resources": ["services"], "verbs": ["list"] });
+    allows(&stage.client, &install.user(), Some(&stage.name), &taken, false).await?;
 
     let mut manager = Launch::default().start(&install)?;
     manager.leads(SOON).await?;

@@ -2,16 +2,17 @@
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::call::{Call, lines};
 use e2e::objects::Ours;
+use e2e::patience::{Bar, Deadline, Moment};
 use e2e::process::install::apply;
 use e2e::process::{Install, Launch, Manager};
 use e2e::proxy::Proxy;
-use e2e::wait::{found, try_wait};
+use e2e::wait::{InVain, found, try_wait};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
@@ -20,11 +21,14 @@ use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
+use tokio::time::sleep;
 
 pub use e2e::process::Failure;
 
 /// How long what takes well under a second may take here, where two cores carry sixteen tests and a cluster.
 pub const SOON: Duration = Duration::from_secs(15);
+/// How long a manager that has settled has written nothing.
+const QUIET: Duration = Duration::from_secs(1);
 /// Kinds that all controllers together watch.
 pub const KINDS: usize = 13;
 
@@ -140,18 +144,17 @@ impl Stage {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + Debug + Serialize + DeserializeOwned,
     {
-        found(&self.api::<K>(), name, limit, judge).await.map_err(|last| {
+        found(&self.api::<K>(), name, limit, judge).await.map_err(|InVain { late, last }| {
             let last = last.map_or_else(|| "nothing".to_owned(), |last| json!(last).to_string());
-            format!("waited {limit:?} in vain for {} {name}: {what}; last seen: {last}", K::kind(&())).into()
+            format!("{} {name}: {what}: {late} in vain; last seen: {last}", K::kind(&())).into()
         })
     }
 
     /// Waits until the Sample is done, its ConfigMap holding its string.
     pub async fn sample_kept(&self, name: &str, string: &str, limit: Duration) -> Result<(), Failure> {
-        let begun = Instant::now();
+        let deadline = Deadline::after(limit);
         self.until::<Sample, _>(name, "Ready", limit, |sample| sample?.is_ready().then_some(())).await?;
-        let rest = limit.saturating_sub(begun.elapsed());
-        self.until::<ConfigMap, _>(name, "holds the string", rest, |kept| {
+        self.until::<ConfigMap, _>(name, "holds the string", deadline.left(), |kept| {
             (kept?.data.as_ref()?.get("testString")? == string).then_some(())
         })
         .await
@@ -208,7 +211,28 @@ pub async fn eventually<T, F>(what: &str, limit: Duration, ask: impl FnMut() -> 
 where
     F: Future<Output = Result<T, String>>,
 {
-    try_wait(limit, ask).await.map_err(|last| format!("waited {limit:?} in vain for {what}; last: {last}").into())
+    try_wait(limit, ask).await.map_err(|in_vain| format!("{what}: {in_vain}").into())
+}
+
+/// Waits until nothing more comes through a proxy that writes to objects: for a while, in normal time.
+pub async fn settled(proxy: &Proxy) -> Result<(), Failure> {
+    let (deadline, mut seen, mut since) = (Deadline::after(SOON), usize::MAX, Moment::now());
+    loop {
+        let all = writes(&proxy.journal());
+        if seen != all.len() {
+            (seen, since) = (all.len(), Moment::now());
+        }
+        if since.passed().normal >= QUIET {
+            return Ok(());
+        }
+        ensure(!deadline.is_over(), || format!("the manager goes on writing: {}:\n{}", deadline.late(), lines(&all)))?;
+        sleep(QUIET / 10).await;
+    }
+}
+
+/// Fails unless something took no longer than the bar allows, on a machine as slow as this one was since `begun`.
+pub fn within(bar: Bar, what: &str, took: Duration, begun: Moment) -> Result<(), Failure> {
+    Ok(bar.holds(what, took, begun.passed().slowness())?)
 }
 
 /// Fails with `why` unless it holds.

@@ -42,6 +42,12 @@ ON c.relnamespace = n.oid AND c.relname = 'ledger' WHERE n.nspname = 'multi_oper
 AND (n.nspowner <> (SELECT oid FROM pg_catalog.pg_roles WHERE rolname = current_user)
   OR c.relkind <> 'r' OR c.relowner <> n.nspowner)";
 
+/// One at a time, for as long as the session lives. Two at once change the same rows of catalogs, which the server refuses
+/// ("tuple concurrently updated"), and the first that ends has the server log what the other says. A peer that is gone
+/// without a word, with its node, loses its session within a minute.
+const ALONE: &str = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3;
+SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtext('multi_operator.init'))";
+
 pub(crate) fn init(options: &Init) -> Result<Value, Failure> {
     let since = Instant::now();
     let scripts: Vec<Script> = options.files.iter().map(init_sql::read).collect::<Result<_, _>>()?;
@@ -56,6 +62,7 @@ pub(crate) fn init(options: &Init) -> Result<Value, Failure> {
     let password = password.ok_or_else(sentence)?;
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     session.ask(UNLOGGED)?;
+    session.ask(ALONE)?;
     let role = ensure_role(&mut session, &options.owner, &password)?;
     let database = ensure_database(&mut session, options)?;
     let mut inside = Session::open(&tools, &connection, &options.database)?;

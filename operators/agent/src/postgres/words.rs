@@ -9,7 +9,8 @@ const LONGEST: usize = 1500;
 
 /// In this order: the words of a refused connection also begin with "connection to server".
 const MEANINGS: [(Reason, &[&str]); 7] = [
-    (Reason::NoSpace, &["No space left on device", "Disk quota exceeded"]),
+    // The last is the server's hint where a write was cut short, which has no error of the operating system.
+    (Reason::NoSpace, &["No space left on device", "Disk quota exceeded", "Check free disk space"]),
     (
         Reason::DataCorrupt,
         &[
@@ -106,6 +107,8 @@ mod tests {
     #[test]
     fn last_words_have_a_meaning() {
         assert_eq!(means("pg_dump: error: could not write to file: No space left on device"), Reason::NoSpace);
+        let short = "FATAL:  could not extend file \"base/1/4174\": wrote only 4096 of 8192 bytes at block 0\nHINT:  Check free disk space.";
+        assert_eq!(means(short), Reason::NoSpace);
         let refused = "connection to server at \"db\" (10.0.0.1), port 5432 failed: ";
         assert_eq!(means(&format!("{refused}Connection refused")), Reason::ConnectionFailed);
         assert_eq!(

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::support::{PASSWORD, Place};
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn extensions_come_to_the_version_of_the_image() {
     let place = Place::new("finish");
     let server = place.serve();
@@ -27,14 +27,17 @@ fn extensions_come_to_the_version_of_the_image() {
     assert!(warning.contains("database app: extension citext stays at 0.0 instead of "), "{result}");
     assert_eq!(result["warnings"].as_array().unwrap().len(), 1);
     assert_eq!(server.sql("app", "SELECT reltuples FROM pg_class WHERE relname = 't'"), "1");
-    // The library sorts by other rules than those that the indexes were made by.
+    // Since version 15 a database knows by which rules of the library its indexes were sorted.
+    if place.major() < "15" {
+        return;
+    }
     server.sql("postgres", "UPDATE pg_database SET datcollversion = '0.1' WHERE datname = 'app'");
     let result = place.run(&["pg-finish"]);
     assert!(result["warnings"].to_string().contains("REINDEX DATABASE"), "{result}");
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_lost_password_is_set_before_the_start() {
     let place = Place::new("lost");
     let server = place.serve();
@@ -67,7 +70,7 @@ fn a_lost_password_is_set_before_the_start() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn what_alter_system_changed_holds_until_the_next_start() {
     let place = Place::new("overrides");
     let server = place.serve();
@@ -86,7 +89,7 @@ fn what_alter_system_changed_holds_until_the_next_start() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn rules_that_are_not_whole_are_closed() {
     let place = Place::new("rules");
     place.prepared(&["--initialise"]);

@@ -1,10 +1,8 @@
-//! The agent with real PostgreSQL. `PG_BIN` names the folder of its programs:
-//! `PG_BIN=/usr/lib/postgresql/15/bin cargo test -p agent --test postgres -- --ignored`
+//! The agent with real PostgreSQL, of every version that the operator runs. `scripts/test --all servers` unpacks the images
+//! of PostgreSQL into file trees and runs all of this. By hand, as root:
+//! `PG_TREES=<the folder that it prints> PG_TREE=15 cargo test -p agent --test postgres -- --ignored`
 //!
-//! Upgrades need several versions: `PG_TREES` names a folder in which 13, 15 and 17 are file trees of such images (the layer
-//! in an archive that `scripts/images` makes, unpacked), and they need root.
-//!
-//! PostgreSQL refuses to be root's: as root everything runs as user `PG_USER` (postgres), by setpriv.
+//! `PG_TREE` names the tree for tests of a single server; those of upgrades use the trees 13, 15 and 17.
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 

@@ -2,19 +2,20 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::support::{PASSWORD, Place, major, signal, stderr};
+use crate::support::{PASSWORD, Place, kill_group, stderr};
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_database_is_made_once() {
     let place = Place::new("prepare");
     let first = place.prepared(&["--initialise", "--owner", "uid-1"]);
     assert_eq!(first["initialised"], true);
-    assert!(first["version"].as_str().unwrap().starts_with(&major()), "{first}");
+    assert!(first["version"].as_str().unwrap().starts_with(place.major()), "{first}");
     let identifier = first["systemIdentifier"].as_str().unwrap();
     // The manager was killed before it had noted the number.
     let again = place.prepared(&["--initialise", "--owner", "uid-1"]);
@@ -37,7 +38,7 @@ fn a_database_is_made_once() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn nothing_is_made_over_something_or_unasked() {
     let place = Place::new("foreign");
     assert_eq!(place.prepare_fails(&[]).0, "DataMissing");
@@ -69,22 +70,16 @@ fn nothing_is_made_over_something_or_unasked() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn killed_half_way_it_begins_anew() {
     let place = Place::new("killed");
     let arguments = place.prepare(&["--initialise"]);
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     for moment in [20, 150, 400, 700] {
-        let mut child = place.agent(&arguments).spawn().unwrap();
+        let mut child = place.agent(&arguments).process_group(0).spawn().unwrap();
         thread::sleep(Duration::from_millis(moment));
-        // Its child too, as when a container is killed.
-        for pid in fs::read_to_string(format!("/proc/{0}/task/{0}/children", child.id())).unwrap_or_default().split(' ')
-        {
-            signal("-KILL", pid);
-        }
         let ended = child.try_wait().unwrap().is_some();
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill_group(child);
         assert_eq!(place.path("volume/data").exists(), place.path("volume/data/PG_VERSION").exists());
         if ended {
             break;
@@ -97,7 +92,7 @@ fn killed_half_way_it_begins_anew() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_superuser_needs_a_password() {
     let place = Place::new("password");
     for wrong in ["", "a\nb"] {
@@ -111,7 +106,7 @@ fn a_superuser_needs_a_password() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn closed_is_for_the_superuser() {
     let place = Place::new("closed");
     place.prepared(&["--initialise"]);
@@ -144,7 +139,7 @@ fn closed_is_for_the_superuser() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn one_server_at_a_time() {
     let place = Place::new("lock");
     let mut server = place.serve();
@@ -164,7 +159,7 @@ fn one_server_at_a_time() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN, and to be root for a small file system"]
+#[ignore = "scripts/test --all servers"]
 fn a_full_volume_is_told() {
     let place = Place::new("full");
     let volume = place.path("volume");

@@ -15,7 +15,7 @@ fn moved(from: &Place, to: &Place) -> String {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn all_comes_back() {
     let (old, new) = (Place::new("old"), Place::new("new"));
     let source = old.serve();
@@ -41,7 +41,7 @@ fn all_comes_back() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_role_that_is_there_keeps_its_password() {
     let (old, new) = (Place::new("old-role"), Place::new("new-role"));
     let source = old.serve();
@@ -58,7 +58,7 @@ fn a_role_that_is_there_keeps_its_password() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_restore_that_was_killed_begins_anew() {
     let (old, new) = (Place::new("old-killed"), Place::new("new-killed"));
     let source = old.serve();
@@ -84,7 +84,7 @@ fn a_restore_that_was_killed_begins_anew() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_snapshot_does_not_go_back() {
     let place = Place::new("newer");
     let server = place.serve();
@@ -101,7 +101,7 @@ fn a_snapshot_does_not_go_back() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_database_gets_another_name() {
     let (old, new) = (Place::new("old-name"), Place::new("new-name"));
     let source = old.serve();

@@ -9,7 +9,7 @@ use crate::contents::ROWS;
 use crate::support::{PASSWORD, Place, signal, stderr};
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_snapshot_counts_what_it_holds() {
     let place = Place::new("dump");
     let server = place.serve();
@@ -38,7 +38,7 @@ fn a_snapshot_counts_what_it_holds() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_dump_that_was_killed_is_made_anew() {
     let place = Place::new("dump-killed");
     let server = place.serve();
@@ -59,7 +59,7 @@ fn a_dump_that_was_killed_is_made_anew() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn data_without_a_server_is_dumped() {
     let place = Place::new("offline");
     let mut server = place.serve();
@@ -89,12 +89,12 @@ fn data_without_a_server_is_dumped() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN, and to be root for a small file system"]
+#[ignore = "scripts/test --all servers"]
 fn a_full_volume_is_told() {
     let place = Place::new("dump-full");
     let server = place.serve();
     // What no compression makes small.
-    server.sql("postgres", "CREATE TABLE t AS SELECT gen_random_uuid() u FROM generate_series(1, 200000) n");
+    server.sql("postgres", "CREATE TABLE t AS SELECT md5(n::text)::uuid u FROM generate_series(1, 200000) n");
     let volume = place.path("snapshots");
     fs::create_dir(&volume).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=777", "tmpfs"]).arg(&volume).status();
@@ -111,7 +111,7 @@ fn a_full_volume_is_told() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_base_backup_is_proved_by_a_server() {
     let place = Place::new("base");
     let server = place.serve();
@@ -162,7 +162,7 @@ fn of_a_base_backup(place: &Place) {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn snapshots_are_pruned_by_name() {
     let place = Place::new("prune");
     for name in ["a", "b", "c.partial", "d.partial", "e.removed"] {

@@ -1,8 +1,8 @@
 //! A folder of its own for each test, and a database in it.
 
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
@@ -14,48 +14,24 @@ use crate::trees;
 
 pub const PASSWORD: &str = "boss' \"secret\"";
 
-pub fn bin() -> PathBuf {
-    std::env::var_os("PG_BIN").expect("PG_BIN must name the folder of PostgreSQL's programs for this test").into()
-}
-
-pub fn major() -> String {
-    let output = Command::new(bin().join("postgres")).arg("--version").output().unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
-    let version = text.split_whitespace().nth(2).unwrap();
-    version.split('.').next().unwrap().to_owned()
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").unwrap().uid() == 0
-}
-
-/// A command as a user that PostgreSQL serves.
-pub fn command(program: &Path) -> Command {
-    let user = std::env::var("PG_USER").unwrap_or_else(|_| "postgres".into());
-    let mut command = if is_root() {
-        let mut command = Command::new("setpriv");
-        command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]).arg(program);
-        command
-    } else {
-        Command::new(program)
-    };
-    command.env("PATH", format!("{}:/usr/bin:/bin", bin().display())).env_remove("PG_MAJOR").current_dir("/tmp");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
-}
-
 /// The folder of a test, which goes with it.
 pub struct Place {
     pub directory: PathBuf,
     pub host: String,
-    /// Of the tree that this is served by, or else of `PG_BIN`.
-    pub major: Option<String>,
+    /// The tree whose server and programs this uses.
+    tree: String,
     /// Whether its server waits for the disk, as one does whose data is to be kept.
     pub lasting: bool,
 }
 
 impl Place {
+    /// A place that the tree of this run serves.
     pub fn new(name: &str) -> Self {
+        Self::of(name, &trees::chosen())
+    }
+
+    /// A place that this tree serves.
+    pub fn of(name: &str, tree: &str) -> Self {
         static HOSTS: AtomicU8 = AtomicU8::new(1);
         let id = std::process::id();
         let host = format!("127.{}.{}.{}", 1 + (id >> 8) % 250, id % 256, HOSTS.fetch_add(1, Ordering::Relaxed));
@@ -63,26 +39,16 @@ impl Place {
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { directory, host, major: None, lasting: false }
+        Self { directory, host, tree: tree.into(), lasting: false }
     }
 
-    /// A place that is served by another version than that of `PG_BIN`.
-    pub fn of(name: &str, major: &str) -> Self {
-        let mut place = Self::new(name);
-        place.major = Some(major.into());
-        place
-    }
-
-    pub fn command(&self, program: &Path) -> Command {
-        let Some(major) = &self.major else { return command(program) };
-        trees::command(major, program)
+    /// The major version of its programs.
+    pub fn major(&self) -> &str {
+        trees::major(&self.tree)
     }
 
     pub fn program(&self, name: &str) -> Command {
-        match &self.major {
-            None => command(&bin().join(name)),
-            Some(major) => self.command(&PathBuf::from(format!("/usr/lib/postgresql/{major}/bin/{name}"))),
-        }
+        trees::command(&self.tree, &trees::program(&self.tree, name))
     }
 
     pub fn path(&self, part: &str) -> PathBuf {
@@ -103,9 +69,11 @@ impl Place {
         // Where the binary is made may not be for everybody to look into.
         let copy = self.path("agent");
         if !copy.exists() {
-            fs::copy(env!("CARGO_BIN_EXE_agent"), &copy).unwrap();
+            // By another process: what is forked meanwhile would have this file open for writing, and so keep it from being run.
+            let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_agent")).arg(&copy).status();
+            assert!(copied.unwrap().success());
         }
-        let mut command = self.command(&copy);
+        let mut command = trees::command(&self.tree, &copy);
         command.args(arguments).env("TERMINATION_LOG", self.path("termination-log"));
         command.env("PGHOST", &self.host).env("PGPORT", "5432").env("PGUSER", "boss").env("PGPASSWORD", PASSWORD);
         command
@@ -139,11 +107,11 @@ impl Place {
     }
 
     pub fn prepare(&self, more: &[&str]) -> Vec<String> {
-        let major = self.major.clone().unwrap_or_else(major);
+        let major = self.major();
         fs::create_dir_all(self.path("conf")).unwrap();
         let data = self.text("volume/data");
         let conf = self.text("conf");
-        let arguments = ["pg-prepare", "--pgdata", &data, "--major", &major, "--configuration", &conf];
+        let arguments = ["pg-prepare", "--pgdata", &data, "--major", major, "--configuration", &conf];
         fs::create_dir_all(self.path("volume")).unwrap();
         fs::set_permissions(self.path("volume"), fs::Permissions::from_mode(0o777)).unwrap();
         arguments.iter().chain(more).map(ToString::to_string).collect()
@@ -287,6 +255,17 @@ pub fn signal(signal: &str, pids: &str) {
     // The shell's own, as not every image has the program.
     let line = format!("kill {signal} {pids}");
     let _ = Command::new("sh").args(["-c", &line]).stderr(Stdio::null()).status().unwrap();
+}
+
+/// Ends a process that leads a process group and all that it has started, as when a container is killed.
+pub fn kill_group(mut child: Child) {
+    let group = format!("-{}", child.id());
+    signal("-KILL", &group);
+    child.wait().unwrap();
+    let lives = || Command::new("sh").args(["-c", &format!("kill -0 {group}")]).stderr(Stdio::null()).status().unwrap();
+    while lives().success() {
+        thread::sleep(Duration::from_millis(5));
+    }
 }
 
 pub fn stderr(output: &Output) -> String {

@@ -38,8 +38,8 @@ impl Pair {
 
     pub fn upgrade(&self, more: &[&str]) -> Command {
         let new = &self.new;
-        let (major, run) = (new.major.clone().unwrap(), new.directory.to_str().unwrap());
-        let all = ["pg-upgrade", "--to", &new.host, "--major", &major, "--run-dir", run];
+        let run = new.directory.to_str().unwrap();
+        let all = ["pg-upgrade", "--to", &new.host, "--major", new.major(), "--run-dir", run];
         let mut command = new.agent(&[&all, more].concat());
         command.env("PGHOST", &self.old.host);
         command
@@ -207,19 +207,19 @@ fn all_comes_along(from: &str, to: &str, jobs: &str) {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn from_13_to_15() {
     all_comes_along("13", "15", "1");
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn from_15_to_17() {
     all_comes_along("15", "17", "2");
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn from_13_to_17() {
     all_comes_along("13", "17", "3");
 }

@@ -29,7 +29,7 @@ impl Drop for Small {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn a_full_volume_is_told_and_whether_it_is_closed() {
     let pair = Pair::new("upgrade-full", "15", "17");
     let old = pair.old.serve();
@@ -87,7 +87,7 @@ fn is_told(pair: &Pair, child: Child) {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn an_old_server_that_goes_away_is_told() {
     let pair = Pair::new("upgrade-lost", "13", "15");
     let mut old = pair.old.serve();
@@ -107,7 +107,7 @@ fn an_old_server_that_goes_away_is_told() {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn a_new_server_that_goes_away_is_told() {
     let pair = Pair::new("upgrade-lost-new", "15", "17");
     let old = pair.old.serve();
@@ -130,7 +130,7 @@ fn a_new_server_that_goes_away_is_told() {
 
 /// What was told to be there has reached the log, even if the new server's next breath is its last.
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn a_copy_outlives_the_end_of_its_server() {
     let mut pair = Pair::new("upgrade-lasts", "15", "17");
     pair.new.lasting = true;

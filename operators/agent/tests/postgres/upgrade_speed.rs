@@ -12,7 +12,7 @@ fn run(command: &mut Command) {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn downtime_is_shorter_than_dump_and_restore() {
     let mut pair = Pair::new("upgrade-speed", "15", "17");
     pair.new.lasting = true;

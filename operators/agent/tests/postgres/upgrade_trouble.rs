@@ -12,7 +12,7 @@ use crate::support::{signal, stderr};
 use crate::upgrade::{NOTE, Pair, Writer, check, check_acknowledged, fill, is_touched, may_read};
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn killed_at_any_moment_it_begins_anew() {
     let pair = Pair::new("upgrade-killed", "15", "17");
     let old = pair.old.serve();
@@ -82,7 +82,7 @@ fn killed_at_any_moment_it_begins_anew() {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn a_copy_is_good_while_the_old_is_closed() {
     let pair = Pair::new("upgrade-again", "13", "15");
     let old = pair.old.serve();
@@ -129,7 +129,7 @@ fn a_copy_is_good_while_the_old_is_closed() {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn what_cannot_be_copied_leaves_writers_in() {
     let pair = Pair::new("upgrade-refused", "13", "17");
     pair.old.prepare(&[]);
@@ -194,7 +194,7 @@ fn at_the_door(host: &str) -> TcpStream {
 }
 
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn who_was_let_to_the_door_before_is_waited_for() {
     for (name, from, to) in [("upgrade-door-13", "13", "15"), ("upgrade-door-15", "15", "17")] {
         let pair = Pair::new(name, from, to);
@@ -220,7 +220,7 @@ fn who_was_let_to_the_door_before_is_waited_for() {
 
 /// Many that come again at once when they are sent away: each row that one of them was told of is there.
 #[test]
-#[ignore = "needs PG_TREES"]
+#[ignore = "scripts/test --all servers"]
 fn short_sessions_lose_nothing() {
     let pair = Pair::new("upgrade-short", "15", "17");
     let old = pair.old.serve();

@@ -13,7 +13,7 @@ fn biggest(place: &Place) -> PathBuf {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn damage_is_found() {
     let place = Place::new("damage");
     let server = place.serve();
@@ -52,7 +52,7 @@ fn damage_is_found() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn checks_are_run_by_the_owner_who_writes_nothing() {
     let place = Place::new("checks");
     let server = place.serve();
@@ -89,7 +89,7 @@ fn checks_are_run_by_the_owner_who_writes_nothing() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN, and to be root for a small file system"]
+#[ignore = "scripts/test --all servers"]
 fn a_full_scratch_is_told() {
     let place = Place::new("scratch-full");
     let server = place.serve();
@@ -109,7 +109,7 @@ fn a_full_scratch_is_told() {
 }
 
 #[test]
-#[ignore = "needs PG_BIN"]
+#[ignore = "scripts/test --all servers"]
 fn a_newer_snapshot_is_not_tried() {
     let place = Place::new("verify-newer");
     let server = place.serve();

@@ -1,7 +1,7 @@
 //! Random schedules of everything.
 
 use proptest::prelude::*;
-use proptest::test_runner::{RngSeed, TestCaseError};
+use proptest::strategy::ValueTree;
 use serde_json::Value;
 
 use crate::bench::Bench;
@@ -19,22 +19,31 @@ fn run(spec: &Value, steps: &[Step]) -> Result<(), TestCaseError> {
     done.map_err(|why| TestCaseError::fail(format!("{why}\n{}", bench.story())))
 }
 
-/// So many schedules, and always the same ones, unless `PROPTEST_CASES` asks for others: what a change breaks is told, and
-/// what chance finds is looked for by `scripts/test --all`.
+/// So many schedules; `scripts/test --all` asks for more.
 const CASES: u32 = 500;
 
-fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
-    let rng_seed = if asked.is_some() { RngSeed::Random } else { RngSeed::Fixed(0) };
-    let cases = asked.unwrap_or(CASES);
-    ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(seed::properties!(CASES))]
 
     #[test]
     fn all_becomes_as_asked_and_nothing_is_lost(spec in spec(), steps in steps()) {
         run(&spec, &steps)?;
     }
+}
+
+/// Nothing but the seed decides what happens: a schedule that is drawn again leads to the same story, line by line.
+#[test]
+fn a_seed_repeats_its_stories() {
+    let stories = |seed| {
+        let mut runner = seed::runner_of(seed);
+        let drawn = [(); 5].map(|()| (spec(), steps()).new_tree(&mut runner).expect("a schedule").current());
+        drawn.map(|(spec, steps)| {
+            let mut bench = Bench::new(&spec);
+            steps.iter().for_each(|step| bench.take(step));
+            format!("{steps:?}\n{}", bench.story())
+        })
+    };
+    let seed = seed::seed();
+    assert_eq!(stories(seed), stories(seed));
+    assert_ne!(stories(7), stories(8));
 }

@@ -38,9 +38,9 @@ fn begun(doing: &Doing) -> Bench {
     bench
 }
 
-/// So many moments are left out between two, unless `PROPTEST_CASES` is set: then none are.
+/// Of so many moments one is tried; `scripts/test --all` tries each.
 fn stride() -> usize {
-    if std::env::var_os("PROPTEST_CASES").is_some() { 1 } else { 7 }
+    if seed::is_thorough() { 1 } else { 7 }
 }
 
 /// Has it happen at every moment there is.

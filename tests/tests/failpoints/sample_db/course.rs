@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use e2e::namespace::Namespace;
+use e2e::patience::Deadline;
 use tokio::time::sleep;
 
 use crate::manager::Manager;
@@ -67,21 +68,19 @@ pub async fn dying_after_each<T>(
 ) -> T {
     manager.lives_until(&effects[0]).await;
     change.await;
-    let mut since = Instant::now();
+    let (mut since, mut deadline) = (Instant::now(), Deadline::after(PATIENCE));
     for (number, effect) in effects.iter().enumerate() {
         while !manager.is_dead().await {
-            if since.elapsed() > PATIENCE {
-                let (log, around) = (manager.log().await, ns.around().await);
-                panic!(
-                    "no death after `{effect}` within {PATIENCE:?}; has it the feature failpoints?\n{log}\n{around}"
-                );
+            if deadline.is_over() {
+                let (late, log, around) = (deadline.late(), manager.log().await, ns.around().await);
+                panic!("no death after `{effect}`; {late}; has it the feature failpoints?\n{log}\n{around}");
             }
             sleep(AGAIN).await;
         }
         if number > 0 {
             went_on(&effects[number - 1], since.elapsed());
         }
-        since = Instant::now();
+        (since, deadline) = (Instant::now(), Deadline::after(PATIENCE));
         manager.lives_until(effects.get(number + 1).map_or("", String::as_str)).await;
     }
     let ended = end.await;

@@ -1,0 +1,36 @@
+# shellcheck shell=bash
+# The checks of our own Go code: gofmt, go vet and go test for each module of ours.
+#
+# Of the pins, those with a main package of our own are vetted: coredns, kube-router and the etcd families, whose dependencies a
+# cluster, its network policies and its images need anyway. The others are left out: they have no code of ours, only imports
+# for go.mod, which a build tag keeps out of every build.
+
+GO_MODULES=(scripts/tools benches/load benches/peers/controller-runtime)
+GO_PINS=(coredns etcd etcd-3.5 etcd-3.6 etcd-3.7 kube-router)
+
+# go_in FOLDER ARGUMENT...: go in a module, with nothing but what its go.mod and go.sum name. As in builds, paths are left out: so
+# what a build has compiled is not compiled again.
+go_in() { (cd "$1" && CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false -trimpath' go "${@:2}"); }
+
+# Each pin that is vetted has Go code of ours, and each that has such code is vetted.
+go_pins_complete() {
+  local found
+  found=$(grep -L '^//go:build tools$' scripts/tools/pins/*/*.go | xargs -n 1 dirname | xargs -n 1 basename | sort -u)
+  [[ $found == "$(printf '%s\n' "${GO_PINS[@]}")" ]] || {
+    say "GO_PINS of scripts/test.d/go.sh is not what has code of ours: $(paste -s -d ' ' <<<"$found")"
+    return 1
+  }
+}
+
+go_checks() {
+  local module pin unformatted
+  require_go
+  go_pins_complete || return
+  unformatted=$(gofmt -l scripts/tools benches) || return
+  [[ -z $unformatted ]] || { say "gofmt would change: $unformatted"; return 1; }
+  for module in "${GO_MODULES[@]}"; do
+    go_in "$module" vet ./... || return
+    go_in "$module" test ./... || return
+  done
+  for pin in "${GO_PINS[@]}"; do go_in "scripts/tools/pins/$pin" vet . || return; done
+}

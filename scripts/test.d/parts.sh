@@ -1,0 +1,107 @@
+# shellcheck shell=bash
+# The slow rest, in parts. Each is a run of its own with the manager as it is shipped, and leaves a record; a part that has
+# passed on this tree is not run again.
+
+PARTS=(shipped servers schedules failpoints long alerts network-policy nodes oldest)
+
+# part_stages PART: declares its stages.
+part_stages() {
+  stage build
+  case $1 in
+    shipped)
+      RELEASE=yes
+      stage e2e +build && stage gitops +build after:e2e && stage olm +build after:gitops && stage olm-2 +build after:gitops
+      ;;
+    long) RELEASE=yes && stage long-e2e +build && stage long-gitops +build ;;
+    alerts | network-policy | oldest) RELEASE=yes && stage "$1" +build ;;
+    nodes | failpoints) stage "$1" +build ;;
+    servers) stage "$1" +build ;;
+    schedules) stage "$1" build ;;
+  esac
+}
+
+# Schedules that nobody has seen yet, of each property test.
+schedules() {
+  local folder binary name
+  export PROPTEST_CASES=3000
+  unit_binaries | while read -r folder binary name; do
+    run_tests "$name" "$folder" "$binary" properties </dev/null
+  done | record schedules
+}
+
+# A manager that dies where it is told to, in the place of the one that is released; that one is back afterwards, and does
+# not know how to.
+failpoints() {
+  local status=0 released
+  suite_cluster failpoints && operand_images etcd postgres && await_stage build || return
+  [[ -n $OURS ]] || { say "this part loads another manager: it needs one of scripts/cluster's clusters"; return 1; }
+  scripts/images --load "$OURS" etcd-writer >/dev/null &&
+    MANAGER_BINARY='' MANAGER_PROFILE=dev MANAGER_FEATURES=failpoints deploy_manager &&
+    suite failpoints --test-threads=1 || status=1
+  deploy_manager && released=$(manager_binary) || return 1
+  ! grep -qa FAILPOINT "$released" || { say "$released has the failpoints of tests"; status=1; }
+  return "$status"
+}
+
+# Tests that need a cluster alone for minutes.
+long_e2e() {
+  suite_cluster e2e && operand_images etcd postgres && deploy_built && suite in_cluster --test-threads=1 --ignored
+}
+
+long_gitops() { SOAK=600 gitops; }
+
+# How many times sooner alerts fire than as they are shipped.
+FASTER=20
+
+alerts() {
+  suite_cluster alerts && operand_images etcd-3.6 postgres-15 postgres-17 && deploy_built || return
+  [[ -n $OURS ]] || { say "Prometheus runs beside the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
+  scripts/monitoring up --name "$OURS" --faster "$FASTER" && eval "$(scripts/monitoring env --name "$OURS")" || return
+  suite alerts --test-threads=9
+  local status=$?
+  scripts/monitoring down --name "$OURS" && return "$status"
+}
+
+network_policy() {
+  suite_cluster netpol && operand_images etcd-3.5 postgres-15 postgres-17 && deploy_built || return
+  if [[ -n $OURS ]]; then
+    scripts/network-policy up --name "$OURS" || return
+  else
+    say "its network must enforce NetworkPolicies"
+  fi
+  suite network_policy --test-threads=4
+  local status=$?
+  # On a cluster that stays, everything is let through again: other suites know nothing of policies.
+  kubectl delete --kustomize config/network-policy >/dev/null || return
+  [[ -z $OURS ]] || scripts/network-policy down --name "$OURS" && return "$status"
+}
+
+# The same manager and tests on the oldest Kubernetes that we claim to support.
+oldest() {
+  [[ -z $GIVEN_KUBECONFIG ]] || { say "this part starts a cluster of its own: unset KUBECONFIG"; return 1; }
+  VERSION_OPTION=(--kubernetes "$OLDEST")
+  e2e
+}
+
+# part_record PART: where its passing is noted: for this very tree, and this machine.
+part_record() { printf '%s/all/%s/%s.json' "$CACHE" "$(tree_hash)" "$1"; }
+
+# run_parts PART...: each a scripts/test of its own, so that what one leaves behind or breaks is no other's.
+run_parts() {
+  local part record status=0
+  for part in "$@"; do
+    record=$(part_record "$part")
+    if [[ ${CI:-} != true && $AGAIN == no && -s $record ]]; then
+      say "== part $part: passed on this tree before ($record); --again runs it all the same"
+      continue
+    fi
+    say "== part $part"
+    mkdir -p "${record%/*}"
+    "$0" --part "$part" --timings "$record.new" "${PASS_ON[@]}" && mv "$record.new" "$record" || status=1
+  done
+  for part in "$@"; do
+    record=$(part_record "$part")
+    if [[ -s $record ]]; then say "part $part: passed, $record"; else say "part $part: FAILED"; fi
+  done
+  return "$status"
+}

@@ -1,0 +1,80 @@
+# shellcheck shell=bash
+# A run of stages: what it hands them, and what is left of it at the end.
+
+FAILED=no
+
+# A folder for this run alone: logs, timings, and what stages hand to one another.
+new_run() {
+  RUN_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/multi-operator-test.XXXXXX") || die "no folder for this run can be made in ${TMPDIR:-/tmp}"
+  RUN_BEGIN=$(now_ms)
+  BACKGROUND=()
+  mkdir -p "$CACHE" || die "the cache $CACHE cannot be made: MULTI_OPERATOR_CACHE names another place"
+  # One number makes all that is random: a failure is repeated by giving it back.
+  export MULTI_OPERATOR_SEED=${MULTI_OPERATOR_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+  say "seed $MULTI_OPERATOR_SEED (--seed $MULTI_OPERATOR_SEED makes randomized tests do the same again)"
+  # Without it there are no results.
+  (ensure_tools ours timings) || exit 1
+  # As it is now: whoever edits it meanwhile changes the next run.
+  TIMINGS_PROGRAM=$(tool ours timings)
+  # Tests that measure times hold it, on the whole machine.
+  export MULTI_OPERATOR_TIMING_LOCK=$CACHE/timing.lock
+}
+
+# Programs and tests are built once, for development; what stages start is what that build makes.
+prepare_rust() {
+  local profile=dev
+  rust_environment
+  # Files of the incremental compiler are of use to who edits, and twice the work for who builds once.
+  [[ ${CI:-} != true ]] || export CARGO_INCREMENTAL=0
+  MULTI_OPERATOR_XTASK=$(rust_output dev)/xtask || die "cargo does not say where it builds"
+  [[ ${RELEASE:-no} == no ]] || profile=release
+  MANAGER_BINARY=$(rust_output "$profile")/manager
+  MULTI_OPERATOR_MANAGER=$MANAGER_BINARY MANAGER_PROFILE=$profile
+  export MULTI_OPERATOR_XTASK MANAGER_BINARY MULTI_OPERATOR_MANAGER MANAGER_PROFILE
+}
+
+# Clusters have fixed names, so one run at a time has them; a second one says so instead of tearing them down. What the run
+# starts does not inherit the lock, on descriptor 5: it may outlive the run.
+alone_on_this_machine() {
+  wants manifests "${CLUSTER_STAGES[@]}" && [[ -z ${GIVEN_KUBECONFIG:-} ]] || return 0
+  exec 5>>"$CACHE/test.lock"
+  flock --nonblock 5 ||
+    die "another scripts/test is at work on this machine's clusters (process $(cat "$CACHE/test.lock")): wait for it, or run scripts/check meanwhile"
+  printf '%s' "$$" >"$CACHE/test.lock"
+}
+
+finish() {
+  local status=$? name
+  trap - EXIT
+  end_all
+  if [[ -s $RUN_FOLDER/stages.jsonl ]]; then
+    TIMINGS=${TIMINGS:-$CACHE/timings/$(date +%Y%m%d-%H%M%S)-$(git rev-parse --short HEAD 2>/dev/null).json}
+    mkdir -p "$(dirname "$TIMINGS")"
+    "$TIMINGS_PROGRAM" report --stages "$RUN_FOLDER/stages.jsonl" --tests "$RUN_FOLDER/tests.jsonl" \
+      --commit "$(commit_of_tree)" --output "$TIMINGS" >&2 && say "timings: $TIMINGS"
+  fi
+  [[ $FAILED == no ]] || for name in "${STAGES[@]}"; do
+    has_passed "$name" || say "${STAGE_RESULT[$name]}: $name"
+  done
+  sums
+  rm -rf "$RUN_FOLDER"
+  if [[ $FAILED == yes ]] || ((status)); then
+    say "FAILED (seed $MULTI_OPERATOR_SEED)"
+    exit $((status ? status : 1))
+  fi
+  say "all passed"
+}
+
+# In the plain form that CI systems read. A filter that no test fits has tested nothing.
+sums() {
+  local passed failed
+  [[ -s $RUN_FOLDER/tests.jsonl ]] || { [[ ${#FILTERS[@]} == 0 ]] || { say "no test's name contains '${FILTERS[0]}'"; FAILED=yes; }; return 0; }
+  passed=$(grep -c '"result":"ok"' "$RUN_FOLDER/tests.jsonl")
+  failed=$(grep -c '"result":"failed"' "$RUN_FOLDER/tests.jsonl")
+  printf '%s passed, %s failed\n' "$passed" "$failed"
+}
+
+commit_of_tree() {
+  git rev-parse HEAD 2>/dev/null | tr -d '\n'
+  [[ -z $(git status --porcelain 2>/dev/null) ]] || printf ' with changes'
+}

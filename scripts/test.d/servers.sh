@@ -1,0 +1,76 @@
+# shellcheck shell=bash
+# The agent and the etcd client against real servers of every version that the operator runs, without a cluster.
+#
+# The servers are those of the images that clusters get: each image's layer is unpacked into a file tree.
+
+TREES=$CACHE/trees
+POSTGRES_TREES=(13 15-old 15 17)
+ETCD_TREES=(3.3 3.4 3.5-old 3.5 3.6 3.7)
+# Tests of upgrades use the trees 13, 15 and 17 at once: they run once, beside those of this tree's server.
+WITH_UPGRADES=15
+
+servers() {
+  local tree status=0 options
+  await_stage build && server_trees || return
+  for tree in "${POSTGRES_TREES[@]}"; do
+    options=(--skip upgrade)
+    [[ $tree != "$WITH_UPGRADES" ]] || options=(--skip upgrade_speed::)
+    PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "postgres $tree" agent postgres --ignored "${options[@]}" || status=1
+  done
+  # It compares times, so it runs alone.
+  PG_TREES=$TREES/postgres server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
+  for tree in "${ETCD_TREES[@]}"; do
+    options=()
+    # Learners came with 3.4.
+    [[ $tree != 3.3 ]] || options=(--skip a_learner_)
+    ETCD_TREE=$TREES/etcd/$tree server_tests "etcd $tree" etcd-cluster live --ignored "${options[@]}" || status=1
+  done
+  ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed" operators/agent/tests/postgres || status=1
+  ((${#FILTERS[@]})) || all_ran "etcd ${ETCD_TREES[-1]}" operators/etcd-cluster/tests/live.rs || status=1
+  return "$status"
+}
+
+# server_tests SUITE PACKAGE BINARY OPTION...: tests of one binary that no other stage runs.
+server_tests() {
+  local suite=$1 folder=$PWD/operators/$2 name=$3 binary
+  shift 3
+  binary=$(awk -v n="$name" -v f="$folder" '$1 == f && $2 == n { print $3 }' "$RUN_FOLDER/binaries")
+  [[ -n $binary ]] || { say "cargo has built no test binary '$name' of $folder"; return 1; }
+  say "== $suite"
+  run_tests "$suite" "$folder" "$binary" "$@" "${FILTERS[@]}" | record "$suite" || return
+  ((${#FILTERS[@]})) || (($(passed_in "$suite") > 0)) || { say "$suite: no test ran"; return 1; }
+}
+
+# passed_in SUITES: how many tests of these suites, as an extended regular expression, have passed.
+passed_in() { grep -cE "^\{\"suite\":\"($1)\",.*\"result\":\"ok\"" "$RUN_FOLDER/tests.jsonl" 2>/dev/null; }
+
+# all_ran SUITES SOURCE: these suites have run each ignored test of a file or folder.
+all_ran() {
+  local passed ignored
+  passed=$(passed_in "$1") ignored=$(grep -rhE '^ *#\[ignore\b' "$2" | wc -l)
+  ((passed == ignored)) || { say "$2 has $ignored ignored tests, of which ${1/|/ and } ran and passed $passed"; return 1; }
+}
+
+server_trees() {
+  local tars tar
+  [[ $(id -u) == 0 ]] || { say "the tests enter file trees and mount small volumes: this needs root"; return 1; }
+  tars=$(scripts/images postgres etcd) || return
+  for tar in $tars; do unpack "$tar" || { say "$tar cannot be unpacked"; return 1; }; done
+  say "the servers: PG_TREES=$TREES/postgres ETCD_TREE=$TREES/etcd/<version>"
+}
+
+# unpack TAR: makes a link such as postgres/15-old to the tree of an image, which is unpacked once.
+unpack() {
+  local tar=$1 image manifest layers layer tree
+  image=$(basename "$tar") image=${image%-*}
+  manifest=$(<"$tar.digest") && layers=$(tar -xOf "$tar" "blobs/sha256/${manifest#sha256:}" | grep -o '"layers":.*') || return
+  layer=$(grep -oE '[0-9a-f]{64}' <<<"$layers")
+  [[ $layer != *$'\n'* ]] || { say "$tar has more than one layer"; return 1; }
+  tree=$TREES/${manifest#sha256:}
+  if [[ ! -d $tree ]]; then
+    mkdir -p "$tree.$BASHPID" && tar -xOf "$tar" "blobs/sha256/$layer" | tar -x --numeric-owner -C "$tree.$BASHPID" || return
+    # Another run may have been faster.
+    mv -T "$tree.$BASHPID" "$tree" 2>/dev/null || rm -rf "$tree.$BASHPID"
+  fi
+  mkdir -p "$TREES/${image%%-*}" && ln -sfn "$tree" "$TREES/${image/-//}"
+}

@@ -1,0 +1,175 @@
+# shellcheck shell=bash
+# Stages: steps of scripts/check and scripts/test, each a function that runs in a subshell of its own as soon as the
+# stages that it needs have passed. What a stage prints goes to a log and is shown when it ends; one that runs alone
+# prints as it goes.
+#
+# Stages that keep a processor busy would only slow each other down: at most JOBS stages run at a time, the first declared
+# first. Suites that share two processors stretch each other's waits, so who declares them says which come after which.
+
+# For the names of needs.
+shopt -s extglob
+
+declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGIN=() STAGE_RESULT=() STAGE_HASH=()
+# Stages that run at low priority.
+declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
+STAGES=()
+JOBS=${MULTI_OPERATOR_JOBS:-4}
+# How often the stages that are still running are named, in seconds.
+HEARTBEAT=60
+
+# stage NAME [NEED...]: declares the function NAME (hyphens as underscores). A need written as +NEED is no reason to start
+# later: the function waits for it itself, by await_stage. after:NAME only says in which order: it may fail. Needs that are
+# not part of this run are dropped.
+stage() {
+  local name=$1 need needs='' awaited='' after=''
+  shift
+  for need in "$@"; do
+    [[ -n ${STAGE_RESULT[${need#@(+|after:)}]:-} ]] || continue
+    case $need in
+      +*) awaited+=" ${need#+}" ;;
+      after:*) after+=" ${need#after:}" ;;
+      *) needs+=" $need" ;;
+    esac
+  done
+  STAGES+=("$name")
+  STAGE_NEEDS[$name]=${needs# } STAGE_AWAITS[$name]=${awaited# } STAGE_AFTER[$name]=${after# }
+  STAGE_RESULT[$name]=pending
+}
+
+# await_stage NAME: until it has ended; fails if it has not passed. One that is not part of this run is not waited for.
+await_stage() {
+  [[ -n ${STAGE_RESULT[$1]:-} ]] || return 0
+  until grep -qs "^{\"name\":\"$1\"," "$RUN_FOLDER/stages.jsonl"; do sleep 0.2; done
+  grep -qs "^{\"name\":\"$1\",.*\"result\":\"\(ok\|unchanged\)\"" "$RUN_FOLDER/stages.jsonl" || { say "$1 has not passed"; return 1; }
+}
+
+# background COMMAND...: runs beside the stages until it ends or they have; its process group is its own.
+background() {
+  set -m
+  "$@" </dev/null >>"$RUN_FOLDER/background.log" 2>&1 5>&- &
+  set +m
+  BACKGROUND+=("$!")
+}
+
+# run_stages: returns 1 if one has failed.
+run_stages() {
+  local name ended status clock=''
+  while start_ready && ((${#STAGE_PID[@]})); do
+    if [[ -z $clock ]]; then
+      sleep "$HEARTBEAT" 5>&- &
+      clock=$!
+    fi
+    status=0
+    wait -n -p ended "${STAGE_PID[@]}" "$clock" || status=$?
+    if [[ $ended == "$clock" ]]; then
+      clock=''
+      heartbeat
+      continue
+    fi
+    for name in "${!STAGE_PID[@]}"; do
+      [[ ${STAGE_PID[$name]} != "$ended" ]] || end_stage "$name" "$status"
+    done
+  done
+  [[ -z $clock ]] || kill "$clock" 2>/dev/null
+  local failed=0
+  for name in "${STAGES[@]}"; do has_passed "$name" || failed=1; done
+  return "$failed"
+}
+
+# Starts every stage whose needs are met, as far as there is room; one whose need has failed cannot run.
+start_ready() {
+  local name need ready
+  for name in "${STAGES[@]}"; do
+    [[ ${STAGE_RESULT[$name]} == pending ]] || continue
+    ready=yes
+    for need in ${STAGE_NEEDS[$name]}; do
+      case ${STAGE_RESULT[$need]} in
+        ok | unchanged) ;;
+        FAILED | 'NOT RUN') ready=no; skip_stage "$name" "$need"; break ;;
+        *) ready=no ;;
+      esac
+    done
+    for need in ${STAGE_AFTER[$name]}; do
+      case ${STAGE_RESULT[$need]} in pending | running) ready=no ;; esac
+    done
+    [[ $ready == no ]] || ((${#STAGE_PID[@]} >= JOBS)) || start_stage "$name"
+  done
+  return 0
+}
+
+has_passed() { [[ ${STAGE_RESULT[$1]} == ok || ${STAGE_RESULT[$1]} == unchanged ]]; }
+
+start_stage() {
+  local name=$1
+  STAGE_BEGIN[$name]=$(now_ms)
+  if is_unchanged "$name"; then
+    STAGE_RESULT[$name]=unchanged
+    record_stage "$name"
+    return
+  fi
+  STAGE_RESULT[$name]=running STAGE_HASH[$name]=$(inputs_hash "$name")
+  say "== $name"
+  # In a process group of its own, so that it can be ended with all that it has started.
+  set -m
+  if ((${#STAGES[@]} == 1)); then
+    run_stage "$name" </dev/null 5>&- &
+  else
+    run_stage "$name" </dev/null >"$RUN_FOLDER/$name.log" 2>&1 5>&- &
+  fi
+  STAGE_PID[$name]=$!
+  set +m
+}
+
+# The suites, and what they wait for, are the long way to the end: what only computes takes what they leave.
+run_stage() {
+  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 10 "$BASHPID" >/dev/null
+  "${1//-/_}"
+}
+
+skip_stage() {
+  STAGE_RESULT[$1]='NOT RUN' STAGE_BEGIN[$1]=$(now_ms)
+  say "-- $1 cannot run: $2 has not passed"
+  record_stage "$1"
+}
+
+# end_stage NAME STATUS
+end_stage() {
+  local name=$1 result=ok
+  (($2 == 0)) || result=FAILED
+  unset "STAGE_PID[$name]"
+  STAGE_RESULT[$name]=$result
+  if ((${#STAGES[@]} > 1)); then
+    say "-- $name: what it said"
+    cat "$RUN_FOLDER/$name.log" >&2
+  fi
+  say "-- $name: $result, $(since "${STAGE_BEGIN[$name]}")"
+  [[ $result == FAILED ]] || remember_passing "$name" "${STAGE_HASH[$name]}"
+  record_stage "$name"
+}
+
+# record_stage NAME: a line of JSON. Names hold no character that would need escaping.
+record_stage() {
+  local needs=''
+  # shellcheck disable=SC2086
+  [[ -z ${STAGE_NEEDS[$1]}${STAGE_AWAITS[$1]}${STAGE_AFTER[$1]} ]] ||
+    needs=$(printf '"%s",' ${STAGE_NEEDS[$1]} ${STAGE_AWAITS[$1]} ${STAGE_AFTER[$1]})
+  printf '{"name":"%s","needs":[%s],"result":"%s","begin":%s,"end":%s}\n' "$1" "${needs%,}" "${STAGE_RESULT[$1]}" \
+    "$(run_seconds "${STAGE_BEGIN[$1]}")" "$(run_seconds "$(now_ms)")" >>"$RUN_FOLDER/stages.jsonl"
+}
+
+run_seconds() { printf '%d.%03d' $((($1 - RUN_BEGIN) / 1000)) $((($1 - RUN_BEGIN) % 1000)); }
+
+heartbeat() {
+  local name line=''
+  for name in "${STAGES[@]}"; do
+    [[ -z ${STAGE_PID[$name]:-} ]] || line+=", $name for $((($(now_ms) - STAGE_BEGIN[$name]) / 1000)) s"
+  done
+  say ".. after $SECONDS s: ${line#, }$(tail -qn 1 "$RUN_FOLDER/background.log" 2>/dev/null | sed 's/^/; behind them: /')"
+}
+
+# end_all: ends what still runs, with all that it has started.
+end_all() {
+  local pid
+  for pid in "${STAGE_PID[@]}" "${BACKGROUND[@]}"; do kill -TERM -- "-$pid" 2>/dev/null; done
+  for pid in "${STAGE_PID[@]}" "${BACKGROUND[@]}"; do wait "$pid" 2>/dev/null; done
+}

@@ -1,0 +1,26 @@
+# shellcheck shell=bash
+# Checks of files that are no Rust: no root, no cluster.
+
+# Files of git whose first line says that a shell reads them.
+shell_files() {
+  local file line
+  git ls-files --cached --others --exclude-standard | while read -r file; do
+    [[ -f $file ]] || continue
+    read -r line <"$file" 2>/dev/null || true
+    [[ $line =~ ^'#!'.*(bash|/sh)$ || $line == '# shellcheck shell='* ]] && printf '%s\n' "$file"
+  done
+  return 0
+}
+
+shell() {
+  require_programs shellcheck:shellcheck
+  local files
+  mapfile -t files < <(shell_files)
+  ((${#files[@]})) || { say "git names no shell file"; return 1; }
+  shellcheck "${files[@]}" && say "shellcheck: ${#files[@]} files"
+}
+
+spelling() {
+  require_programs codespell:codespell
+  git ls-files --cached --others --exclude-standard -z | xargs -0 codespell
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRulesAreOneFileAsTheyAre(t *testing.T) {
+	text, err := rulesFile(rendered(t, "", ""), 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"alert: ManagerOld", "for: 10m", "> 3600", "[10m]"} {
+		if !strings.Contains(string(text), wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, text)
+		}
+	}
+}
+
+func TestTimesAndAgesAreDividedAndNothingElse(t *testing.T) {
+	text, err := rulesFile(rendered(t, "", ""), 20, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"for: 30s", "> (3600 / 60)", "[30s]", "> 0"} {
+		if !strings.Contains(string(text), wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, text)
+		}
+	}
+}
+
+func TestRulesThatPrometheusWouldNotTakeAreErrors(t *testing.T) {
+	for old, new := range map[string]string{"expr: time()": "expr: tim()", "for: 10m": "for: soon", "kind: PrometheusRule": "kind: Other"} {
+		if text, err := rulesFile(rendered(t, old, new), 1, 1); err == nil {
+			t.Errorf("%s gives\n%s", new, text)
+		}
+	}
+}
+
+func TestTheConfigurationIsThePrometheusOperatorsOwn(t *testing.T) {
+	text, err := configuration(rendered(t, "", ""), 10, "rules.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"job_name: serviceMonitor/system/manager/0", "scrape_interval: 3s", "rule_files:\n- rules.yaml"} {
+		if !strings.Contains(string(text), wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, text)
+		}
+	}
+	if strings.Contains(string(text), "$(") {
+		t.Errorf("what a sidecar would fill in is left:\n%s", text)
+	}
+	for old, new := range map[string]string{"interval: 30s": "interval: often", "kind: ServiceMonitor": "kind: Other"} {
+		if _, err := configuration(rendered(t, old, new), 1, "rules.yaml"); err == nil {
+			t.Errorf("%s was taken", new)
+		}
+	}
+}

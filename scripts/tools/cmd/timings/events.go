@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// Event is one line of a test binary's `--format json`, or the line with which run_tests of scripts/test.d names the binary
+// that follows.
+type Event struct {
+	Type    string `json:"type"`
+	Event   string `json:"event"`
+	Name    string `json:"name"`
+	Stdout  string `json:"stdout"`
+	Message string `json:"message"`
+	Passed  int    `json:"passed"`
+	Failed  int    `json:"failed"`
+	Ignored int    `json:"ignored"`
+}
+
+// Test is a test that ran.
+type Test struct {
+	Suite   string  `json:"suite"`
+	Name    string  `json:"name"`
+	Result  string  `json:"result"`
+	Seconds float64 `json:"seconds"`
+}
+
+// reader turns events into a line per test for people, and a record per test for files.
+type reader struct {
+	suite   string
+	people  io.Writer
+	records *json.Encoder
+	now     func() time.Time
+
+	binary  string
+	running bool
+	started map[string]time.Time
+	sum     struct{ passed, failed, ignored, binaries int }
+	broken  []string
+}
+
+func newReader(suite string, people, records io.Writer) *reader {
+	return &reader{suite: suite, people: people, records: json.NewEncoder(records), now: time.Now, started: map[string]time.Time{}}
+}
+
+func (r *reader) read(input io.Reader) error {
+	lines := bufio.NewReader(input)
+	for {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			if err := r.line(line); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// A line that is no event is what the binary printed itself: it is passed on.
+func (r *reader) line(line string) error {
+	var event Event
+	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &event) != nil || event.Type == "" {
+		fmt.Fprint(r.people, line)
+		return nil
+	}
+	switch event.Type {
+	case "binary":
+		r.unfinished()
+		r.binary, r.running = event.Name, true
+	case "suite":
+		if event.Event == "ok" || event.Event == "failed" {
+			r.running = false
+			r.sum.binaries++
+			r.sum.passed, r.sum.failed, r.sum.ignored = r.sum.passed+event.Passed, r.sum.failed+event.Failed, r.sum.ignored+event.Ignored
+		}
+	case "test":
+		return r.test(event)
+	}
+	return nil
+}
+
+func (r *reader) test(event Event) error {
+	switch event.Event {
+	case "started":
+		// Harnesses that report a start only with the result are no loss where the test has reported its own before.
+		if _, known := r.started[event.Name]; !known {
+			r.started[event.Name] = r.now()
+		}
+		return nil
+	case "ok", "failed", "ignored":
+	default:
+		// "timeout" only says that a test takes more than a minute.
+		return nil
+	}
+	test := Test{Suite: r.suite, Name: r.name(event.Name), Result: event.Event}
+	if begun, known := r.started[event.Name]; known {
+		test.Seconds = r.now().Sub(begun).Seconds()
+		delete(r.started, event.Name)
+	}
+	if event.Event != "ignored" {
+		fmt.Fprintf(r.people, "%-6s %7.1f s  %s\n", event.Event, test.Seconds, test.Name)
+	}
+	for _, text := range []string{event.Stdout, event.Message} {
+		for line := range strings.Lines(text) {
+			fmt.Fprintf(r.people, "    %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+	return r.records.Encode(test)
+}
+
+func (r *reader) name(test string) string {
+	if r.binary == "" || r.binary == r.suite {
+		return test
+	}
+	return r.binary + "::" + test
+}
+
+// unfinished notes a binary that ended without its closing event: it crashed, or was killed.
+func (r *reader) unfinished() {
+	if !r.running {
+		return
+	}
+	var last []string
+	for name := range r.started {
+		last = append(last, name)
+	}
+	r.broken = append(r.broken, fmt.Sprintf("%s did not run to its end; then running: %s", r.binary, strings.Join(last, ", ")))
+	clear(r.started)
+	r.running = false
+}
+
+// finish prints the sum, and says what is wrong with it.
+func (r *reader) finish() error {
+	r.unfinished()
+	fmt.Fprintf(r.people, "%s: %d passed, %d failed, %d ignored\n", r.suite, r.sum.passed, r.sum.failed, r.sum.ignored)
+	switch {
+	case len(r.broken) > 0:
+		return fmt.Errorf("%s", strings.Join(r.broken, "\n"))
+	case r.sum.failed > 0:
+		return fmt.Errorf("%s: %d tests failed", r.suite, r.sum.failed)
+	case r.sum.binaries == 0:
+		return fmt.Errorf("%s: no test binary ran", r.suite)
+	}
+	return nil
+}

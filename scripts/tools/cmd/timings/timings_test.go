@@ -1,0 +1,102 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+)
+
+// read feeds events to a reader whose clock moves on by one second with each line.
+func read(t *testing.T, suite, events string) (people, records string, err error) {
+	t.Helper()
+	var out, files bytes.Buffer
+	r := newReader(suite, &out, &files)
+	clock := time.Unix(0, 0)
+	r.now = func() time.Time { clock = clock.Add(time.Second); return clock }
+	if err := r.read(strings.NewReader(events)); err != nil {
+		t.Fatal(err)
+	}
+	err = r.finish()
+	return out.String(), files.String(), err
+}
+
+const twoTests = `{"type":"binary","name":"runtime"}
+{ "type": "suite", "event": "started", "test_count": 2 }
+{ "type": "test", "event": "started", "name": "queue::a" }
+{ "type": "test", "event": "started", "name": "queue::b" }
+{ "type": "test", "name": "queue::a", "event": "ok" }
+printed by the binary
+{ "type": "test", "name": "queue::b", "event": "failed", "stdout": "left\nright\n" }
+{ "type": "suite", "event": "failed", "passed": 1, "failed": 1, "ignored": 0 }
+`
+
+func TestEachTestHasItsOwnSeconds(t *testing.T) {
+	people, records, err := read(t, "unit", twoTests)
+	for _, want := range []string{"ok         2.0 s  runtime::queue::a\n", "failed     2.0 s  runtime::queue::b\n    left\n    right\n",
+		"printed by the binary\n", "unit: 1 passed, 1 failed, 0 ignored\n"} {
+		if !strings.Contains(people, want) {
+			t.Errorf("%q is not in\n%s", want, people)
+		}
+	}
+	if want := `{"suite":"unit","name":"runtime::queue::b","result":"failed","seconds":2}`; !strings.Contains(records, want) {
+		t.Errorf("%s is not in %s", want, records)
+	}
+	if err == nil || err.Error() != "unit: 1 tests failed" {
+		t.Errorf("a failed test gives %v", err)
+	}
+}
+
+func TestTheFirstReportOfAStartCounts(t *testing.T) {
+	_, records, _ := read(t, "processes", `{"type":"binary","name":"processes"}
+{"type":"test","event":"started","name":"idle"}
+{"type":"test","event":"started","name":"idle"}
+{"type":"test","event":"ok","name":"idle"}
+{"type":"suite","event":"ok","passed":1,"failed":0,"ignored":0}
+`)
+	if want := `"name":"idle","result":"ok","seconds":1}`; !strings.Contains(records, want) {
+		t.Errorf("%s is not in %s", want, records)
+	}
+}
+
+func TestABinaryThatDiesIsAFailure(t *testing.T) {
+	events := twoTests[:strings.Index(twoTests, `{ "type": "test", "name": "queue::b"`)]
+	_, _, err := read(t, "unit", events)
+	if err == nil || !strings.Contains(err.Error(), "runtime did not run to its end; then running: queue::b") {
+		t.Errorf("a crash gives %v", err)
+	}
+}
+
+func TestNothingRunIsAFailure(t *testing.T) {
+	if _, _, err := read(t, "unit", ""); err == nil {
+		t.Error("no binary at all passes")
+	}
+}
+
+func TestTheCriticalPathFollowsTheLongestWait(t *testing.T) {
+	run := Run{Stages: []Stage{
+		{Name: "build", Begin: 0, End: 100},
+		{Name: "cluster", Begin: 0, End: 40},
+		{Name: "clippy", Needs: []string{"build"}, Begin: 100, End: 130},
+		{Name: "e2e", Needs: []string{"cluster", "build"}, Begin: 100, End: 400},
+	}}
+	var names []string
+	for _, stage := range run.criticalPath() {
+		names = append(names, stage.Name)
+	}
+	if path := strings.Join(names, " "); path != "build e2e" {
+		t.Errorf("the critical path is %q", path)
+	}
+}
+
+func TestAComparisonNamesWhatVanished(t *testing.T) {
+	before := Run{Tests: []Test{{"unit", "kept", "ok", 10}, {"unit", "lost", "ok", 1}, {"unit", "ignored now", "ok", 1}}}
+	after := Run{Tests: []Test{{"unit", "kept", "ok", 4}, {"unit", "new", "ok", 1}, {"unit", "ignored now", "ignored", 0}}}
+	var out bytes.Buffer
+	printComparison(&out, before, after)
+	for _, want := range []string{"only before: unit lost\n", "only before: unit ignored now\n", "only after:  unit new\n", "-6.0 s"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}

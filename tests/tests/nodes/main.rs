@@ -1,0 +1,12 @@
+//! A cluster of three nodes in three zones (`scripts/cluster up --nodes 3`): what `scripts/cluster node` does to a node, and
+//! what Kubernetes makes of it.
+
+mod bad_input;
+mod deletion;
+mod isolation;
+mod outage;
+mod pods;
+mod restart;
+mod spread;
+mod stage;
+mod traffic;
