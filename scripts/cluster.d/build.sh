@@ -63,7 +63,7 @@ family_flags() {
       printf '%s\n' -tags 'no_btrfs no_devmapper no_zfs no_tracing'
       ;;
     prometheus)
-      # The module v0.305.1 is what is called 3.5.1.
+      # The module v0.315.0 is what is called 3.15.0.
       version=${version#v0.3}
       ld+=" -X github.com/prometheus/common/version.Version=3.${version#0}"
       ;;

@@ -117,7 +117,7 @@ start_everything() {
   choose_slot
   write_settings
   link_cluster_tools
-  ! has_more_nodes || allow_watchers
+  allow_watchers
   # A namespace made anew is empty: whatever ran in the old one has to start again in it.
   if ! network_is_up; then
     # shellcheck disable=SC2046

@@ -97,7 +97,8 @@ node_number() {
   die "cluster $NAME has no node '$1'; its nodes are $(for number in $(node_numbers); do node_name "$number" && printf ' '; done)"
 }
 
-# The kernel counts inotify instances by user, not by cluster, and gives 128: six clusters of one node. Each node takes nine.
+# The kernel counts inotify instances by user, and gives 128. Each node takes nine and each pod that watches files more, so a few
+# clusters side by side would meet that limit.
 INOTIFY=/proc/sys/fs/inotify/max_user_instances
 WATCHERS=1024
 allow_watchers() {

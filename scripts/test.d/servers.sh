@@ -17,8 +17,7 @@ servers() {
     [[ $tree != "$WITH_UPGRADES" ]] || options=(--skip upgrade_speed::)
     PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "postgres $tree" agent postgres --ignored "${options[@]}" || status=1
   done
-  # It compares times, so it runs alone.
-  PG_TREES=$TREES/postgres server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
+  PG_TREES=$TREES/postgres alone server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
   for tree in "${ETCD_TREES[@]}"; do
     options=()
     # Learners came with 3.4.

@@ -44,3 +44,13 @@ pause_builds() (
     read -r -t 0.25 -u "$never"
   done
 )
+
+# alone COMMAND...: a command that measures times, as a test does that takes the lock: with builds paused, and no other of its
+# kind. What it starts does not inherit the lock: a server that outlives it would hold it.
+alone() (
+  exec 9>>"$MULTI_OPERATOR_TIMING_LOCK" 8>>"$MULTI_OPERATOR_TIMING_LOCK.running"
+  flock 9 || exit
+  flock 8 || exit
+  exec 8>&-
+  "$@" 9>&-
+)

@@ -35,10 +35,14 @@ async fn looks(object: &str, what: &str, like: impl Fn(&Value) -> bool) {
     .await;
 }
 
+/// The UIDs of the pods that stay. A test before this one may have left a pod that is still terminating.
 async fn pods(selector: &str) -> Vec<String> {
     let selector = format!("--selector={selector}");
-    let line = ["get", "pods", "--namespace", "dev", &selector, "--output=jsonpath={.items[*].metadata.uid}"];
-    let mut uids: Vec<_> = Dev.kubectl(&line).await.ok().split_whitespace().map(str::to_owned).collect();
+    let list = Dev.kubectl(&["get", "pods", "--namespace", "dev", &selector, "--output=json"]).await.ok();
+    let list: Value = serde_json::from_str(&list).expect("kubectl prints JSON");
+    let staying = list["items"].as_array().into_iter().flatten().map(|pod| &pod["metadata"]);
+    let staying = staying.filter(|metadata| metadata.get("deletionTimestamp").is_none());
+    let mut uids: Vec<_> = staying.map(|metadata| argocd::text(&metadata["uid"])).collect();
     uids.sort();
     uids
 }

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins Prometheus (3.5, of long-term support) and promtool, which judge the alerts.
+// Package tools pins Prometheus (v0.315 is its release 3.15) and promtool, which judge the alerts.
 package tools
 
 import (
