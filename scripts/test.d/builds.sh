@@ -15,7 +15,7 @@ builds_in_order() {
     wait
   fi
   # The first suites run by now: the rest takes what they leave.
-  renice -n 10 "$BASHPID" >/dev/null
+  renice -n 19 "$BASHPID" >/dev/null
   ! wants olm || ensure_tools olm olm catalog opm
   ! wants olm || ensure_tools olm-images cpb
   ! wants gitops health || ensure_tools argocd argocd

@@ -122,7 +122,7 @@ start_stage() {
 
 # The suites, and what they wait for, are the long way to the end: what only computes takes what they leave.
 run_stage() {
-  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 10 "$BASHPID" >/dev/null
+  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 19 "$BASHPID" >/dev/null
   "${1//-/_}"
 }
 
