@@ -13,8 +13,6 @@ argocd_up() {
   # One binary, whose name says what it is. By links beside the cluster's own programs, `scripts/cluster down` knows whose
   # they are.
   for program in argocd "${ARGOCD_PROCESSES[@]:1}"; do ln -sfn "$(tool argocd argocd)" "$STATE/bin/$program"; done
-  # It asks for each commit's signature whether that is of interest or not, by a script that its image has.
-  install --mode 755 "$(module_folder argocd github.com/argoproj/argo-cd/v3)/hack/git-verify-wrapper.sh" "$STATE/bin/"
   connect_environments
   install_objects
   say "  CRDs and settings of Argo CD $(family_version argocd) are there after $(since "$begin")"
@@ -47,7 +45,7 @@ redis_program() {
 argo() {
   local name=$1 data=$STATE/argocd
   shift
-  start "$name" env PATH="$STATE/bin:$PATH" KUBECONFIG="$KUBECONFIG_ADMIN" HOSTNAME="$name-0" TMPDIR="$data/tmp" \
+  start "$name" env KUBECONFIG="$KUBECONFIG_ADMIN" HOSTNAME="$name-0" TMPDIR="$data/tmp" \
     ARGOCD_FAKE_IN_CLUSTER=true ARGOCD_GPG_ENABLED=false ARGOCD_SYNC_WAVE_DELAY=1 \
     ARGOCD_TLS_DATA_PATH="$data/tls" ARGOCD_SSH_DATA_PATH="$data/ssh" ARGOCD_PLUGINSOCKFILEPATH="$data/plugins" \
     ARGOCD_GNUPGHOME="$data/gpg/keys" ARGOCD_GPG_DATA_PATH="$data/gpg/source" \
