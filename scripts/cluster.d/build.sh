@@ -76,7 +76,8 @@ family_flags() {
       printf '%s\n' -tags containers_image_openpgp,exclude_graphdriver_btrfs,json1
       ;;
   esac
-  printf '%s\n' -trimpath -ldflags "$ld"
+  # Debug information that the linker drops (-s -w) need not be made.
+  printf '%s\n' -trimpath '-gcflags=all=-dwarf=false' -ldflags "$ld"
 }
 
 package_of() {

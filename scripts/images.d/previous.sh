@@ -35,6 +35,12 @@ copy_dependencies() {
   done
 }
 
+# same_dependencies SOURCE: lets that commit compile its dependencies as this one does, so that those it copies fit.
+same_dependencies() {
+  local ours=$SCRIPTS/../Cargo.toml theirs=$1/.cargo/config.toml
+  grep -q '^\[profile\.dev\.package\]' "$theirs" || sed -n '/^\[profile\.dev\.package\]/,/^$/p' "$ours" >>"$theirs"
+}
+
 # Built once: a commit does not change.
 previous_manager_image() {
   local name=$MANAGER_IMAGE:$PREVIOUS_TAG source metadata packages target binaries made tar
@@ -47,6 +53,7 @@ previous_manager_image() {
     target=$source.target
     rm -rf "$target"
     mapfile -t packages < <(grep -oE '"name":"[^"]*","version":"[^"]*","id":"path' <<<"$metadata" | cut -d'"' -f4)
+    [[ $MANAGER_PROFILE != dev ]] || same_dependencies "$source"
     copy_dependencies "$(sed -E 's/.*"target_directory":"([^"]*)".*/\1/' <<<"$metadata")" "$target" "${packages[@]}"
     say "building the manager of $PREVIOUS_COMMIT (profile $MANAGER_PROFILE)"
     binaries=$(SCRIPTS=$source/scripts MANAGER_FEATURES='' MANAGER_BINARY='' CARGO_TARGET_DIR=$target static_binaries manager agent)

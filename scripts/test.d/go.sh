@@ -8,9 +8,9 @@
 GO_MODULES=(scripts/tools benches/load benches/peers/controller-runtime)
 GO_PINS=(coredns etcd etcd-3.5 etcd-3.6 etcd-3.7 kube-router)
 
-# go_in FOLDER ARGUMENT...: go in a module, with nothing but what its go.mod and go.sum name. As in builds, paths are left out: so
-# what a build has compiled is not compiled again.
-go_in() { (cd "$1" && CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false -trimpath' go "${@:2}"); }
+# go_in FOLDER ARGUMENT...: go in a module, with nothing but what its go.mod and go.sum name. As in builds, paths and debug
+# information are left out: so what a build has compiled is not compiled again.
+go_in() { (cd "$1" && CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false -trimpath -gcflags=all=-dwarf=false' go "${@:2}"); }
 
 # Each pin that is vetted has Go code of ours, and each that has such code is vetted.
 go_pins_complete() {

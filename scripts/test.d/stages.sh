@@ -14,17 +14,19 @@ declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGI
 declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
 STAGES=()
 JOBS=${MULTI_OPERATOR_JOBS:-4}
-# How often the stages that are still running are named, in seconds.
+# How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
+TICK=2
 
 # stage NAME [NEED...]: declares the function NAME (hyphens as underscores). A need written as +NEED is no reason to start
-# later: the function waits for it itself, by await_stage. after:NAME only says in which order: it may fail. Needs that are
-# not part of this run are dropped.
+# later: the function waits for it itself, by await_stage. after:NAME only says in which order: it may fail. made:NAME is
+# made behind the stages (builds.sh): who waits for it takes no room from others. Needs that are not part of this run are
+# dropped.
 stage() {
   local name=$1 need needs='' awaited='' after=''
   shift
   for need in "$@"; do
-    [[ -n ${STAGE_RESULT[${need#@(+|after:)}]:-} ]] || continue
+    [[ $need == made:* || -n ${STAGE_RESULT[${need#@(+|after:)}]:-} ]] || continue
     case $need in
       +*) awaited+=" ${need#+}" ;;
       after:*) after+=" ${need#after:}" ;;
@@ -53,17 +55,17 @@ background() {
 
 # run_stages: returns 1 if one has failed.
 run_stages() {
-  local name ended status clock=''
-  while start_ready && ((${#STAGE_PID[@]})); do
+  local name ended status clock='' heard=$SECONDS
+  while start_ready && { ((${#STAGE_PID[@]})) || some_pending; }; do
     if [[ -z $clock ]]; then
-      sleep "$HEARTBEAT" 5>&- &
+      sleep "$TICK" 5>&- &
       clock=$!
     fi
     status=0
     wait -n -p ended "${STAGE_PID[@]}" "$clock" || status=$?
     if [[ $ended == "$clock" ]]; then
       clock=''
-      heartbeat
+      ((SECONDS - heard < HEARTBEAT)) || { heartbeat; heard=$SECONDS; }
       continue
     fi
     for name in "${!STAGE_PID[@]}"; do
@@ -76,6 +78,12 @@ run_stages() {
   return "$failed"
 }
 
+some_pending() {
+  local name
+  for name in "${STAGES[@]}"; do [[ ${STAGE_RESULT[$name]} != pending ]] || return 0; done
+  return 1
+}
+
 # Starts every stage whose needs are met, as far as there is room; one whose need has failed cannot run.
 start_ready() {
   local name need ready
@@ -83,7 +91,8 @@ start_ready() {
     [[ ${STAGE_RESULT[$name]} == pending ]] || continue
     ready=yes
     for need in ${STAGE_NEEDS[$name]}; do
-      case ${STAGE_RESULT[$need]} in
+      look_up "$need"
+      case $RESULT in
         ok | unchanged) ;;
         FAILED | 'NOT RUN') ready=no; skip_stage "$name" "$need"; break ;;
         *) ready=no ;;
@@ -95,6 +104,15 @@ start_ready() {
     [[ $ready == no ]] || ((${#STAGE_PID[@]} >= JOBS)) || start_stage "$name"
   done
   return 0
+}
+
+# look_up NEED: its result, as RESULT. What is made behind the stages has failed if nobody makes it any more.
+look_up() {
+  local file=$RUN_FOLDER/made/${1#made:} maker=working
+  RESULT=${STAGE_RESULT[$1]:-}
+  [[ $1 == made:* ]] || return 0
+  kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || maker=gone
+  if [[ -s $file ]]; then RESULT=$(<"$file"); elif [[ $maker == gone ]]; then RESULT=FAILED; fi
 }
 
 has_passed() { [[ ${STAGE_RESULT[$1]} == ok || ${STAGE_RESULT[$1]} == unchanged ]]; }
@@ -122,13 +140,36 @@ start_stage() {
 
 # The suites, and what they wait for, are the long way to the end: what only computes takes what they leave.
 run_stage() {
+  # A stage that is ended clears up behind itself, and is waited for.
+  trap 'exit 143' INT TERM
   [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 19 "$BASHPID" >/dev/null
-  "${1//-/_}"
+  measured "$1" "${1//-/_}"
+}
+
+# measured NAME COMMAND...: notes the processor seconds of a command and of what it waited for. Servers that it leaves running
+# count for nobody.
+measured() {
+  local name=$1 status=0
+  shift
+  ("$@") || status=$?
+  times >"$RUN_FOLDER/$name.times"
+  return "$status"
+}
+
+# cpu_of NAME: these seconds; what `times` prints is the shell's user and system time, then its children's, as 1m2.345s.
+cpu_of() {
+  [[ -s $RUN_FOLDER/$1.times ]] || { printf 0; return; }
+  tr -s 'ms \n' ' ' <"$RUN_FOLDER/$1.times" | awk '{ for (i = 1; i < NF; i += 2) sum += 60 * $i + $(i + 1) } END { printf "%.1f", sum }'
 }
 
 skip_stage() {
   STAGE_RESULT[$1]='NOT RUN' STAGE_BEGIN[$1]=$(now_ms)
-  say "-- $1 cannot run: $2 has not passed"
+  if [[ $2 == made:* ]]; then
+    say "-- $1 cannot run: building ${2#made:} failed; of what the builds said:"
+    tail -n 30 "$RUN_FOLDER/background.log" >&2
+  else
+    say "-- $1 cannot run: $2 has not passed"
+  fi
   record_stage "$1"
 }
 
@@ -153,8 +194,13 @@ record_stage() {
   # shellcheck disable=SC2086
   [[ -z ${STAGE_NEEDS[$1]}${STAGE_AWAITS[$1]}${STAGE_AFTER[$1]} ]] ||
     needs=$(printf '"%s",' ${STAGE_NEEDS[$1]} ${STAGE_AWAITS[$1]} ${STAGE_AFTER[$1]})
-  printf '{"name":"%s","needs":[%s],"result":"%s","begin":%s,"end":%s}\n' "$1" "${needs%,}" "${STAGE_RESULT[$1]}" \
-    "$(run_seconds "${STAGE_BEGIN[$1]}")" "$(run_seconds "$(now_ms)")" >>"$RUN_FOLDER/stages.jsonl"
+  write_record "$1" "${needs%,}" "${STAGE_RESULT[$1]}" "${STAGE_BEGIN[$1]}"
+}
+
+# write_record NAME NEEDS RESULT BEGIN
+write_record() {
+  printf '{"name":"%s","needs":[%s],"result":"%s","begin":%s,"end":%s,"cpu":%s}\n' "$1" "${2//made:/build-}" "$3" \
+    "$(run_seconds "$4")" "$(run_seconds "$(now_ms)")" "$(cpu_of "$1")" >>"$RUN_FOLDER/stages.jsonl"
 }
 
 run_seconds() { printf '%d.%03d' $((($1 - RUN_BEGIN) / 1000)) $((($1 - RUN_BEGIN) % 1000)); }
@@ -164,6 +210,7 @@ heartbeat() {
   for name in "${STAGES[@]}"; do
     [[ -z ${STAGE_PID[$name]:-} ]] || line+=", $name for $((($(now_ms) - STAGE_BEGIN[$name]) / 1000)) s"
   done
+  [[ -n $line ]] || line=', no stage can run yet'
   say ".. after $SECONDS s: ${line#, }$(tail -qn 1 "$RUN_FOLDER/background.log" 2>/dev/null | sed 's/^/; behind them: /')"
 }
 

@@ -192,8 +192,12 @@ impl Install {
     pub async fn nothing_was_forbidden(&self) {
         let manager = format!("deployment/{MANAGER}");
         let log = kubectl(&["logs", "--namespace", &self.namespace, &manager]).await.ok();
-        let says: Vec<&str> =
-            log.lines().filter(|line| line.contains("orbidden") || line.contains("panicked")).collect();
+        // In the seconds after a CRD is created the API server knows nothing of it that could own objects: no right is missing.
+        let says: Vec<&str> = log
+            .lines()
+            .filter(|line| line.contains("orbidden") || line.contains("panicked"))
+            .filter(|line| !line.contains("cannot find RESTMapping"))
+            .collect();
         assert!(says.is_empty(), "the manager's log:\n{}", says.join("\n"));
         let entries = self.audit.entries().expect("the audit log can be read");
         assert!(!entries.is_empty(), "the audit log is not that of this cluster");

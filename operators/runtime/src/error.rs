@@ -101,6 +101,10 @@ impl From<kube::Error> for Error {
             409 => Self::transient("Conflict", message),
             // What is asked for goes with its namespace; no right is missing.
             403 if terminating(status) => Self::blocked("NamespaceTerminating", message),
+            403 if is_owner_unknown(status) => Self::transient(
+                "OwnerKindUnknown",
+                format!("the API server does not know this kind as an owner yet, as in the seconds after its CRD is created: {message}"),
+            ),
             403 => Self::Transient { reason: "Forbidden".into(), message, stalled: true },
             404 => Self::Transient { reason: "NotFound".into(), message, stalled: true },
             _ => Self::transient("APIServerError", message),
@@ -114,6 +118,13 @@ fn terminating(refusal: &kube::core::Status) -> bool {
     causes.iter().any(|cause| cause.reason == "NamespaceTerminating")
 }
 
+/// Whether the admission plugin `OwnerReferencesPermissionEnforcement` could not find the owner's kind. It looks kinds up in a
+/// list that it renews every ten seconds, so it refuses what owns anything of a kind whose CRD is newer; no right is missing.
+/// (kubernetes: plugin/pkg/admission/gc/gc_admission.go)
+fn is_owner_unknown(refusal: &kube::core::Status) -> bool {
+    refusal.message.contains("cannot set blockOwnerDeletion") && refusal.message.contains("cannot find RESTMapping")
+}
+
 /// The innermost cause, which is what a person can act on.
 pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     let mut cause = error;
@@ -121,4 +132,34 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
         cause = source;
     }
     cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(message: &str) -> Error {
+        let status = kube::core::Status::failure(message, "Forbidden").with_code(403);
+        Error::from(kube::Error::Api(status.boxed()))
+    }
+
+    #[test]
+    fn an_owner_of_a_new_crd_is_waited_for_and_no_missing_right() {
+        let error = refused(
+            "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
+             APIVersion example.com/v1alpha1 Kind Sample: no matches for kind \"Sample\" in version \"example.com/v1alpha1\"",
+        );
+        assert_eq!(error.reason(), "OwnerKindUnknown");
+        assert!(!error.stalled());
+    }
+
+    #[test]
+    fn an_owner_whose_finalizers_may_not_be_set_is_a_missing_right() {
+        let error = refused(
+            "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't \
+             set finalizers on: , <nil>",
+        );
+        assert_eq!(error.reason(), "Forbidden");
+        assert!(error.stalled());
+    }
 }

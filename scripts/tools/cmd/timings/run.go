@@ -20,6 +20,8 @@ type Stage struct {
 	Result string   `json:"result"`
 	Begin  float64  `json:"begin"`
 	End    float64  `json:"end"`
+	// CPU is the processor seconds of what the stage ran and waited for.
+	CPU float64 `json:"cpu,omitempty"`
 }
 
 func (s Stage) seconds() float64 { return s.End - s.Begin }
@@ -81,9 +83,9 @@ func (r *Run) print(people io.Writer) {
 			fmt.Fprintf(people, "%9.1f s  %s  %s\n", test.Seconds, test.Suite, test.Name)
 		}
 	}
-	fmt.Fprintln(people, "\nstages: seconds, begin to end")
+	fmt.Fprintln(people, "\nstages: seconds, begin to end, processor seconds")
 	for _, stage := range r.Stages {
-		fmt.Fprintf(people, "%-7s %9.1f s  %6.0f to %-6.0f  %s\n", stage.Result, stage.seconds(), stage.Begin, stage.End, stage.Name)
+		fmt.Fprintf(people, "%-7s %9.1f s  %6.0f to %-6.0f  %6.0f  %s\n", stage.Result, stage.seconds(), stage.Begin, stage.End, stage.CPU, stage.Name)
 	}
 	critical := r.criticalPath()
 	var names []string
