@@ -8,6 +8,7 @@
 mod crd;
 pub mod etcd_cluster;
 pub mod my_app;
+pub mod quantity;
 pub mod sample;
 pub mod sample_db;
 pub mod sample_db_snapshot;

@@ -9,6 +9,7 @@ use runtime::plan::Owner;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
+use crate::plan::recovered::recover;
 use crate::plan::version::Version;
 use crate::plan::{self, Etcd, Observed, names, objects};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
@@ -41,6 +42,7 @@ impl EtcdClusterOperator {
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
         };
+        recover(&mut observed);
         self.look_further(&mut observed).await;
         observed
     }

@@ -16,6 +16,7 @@ pub mod membership;
 pub mod names;
 pub mod objects;
 mod observed;
+pub mod recovered;
 pub mod roster;
 pub mod size;
 mod status;
@@ -106,7 +107,7 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
-        beside.extend(objects::claim(cluster, &node.name).unless(live).filter(|_| !leaving));
+        beside.extend(objects::claim(cluster, &node.name, node.facts()).unless(live).filter(|_| !leaving));
     }
     beside
 }

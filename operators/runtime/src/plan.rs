@@ -14,6 +14,7 @@ pub mod report;
 pub mod seen;
 pub mod sight;
 pub mod trouble;
+pub mod undecodable;
 
 pub use conditions::Announcement;
 pub use effect::{Apply, Create, Delete, Effect};

@@ -10,9 +10,10 @@ use crate::act::Writer;
 use crate::cache::Broken;
 use crate::events::Publisher;
 use crate::metrics::stalled;
-use crate::plan::conditions::{self, Summary, condition};
+use crate::plan::conditions::{self, condition};
 use crate::plan::meta::{Kind, Meta};
 use crate::plan::report::{Came, report};
+use crate::plan::undecodable::undecodable;
 use crate::queue::At;
 use crate::views::Resource;
 
@@ -53,20 +54,25 @@ impl StatusWriter {
         Ok(())
     }
 
-    /// Says of an object that does not decode why nothing is done for it.
+    /// Says of an object that does not decode why nothing is done for it. All else that its status holds stays: an apply
+    /// takes away whatever of this manager it does not name.
     ///
     /// # Errors
     /// If the write failed.
     pub async fn write_broken(&self, kind: &Kind, broken: &Broken, now: Timestamp) -> Result<(), Error> {
-        let why = format!("this object is not of the shape of its kind, so nothing is done for it: {}", broken.error);
-        let conditions = Summary::Stalled.conditions("Undecodable", why, now);
-        let mut contract = Contract { conditions, ..Contract::default() };
-        conditions::merge(&mut contract, &broken.contract, broken.meta.generation, &self.managed_by);
-        stalled::tell(self.controller, &broken.meta.key, &contract);
-        if contract == broken.contract {
-            return Ok(());
+        let Broken { meta, error, contract: before, status } = broken;
+        let told = undecodable(before, error, meta.generation, &self.managed_by, now);
+        stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before));
+        let Some(contract) = told else { return Ok(()) };
+        let mut status = status.clone();
+        if let Ok(Value::Object(fields)) = serde_json::to_value(&contract) {
+            status.extend(fields);
         }
-        self.apply(kind, &broken.meta, Some(broken.meta.version), self.writer.manager(), &contract).await.map(drop)
+        self.apply(kind, meta, Some(meta.version), self.writer.manager(), &status).await?;
+        for announcement in conditions::announcements(before, &contract) {
+            self.events.publish(kind, meta, announcement);
+        }
+        Ok(())
     }
 
     /// Says that another live manager holds the object. Only that condition is written, by a field manager of its own,

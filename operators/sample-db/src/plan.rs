@@ -111,7 +111,14 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Go::Turn(turn) => (Step::Rest, Some(*turn)),
     };
     let configured = db.status.initialization.completed_at.is_some();
-    let serves = latched && step == Step::Rest && configured && !paused && turn.is_none();
+    // What is waited for keeps no backups from being taken, as long as the server serves.
+    let ready = || observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+    let open = match &step {
+        Step::Rest => true,
+        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && ready(),
+        Step::Take(..) => false,
+    };
+    let serves = latched && open && configured && !paused && turn.is_none();
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
     let status = status::of(observed, &judged, now);
@@ -131,7 +138,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
             (Vec::new(), if copying_to(db).is_some() { NOTE } else { SOON })
         }
-        Step::Wait(..) | Step::Stuck(..) => (Vec::new(), LATER),
+        Step::Wait(..) | Step::Stuck(..) => (backups.effect.into_iter().collect(), LATER),
     };
     let mut aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
     aside.extend(upgrade::aside(observed));

@@ -10,6 +10,7 @@ use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::my_app::Resources;
+use crate::quantity;
 
 /// How the members' pods look.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -86,13 +87,13 @@ pub struct PodPolicy {
     /// that are the operator's own: ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER,
     /// ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*,
     /// ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "quantity::environment")]
     #[schemars(length(max = 64))]
     pub etcd_env: Vec<EnvVar>,
 
     /// The claim of each member's volume, as in a PersistentVolumeClaim. `spec.storage` is the shorter way. Of its
     /// storage, only the size may be changed, and only grow.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "quantity::claim")]
     #[x_kube(validation = Rule::new(CLAIM_ASKS).field_path(".resources").message(
         "pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage to a quantity of bytes \
          above 0, such as 2Gi"

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::quantity::Quantity;
 
 /// What each pod asks for and may use, as quantities such as `250m`, `1`, `128Mi`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -14,12 +15,12 @@ pub struct Resources {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 6))]
     #[x_kube(validation = Rule::new(QUANTITIES).message(QUANTITIES_MESSAGE))]
-    pub requests: BTreeMap<String, IntOrString>,
+    pub requests: BTreeMap<String, Quantity>,
     /// What no pod may exceed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 6))]
     #[x_kube(validation = Rule::new(QUANTITIES).message(QUANTITIES_MESSAGE))]
-    pub limits: BTreeMap<String, IntOrString>,
+    pub limits: BTreeMap<String, Quantity>,
 }
 
 const QUANTITIES: &str =

@@ -22,7 +22,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let joining = (*start == Start::Join).then(|| wish.joining(roster));
             let pod = objects::pod(observed, joining.as_ref().unwrap_or(wish), name, *start);
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name)));
+            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, None)));
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use super::Observed;
 use super::objects::{RETIRING, Start};
 use super::roster::{Node, Roster};
+use super::version::Version;
 use super::wish::Wish;
 
 mod beginning;
@@ -145,8 +146,9 @@ fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     None
 }
 
-/// Who leads next: of the others that may, the one that has most of the log.
+/// Who leads next: of the others that may, the one that has most of the log. Nobody, if the leader cannot hand over.
 fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_>) -> bool) -> Option<&'r Node<'a>> {
+    leader.version().filter(Version::moves_leaders)?;
     let others = roster.voters().filter(|node| node.name != leader.name && may(node));
     others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
 }

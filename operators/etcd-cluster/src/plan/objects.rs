@@ -16,7 +16,7 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{claim, policy, retired};
+pub(super) use claim::{Facts, claim, policy, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
 pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
@@ -36,6 +36,12 @@ const CLUSTER: &str = "etcd_cluster";
 const NODE: &str = "etcd_node";
 /// Label of claims with the uid of the cluster that they were made for: a later one of the same name takes none of them.
 pub(super) const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
+/// Label of claims with etcd's id of the cluster that wrote to the volume, in hexadecimal.
+pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
+/// Label of claims with etcd's id of the member whose data the volume holds, in hexadecimal.
+pub(super) const MEMBER_ID: &str = "multi-operator.example.com/member-id";
+/// Label of claims with the version that the member ran last.
+pub(super) const MEMBER_VERSION: &str = "multi-operator.example.com/etcd-version";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
 pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use runtime::views::{Claim, Container, Pod, Running};
 
-use super::objects::{ETCD, OWNER_UID, RESTARTS, RETIRED, START, Start, VERSION};
+use super::objects::{ETCD, Facts, OWNER_UID, RESTARTS, RETIRED, START, Start, VERSION};
 use super::version::Version;
 use super::{Endpoint, Member, Observed, names};
 
@@ -151,6 +151,16 @@ impl<'a> Node<'a> {
     #[must_use]
     pub fn is_leaving(&self) -> bool {
         self.pod.is_some_and(|pod| pod.meta.deleting)
+    }
+
+    /// What its volume holds: by the word of its etcd, or else by what was noted of it before.
+    pub(super) fn facts(&self) -> Option<Facts> {
+        let told = self.endpoint.filter(|_| self.has_started()).map(|endpoint| Facts {
+            cluster_id: hex(endpoint.cluster_id),
+            member_id: hex(endpoint.member_id),
+            version: endpoint.version.clone(),
+        });
+        told.or_else(|| Facts::of(self.claim?))
     }
 
     /// Whether its volume goes with its pod.

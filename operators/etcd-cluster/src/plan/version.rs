@@ -42,6 +42,13 @@ impl Version {
         self.at_least(3, 4, 0)
     }
 
+    /// Whether a leader of this version can hand over (etcd 3.3 brought `MoveLeader`); before, members elect another one
+    /// once it is gone.
+    #[must_use]
+    pub fn moves_leaders(&self) -> bool {
+        self.at_least(3, 3, 0)
+    }
+
     /// The three numbers.
     #[must_use]
     pub fn numbers(&self) -> (u64, u64, u64) {

@@ -59,6 +59,8 @@ pub struct Bench {
     pub alarm: bool,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
+    /// The cluster's id as it was when status was lost.
+    pub latched: Option<String>,
     names: u64,
     pub guard: Guard,
     /// What happened, in words.
@@ -106,6 +108,7 @@ impl Bench {
             mute: false,
             alarm: false,
             default_class: true,
+            latched: None,
             names: 0,
             guard: Guard::default(),
             trace: Vec::new(),
@@ -184,7 +187,7 @@ impl Bench {
         let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
         self.names += 1;
         let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
-        Observed {
+        let mut observed = Observed {
             peers: self.stores.services.child(key, &cluster.meta),
             clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
             budget: self.stores.budgets.child(key, &cluster.meta),
@@ -199,7 +202,9 @@ impl Bench {
             dictated_users: false,
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
-        }
+        };
+        plan::recovered::recover(&mut observed);
+        observed
     }
 
     /// The version that all members have agreed upon, if they are to run another minor version.

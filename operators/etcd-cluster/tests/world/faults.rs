@@ -58,6 +58,8 @@ pub enum Step {
     Pace { slow: bool, lazy: bool },
     /// Whether a database is full.
     Alarm(bool),
+    /// The object's status is gone.
+    LoseStatus,
 }
 
 /// A change of the spec.
@@ -127,6 +129,7 @@ impl Bench {
             Step::Mute(mute) => self.mute = *mute,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
             Step::Alarm(alarm) => self.alarm = *alarm,
+            Step::LoseStatus => self.lose_status(),
         }
     }
 
@@ -172,7 +175,7 @@ impl Bench {
         }
         match step {
             Step::Spoil { wiped, .. } => {
-                if self.status()["clusterID"].is_null() {
+                if self.cluster_id().is_none() {
                     return;
                 }
                 let Some(volume) = self.volume_of(&pod) else { return };
@@ -183,7 +186,7 @@ impl Bench {
                 }
             }
             // Before anything is latched a person has to look.
-            Step::Lose(_) if self.status()["clusterID"].is_null() => {}
+            Step::Lose(_) if self.cluster_id().is_none() => {}
             Step::Lose(_) => self.world.edit(Claim::KIND, &key, |claim| claim["status"]["phase"] = json!("Lost")),
             _ => {
                 if !matches!(step, Step::DropClaim(_)) {
@@ -201,6 +204,17 @@ impl Bench {
         }
     }
 
+    /// Somebody replaces the status by nothing.
+    fn lose_status(&mut self) {
+        self.latched = self.cluster_id().map(str::to_owned);
+        self.edit(|object| object["status"] = json!({}));
+    }
+
+    /// The id of the cluster: as latched now, or before status was lost.
+    fn cluster_id(&self) -> Option<&str> {
+        self.status()["clusterID"].as_str().or(self.latched.as_deref())
+    }
+
     /// The status as written last.
     pub fn status(&self) -> &Value {
         &self.object()["status"]
@@ -208,7 +222,7 @@ impl Bench {
 
     /// The cluster whose id is latched.
     pub fn cluster(&self) -> Option<&Cluster> {
-        let id = u64::from_str_radix(self.status()["clusterID"].as_str()?, 16).ok()?;
+        let id = u64::from_str_radix(self.cluster_id()?, 16).ok()?;
         self.etcds.clusters.get(&id)
     }
 
@@ -247,7 +261,7 @@ impl Bench {
 
     /// Whether a first member has run of which nobody may have been told: then it cannot be known what its data is of.
     fn is_unknown(&self) -> bool {
-        self.status()["clusterID"].is_null() && !self.etcds.clusters.is_empty()
+        self.cluster_id().is_none() && !self.etcds.clusters.is_empty()
     }
 
     /// What a member's data is on.

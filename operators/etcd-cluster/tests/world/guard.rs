@@ -53,7 +53,9 @@ impl Guard {
         self.before.size = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
         self.before.listed = listed(etcds);
         let status = &observed.cluster.status;
-        self.latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
+        let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
+        assert!(self.latched.is_none() || latched.is_none() || self.latched == latched, "another cluster is latched");
+        self.latched = latched.or(self.latched);
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
             Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }),

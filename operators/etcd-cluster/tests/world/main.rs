@@ -11,6 +11,7 @@ mod boundaries;
 mod faults;
 mod guard;
 mod kubelet;
+mod lost_status;
 mod pods;
 mod properties;
 mod quorum;

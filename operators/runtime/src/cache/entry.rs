@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use api::Contract;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::view::{View, unchanged};
 use crate::plan::meta::{Meta, Owner};
@@ -34,6 +35,8 @@ pub struct Broken {
     pub error: String,
     /// What its status says of it, as far as that decodes.
     pub contract: Contract,
+    /// Its whole status, as the API server sent it.
+    pub status: Map<String, Value>,
 }
 
 impl<V: View> Entry<V> {
@@ -45,18 +48,15 @@ impl<V: View> Entry<V> {
         #[derive(Deserialize)]
         struct Named {
             metadata: Meta,
-        }
-        #[derive(Deserialize)]
-        struct Judged {
-            status: Contract,
+            #[serde(default)]
+            status: Map<String, Value>,
         }
         match V::decode(json) {
             Ok(view) => Ok(Self::Object(Arc::new(view))),
             Err(error) => {
-                let Named { metadata } = serde_json::from_str(json)?;
-                let contract =
-                    serde_json::from_str(json).map_or_else(|_| Contract::default(), |wire: Judged| wire.status);
-                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract })))
+                let Named { metadata, status } = serde_json::from_str(json)?;
+                let contract = Contract::deserialize(Value::from(status.clone())).unwrap_or_default();
+                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract, status })))
             }
         }
     }

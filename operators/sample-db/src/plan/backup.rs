@@ -1,10 +1,11 @@
 //! Which snapshots to take and to let go, and how snapshots fare. Pure.
 
 use api::sample_db::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, condition_type as domain, span,
+    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, VerifyMode, condition_type as domain,
+    span,
 };
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase};
-use api::{Condition, ConditionStatus};
+use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::conditions::condition;
@@ -30,7 +31,7 @@ pub(super) struct Backups {
 pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     let db = &*observed.db;
     let due = due(db, now);
-    let busy = observed.snapshots.iter().any(|snapshot| is_under_way(&snapshot.status));
+    let busy = is_busy(observed);
     let first = db.spec.backup.immediate() && db.status.backup.last_scheduled.is_none();
     let slot = match &due {
         _ if db.spec.backup.suspend || busy => None,
@@ -43,6 +44,17 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
         None => surplus(observed, now).map(gone),
     };
     Backups { effect, taken: slot, due }
+}
+
+/// How many snapshots may wait to begin. One that never does, such as one whose volume cannot be had, keeps no others from
+/// being tried, and they do not pile up either.
+const WAITING: usize = 2;
+
+/// Whether a snapshot that comes due has to wait for others.
+fn is_busy(observed: &Observed) -> bool {
+    let phases = || observed.snapshots.iter().map(|snapshot| snapshot.status.phase.unwrap_or(SnapshotPhase::Pending));
+    let waiting = phases().filter(|phase| *phase == SnapshotPhase::Pending).count();
+    waiting >= WAITING || phases().any(|phase| phase == SnapshotPhase::Running)
 }
 
 fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
@@ -191,14 +203,44 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
         return tell(False, "ScheduleInvalid", why.clone());
     }
     let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
-    match observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at) {
-        Some(last) if is_bad(&last.status) => {
+    let last = observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at);
+    let late = overdue(observed, now).map(|since| overdue_sentence(observed, since));
+    match (last, late) {
+        (Some(last), _) if is_bad(&last.status) => {
             let why = last.status.error.clone().unwrap_or_default();
             tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
         }
-        Some(last) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
-        None => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
+        (_, Some(why)) => tell(False, "Overdue", why),
+        (Some(last), None) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
+        (None, None) => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
     }
+}
+
+/// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the
+/// next one is due to be taken and verified.
+fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    let db = &*observed.db;
+    let backup = &db.spec.backup;
+    let initialised = db.status.initialization.completed_at?;
+    let schedule = Schedule::parse(backup.schedule().filter(|_| !backup.suspend)?, backup.time_zone()).ok()?;
+    let verifies = backup.verify.mode != VerifyMode::None;
+    let intervals = if verifies { backup.verify.every_nth() } else { 1 };
+    let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
+    let since = (0..intervals).try_fold(schedule.last(now)?, |since, _| earlier(since))?;
+    let will_do = |of: &&Snapshot| {
+        let good = if verifies { is_proved(&of.status) } else { of.status.completed_at.is_some() && !is_bad(&of.status) };
+        good && of.status.started_at.is_some_and(|at| at >= since)
+    };
+    (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)
+}
+
+fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
+    let waiting = observed.own_snapshots().find(|of| is_under_way(&of.status));
+    let cause = waiting.map_or_else(String::new, |of| {
+        let why = of.status.contract.condition(condition_type::READY).map(|ready| format!(": {}", ready.message));
+        format!("; the snapshot {} is under way{}", of.meta.key.name, why.unwrap_or_default())
+    });
+    format!("no snapshot that was begun since {since} has been verified, though backup.schedule asks for one{cause}")
 }
 
 /// By the last verdict, whichever snapshot it was about: files that went bad on a volume are no matter of that one alone.

@@ -47,6 +47,13 @@ impl Schedule {
         Some(next.timestamp())
     }
 
+    /// The last time before `until`, or at it; none if none ever came.
+    #[must_use]
+    pub fn last(&self, until: Timestamp) -> Option<Timestamp> {
+        let last = self.cron.find_previous_occurrence(&until.to_zoned(self.zone.clone()), true).ok()?;
+        Some(last.timestamp())
+    }
+
     /// What is due at `now` of what came after `since`.
     ///
     /// # Errors

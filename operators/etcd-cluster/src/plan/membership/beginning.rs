@@ -6,11 +6,14 @@ use runtime::views::Container;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
-use crate::plan::objects::{ETCD, Start, selector};
+use crate::plan::objects::{ETCD, START, Start, selector};
 use crate::plan::roster::Node;
 
 /// The next step towards a cluster.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    if was_made(observed, roster) {
+        return recovery(roster, wish);
+    }
     let Some(seed) = roster.nodes.iter().find(|node| node.pod.is_some() && !node.joins()) else {
         return strangers(observed).unwrap_or_else(|| first(observed, roster));
     };
@@ -22,6 +25,41 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Ste
         return Step::DropPod { name: seed.name.clone() };
     }
     second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))
+}
+
+/// The way back of a cluster that has been made, and of which only the status is gone that told of it. As soon as a member
+/// answers, the cluster is latched again; until then members come back on their volumes, and nothing new is made.
+fn recovery(roster: &Roster<'_>, wish: &Wish) -> Step {
+    const LOST: &str = "the status that told of this cluster is gone";
+    if let Some(node) = roster.nodes.iter().find(|node| node.endpoint.is_some()) {
+        return Step::ask_again("StatusLost", format!("{LOST}; member {} answers and tells of it", node.name));
+    }
+    let volumes = || {
+        let usable = |node: &&Node<'_>| node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting);
+        roster.nodes.iter().filter(usable)
+    };
+    if let Some(node) = volumes().find(|node| node.pod.is_none()) {
+        return Step::Start { name: node.name.as_str().into(), start: Start::Again };
+    }
+    if let Some(node) = volumes().find(|node| !node.is_leaving() && is_hopeless(node, wish)) {
+        return Step::DropPod { name: node.name.clone() };
+    }
+    let waiting = roster.nodes.iter().find(|node| node.pod.is_some()).map(waiting_for).unwrap_or_default();
+    Step::ask_again("StatusLost", format!("{LOST}, and no member answers yet that could tell of it: {waiting}"))
+}
+
+/// Whether members have joined, which happens only once the first one's cluster has been latched.
+fn was_made(observed: &Observed, roster: &Roster<'_>) -> bool {
+    let joined = |node: &Node<'_>| node.joins() && node.has_run();
+    let again = |node: &Node<'_>| node.annotation(START) == Some(Start::Again.word());
+    if roster.nodes.iter().any(|node| joined(node) || again(node)) {
+        return true;
+    }
+    // Until then there are a first member's claim and a second's at most.
+    let first = names::first(&observed.cluster);
+    let claims = || roster.nodes.iter().filter(|node| node.claim.is_some());
+    let others = claims().filter(|node| node.name != first).count();
+    others > 1
 }
 
 /// Why there must be no first member: other pods, of an earlier operator perhaps, bear the labels by which the Service of
@@ -59,21 +97,11 @@ fn strangers(observed: &Observed) -> Option<Step> {
 /// The first member, on the volume that it may have already.
 fn first(observed: &Observed, roster: &Roster<'_>) -> Step {
     let name = names::first(&observed.cluster);
-    let claims: Vec<&Node<'_>> =
-        roster.nodes.iter().filter(|node| node.claim.is_some() && node.pod.is_none()).collect();
-    let has_own = claims.iter().any(|node| node.name == name);
-    match claims.as_slice() {
-        [] => Step::Start { name: name.into(), start: Start::New },
-        // Beside the first member's, that of the second, which has never been listed.
-        [_] | [_, _] if has_own => Step::Start { name: name.into(), start: Start::New },
-        [seed] => Step::Start { name: seed.name.as_str().into(), start: Start::New },
-        _ => Step::Stuck(
-            "VolumesAmbiguous",
-            "there are volumes of several members and no member runs, but the status that tells of the cluster is \
-             gone: restore the object's status, or delete the object and make a new cluster"
-                .to_owned(),
-        ),
-    }
+    let mut claims = roster.nodes.iter().filter(|node| node.claim.is_some() && node.pod.is_none());
+    // Without the first member's, the one claim is that of the second, which has never been listed.
+    let seed = claims.clone().find(|node| node.name == name).or_else(|| claims.next());
+    let name = seed.map_or(name.as_str(), |seed| seed.name.as_str()).into();
+    Step::Start { name, start: Start::New }
 }
 
 /// A first member that cannot start, and whose spec has been mended since. One that ran and was killed comes back.

@@ -81,13 +81,12 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
     if let Some(node) = joining(roster) {
         return Step::DropPod { name: node.name.clone() };
     }
-    let leader = roster.leader().map(|leader| leader.name.clone());
-    let Some(leader) = leader else {
+    let Some(leader) = roster.leader() else {
         return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
     };
-    let followers = || roster.members().filter(|node| node.name != leader);
-    if let Some(heir) = followers().find(|node| !node.is_doomed())
-        && roster.leader().is_some_and(Node::is_doomed)
+    let followers = || roster.members().filter(|node| node.name != leader.name);
+    if leader.is_doomed()
+        && let Some(heir) = super::heir(roster, leader, |node| !node.is_doomed())
     {
         return Step::MoveLeader { to: heir.name.clone(), asked: false };
     }

@@ -11,16 +11,42 @@ use runtime::plan::Apply;
 use runtime::plan::meta::{child_meta, not_for_pruning};
 use runtime::views::Claim;
 
-use super::{OWNER_UID, RETIRED, member_labels};
+use super::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, OWNER_UID, RETIRED, member_labels};
 use crate::EtcdCluster;
 
 /// How large volumes are that nobody gave a size.
 const DEFAULT_SIZE: &str = "1Gi";
 
-/// The claim of `member`. Only what is deleted with the cluster has it as owner: garbage collection would take a retained
+/// What the volume of a claim holds, as labels of the claim tell: status can be lost, and volumes are what matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::plan) struct Facts {
+    /// etcd's id of the cluster, in hexadecimal.
+    pub(in crate::plan) cluster_id: String,
+    /// etcd's id of the member, in hexadecimal.
+    pub(in crate::plan) member_id: String,
+    /// The version that the member ran last.
+    pub(in crate::plan) version: String,
+}
+
+impl Facts {
+    /// What the labels of a claim say.
+    pub(in crate::plan) fn of(claim: &Claim) -> Option<Self> {
+        let label = |name: &str| claim.labels.get(name).cloned();
+        Some(Self { cluster_id: label(CLUSTER_ID)?, member_id: label(MEMBER_ID)?, version: label(MEMBER_VERSION)? })
+    }
+
+    fn labels(self) -> [(String, String); 3] {
+        let Self { cluster_id, member_id, version } = self;
+        [(CLUSTER_ID, cluster_id), (MEMBER_ID, member_id), (MEMBER_VERSION, version)]
+            .map(|(name, value)| (name.to_owned(), value))
+    }
+}
+
+/// The claim of `member`, with what is known of its volume. Only what is deleted with the cluster has it as owner: garbage collection would take a retained
 /// one away.
-pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str) -> Apply {
+pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, facts: Option<Facts>) -> Apply {
     let mut labels = member_labels(cluster, member);
+    labels.extend(facts.into_iter().flat_map(Facts::labels));
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
@@ -32,7 +58,7 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str) -> Apply {
 
 /// The same, marked as that of a member that is no more.
 pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
-    let mut apply = claim(cluster, &live.meta.key.name);
+    let mut apply = claim(cluster, &live.meta.key.name, Facts::of(live));
     apply.body["metadata"]["labels"][RETIRED] = "true".into();
     apply.seen = Some(live.meta.uid.clone());
     apply
@@ -41,7 +67,7 @@ pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
 /// A claim that nobody will ever make: from how the API server would complete it one sees whether there is a default
 /// StorageClass.
 pub fn probe_claim(cluster: &EtcdCluster) -> Apply {
-    claim(cluster, &format!("{}-probe", cluster.meta.key.name))
+    claim(cluster, &format!("{}-probe", cluster.meta.key.name), None)
 }
 
 /// What becomes of volumes of members that are removed, and of all when the cluster is deleted.

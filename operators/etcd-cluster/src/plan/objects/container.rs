@@ -1,14 +1,9 @@
 //! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
 
-use std::collections::BTreeMap;
-
-use api::my_app::Resources;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
     SecurityContext, VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::pod::Start;
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
@@ -66,11 +61,14 @@ pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start)
 }
 
 /// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
-pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Start) -> Container {
+///
+/// `token` goes into the ids of a cluster that is new, so that no two clusters ever have the same, be they of one object.
+pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Start, token: &str) -> Container {
     let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
     command.extend(place(cluster, member, start));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
+    command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
     env.extend(cluster.spec.pod.iter().flat_map(|pod| pod.etcd_env.clone()));
     let port = |name: &str, port| ContainerPort {
@@ -122,7 +120,6 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
         format!("--listen-peer-urls=http://0.0.0.0:{PEER_PORT}"),
         format!("--listen-client-urls=http://0.0.0.0:{CLIENT_PORT}"),
         format!("--advertise-client-urls={}", client_url(cluster, member)),
-        format!("--initial-cluster-token={}", cluster.meta.uid),
     ];
     if probes::has_metrics_listener(&wish.version) {
         arguments.push(format!("--listen-metrics-urls=http://0.0.0.0:{METRICS_PORT}"));
@@ -163,15 +160,7 @@ fn confined() -> SecurityContext {
 
 /// For the init steps too: a namespace with a quota asks it of every container.
 fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
-    let Resources { requests, limits } = cluster.spec.pod.as_ref()?.resources.clone()?;
-    let quantities = |map: BTreeMap<String, IntOrString>| {
-        let text = |value| match value {
-            IntOrString::Int(number) => number.to_string(),
-            IntOrString::String(text) => text,
-        };
-        (!map.is_empty()).then(|| map.into_iter().map(|(key, value)| (key, Quantity(text(value)))).collect())
-    };
-    Some(ResourceRequirements { requests: quantities(requests), limits: quantities(limits), claims: None })
+    cluster.spec.pod.as_ref()?.resources.as_ref().map(ResourceRequirements::from)
 }
 
 fn words(words: &[&str]) -> Vec<String> {

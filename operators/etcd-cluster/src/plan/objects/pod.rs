@@ -85,7 +85,7 @@ pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
         init_containers: Some(container::init(observed, wish, member, start)),
-        containers: vec![container::etcd(cluster, wish, member, start)],
+        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name)],
         volumes: Some(volumes(wish, member)),
         ..PodSpec::default()
     };

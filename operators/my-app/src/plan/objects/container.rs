@@ -1,10 +1,7 @@
 //! The one container of a pod.
 
-use std::collections::BTreeMap;
-
 use api::my_app::{self, MyAppSpec, Security};
 use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// Name of the container.
@@ -24,7 +21,7 @@ pub(super) fn container(spec: &MyAppSpec) -> core::Container {
         }),
         env: filled(spec.env.iter().map(env_var).collect()),
         env_from: filled(spec.env_from.iter().map(env_from).collect()),
-        resources: spec.resources.as_ref().map(resources),
+        resources: spec.resources.as_ref().map(core::ResourceRequirements::from),
         startup_probe: probes.startup.as_ref().map(probe),
         readiness_probe: probes.readiness.as_ref().map(probe),
         liveness_probe: probes.liveness.as_ref().map(probe),
@@ -117,20 +114,4 @@ fn env_from(from: &my_app::EnvFrom) -> core::EnvFromSource {
             .as_ref()
             .map(|r| core::SecretEnvSource { name: r.name.clone(), optional: r.optional }),
     }
-}
-
-fn resources(resources: &my_app::Resources) -> core::ResourceRequirements {
-    core::ResourceRequirements {
-        requests: quantities(&resources.requests),
-        limits: quantities(&resources.limits),
-        ..core::ResourceRequirements::default()
-    }
-}
-
-fn quantities(amounts: &BTreeMap<String, IntOrString>) -> Option<BTreeMap<String, Quantity>> {
-    let text = |amount: &IntOrString| match amount {
-        IntOrString::Int(number) => number.to_string(),
-        IntOrString::String(text) => text.clone(),
-    };
-    (!amounts.is_empty()).then(|| amounts.iter().map(|(name, amount)| (name.clone(), Quantity(text(amount)))).collect())
 }

@@ -83,11 +83,15 @@ fn what_a_relist_does_not_find_is_deleted_in_its_namespace_only() {
 
 #[test]
 fn what_does_not_decode_is_kept_as_broken_and_heals() {
-    let junk =
-        json!({ "metadata": { "name": "a", "namespace": "n", "generation": 2 }, "spec": { "replicas": "junk" } });
+    let junk = json!({
+        "metadata": { "name": "a", "namespace": "n", "generation": 2 },
+        "spec": { "replicas": "junk" },
+        "status": { "claim": "data-1", "observedGeneration": 1 },
+    });
     let decoded = Entry::<crate::views::Deployment>::decode(&junk.to_string()).expect("it has a name");
     let Entry::Broken(broken) = decoded else { panic!("replicas are no number") };
     assert_eq!((broken.meta.generation, broken.error.contains("junk")), (2, true));
+    assert_eq!((&broken.status["claim"], broken.contract.observed_generation), (&json!("data-1"), 1));
     let store = Store::<crate::views::Deployment>::new(1);
     store.apply(Entry::Broken(broken));
     let healed = json!({ "metadata": { "name": "a", "namespace": "n", "generation": 3 }, "spec": { "replicas": 1 } });

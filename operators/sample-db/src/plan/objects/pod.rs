@@ -1,16 +1,11 @@
 //! What the server's pod and the pods of Jobs have in common: the agent beside the engine's programs, without a shell.
 
-use std::collections::BTreeMap;
-
-use api::my_app::Resources;
 use api::sample_db::Scheduling;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, PersistentVolumeClaimVolumeSource,
     PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecretKeySelector, SecurityContext, Volume,
     VolumeMount,
 };
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 /// Where the agent is put.
 pub(crate) const AGENT_DIR: &str = "/multi-operator";
@@ -46,7 +41,7 @@ impl Place<'_> {
             name: "install".to_owned(),
             image: Some(self.agent.to_owned()),
             command: Some(words(&["/agent", "install", AGENT_DIR, "--passwd", PASSWD])),
-            resources: resources(of.resources.as_ref()),
+            resources: of.resources.as_ref().map(ResourceRequirements::from),
             security_context: Some(confined()),
             volume_mounts: Some(vec![mount(AGENT_VOLUME, AGENT_DIR)]),
             ..Container::default()
@@ -90,7 +85,7 @@ impl Place<'_> {
             image: Some(self.engine.to_owned()),
             command: Some(command),
             env: Some(env),
-            resources: resources(self.scheduling.resources.as_ref()),
+            resources: self.scheduling.resources.as_ref().map(ResourceRequirements::from),
             security_context: Some(confined()),
             volume_mounts: Some(all),
             ..Container::default()
@@ -163,14 +158,3 @@ fn confined() -> SecurityContext {
     }
 }
 
-fn resources(given: Option<&Resources>) -> Option<ResourceRequirements> {
-    let Resources { requests, limits } = given?.clone();
-    let quantities = |map: BTreeMap<String, IntOrString>| {
-        let text = |value| match value {
-            IntOrString::Int(number) => number.to_string(),
-            IntOrString::String(text) => text,
-        };
-        (!map.is_empty()).then(|| map.into_iter().map(|(key, value)| (key, Quantity(text(value)))).collect())
-    };
-    Some(ResourceRequirements { requests: quantities(requests), limits: quantities(limits), claims: None })
-}

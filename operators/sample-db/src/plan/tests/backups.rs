@@ -74,6 +74,43 @@ fn one_at_a_time_and_what_is_due_waits() {
 }
 
 #[test]
+fn one_that_never_begins_keeps_no_others_from_being_tried() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
+    let stuck = |name: &str| snapshot(name, "Scheduled", &json!({ "phase": "Pending", "sampleDBUID": "u-1" }));
+    seen.snapshots = vec![stuck("stuck")];
+    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+    seen.snapshots.push(stuck("stuck-too"));
+    assert_eq!(decided(&seen), Vec::<String>::new(), "they do not pile up");
+}
+
+#[test]
+fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule_allows() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T07:30:00Z" }));
+    let at = |started: &str, verification: &str| {
+        let status = json!({ "phase": "Ready", "startedAt": started, "completedAt": started, "sampleDBUID": "u-1",
+            "verification": { "phase": verification } });
+        snapshot("one", "Scheduled", &status)
+    };
+    let health = |seen: &Observed| {
+        let conditions = backup::conditions(seen, &backup::decide(seen, now()), now());
+        let healthy = conditions.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
+        (healthy.status == api::ConditionStatus::True, healthy.reason.to_string(), healthy.message)
+    };
+    // The moment is 2027-01-15 08:00 UTC: that of 07:30 is being taken, that of 06:30 has to be there.
+    seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Passed")];
+    assert!(health(&seen).0);
+    seen.snapshots = vec![at("2027-01-15T05:30:01Z", "Passed")];
+    assert_eq!((health(&seen).0, &*health(&seen).1), (false, "Overdue"));
+    seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Running")];
+    assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
+    let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
+    seen = serving(&rests, &json!({}));
+    assert_ne!(health(&seen).1, "Overdue");
+}
+
+#[test]
 fn what_is_missed_is_counted_once() {
     let daily = json!({ "backup": { "schedule": "0 2 * * *" } });
     let mut seen = serving(&daily, &json!({ "lastScheduled": "2027-01-12T02:00:00Z", "missed": 1 }));
