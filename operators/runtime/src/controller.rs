@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::Status;
+use api::{Contract, Status};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -203,6 +203,10 @@ impl<O: Operator> Controller<O> {
                 return Ok(Next::Change);
             }
             Some(Entry::Broken(broken)) => {
+                // The one that looks after it says what is wrong with it.
+                if self.held_elsewhere(&broken.contract).await.is_some() {
+                    return Ok(Next::After(HELD_AGAIN));
+                }
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);
             }
@@ -212,7 +216,7 @@ impl<O: Operator> Controller<O> {
             }
             Some(Entry::Object(object)) => object,
         };
-        if let Some(message) = self.held_elsewhere(&*object).await {
+        if let Some(message) = self.held_elsewhere(object.status().contract()).await {
             self.shell.write_conflict(&*object, message, Timestamp::now()).await?;
             return Ok(Next::After(HELD_AGAIN));
         }
@@ -229,9 +233,9 @@ impl<O: Operator> Controller<O> {
         reconcile(&self.operator, &self.shell, &object, failures).await
     }
 
-    /// Why another manager keeps us from this object, if one does.
-    async fn held_elsewhere(&self, object: &O::Object) -> Option<String> {
-        let holder = object.status().contract().managed_by.as_deref()?;
+    /// Why another manager keeps us from an object with that status, if one does.
+    async fn held_elsewhere(&self, status: &Contract) -> Option<String> {
+        let holder = status.managed_by.as_deref()?;
         if self.settings.take_over || holder == self.shell.managed_by {
             return None;
         }
