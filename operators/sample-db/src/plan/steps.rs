@@ -15,6 +15,7 @@ mod server;
 mod volume;
 
 pub(super) use server::{Follows, ended, follows, server};
+pub(super) use volume::dying;
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,6 @@
 //! The data volume: made once, and never again. Pure.
 
+use api::sample_db::UpgradeStep as At;
 use runtime::plan::Effect;
 use runtime::views::Claim;
 
@@ -30,9 +31,12 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
             );
             return Some(Step::Stuck("DataMissing", message));
         }
-        let apply = Effect::Apply(objects::data_claim(db, &wish.claim));
+        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim));
         return Some(Step::take(apply, "Provisioning", "making the data volume"));
     };
+    if lasting && claim.meta.deleting {
+        return dying(observed, wish).map(Step::stuck);
+    }
     if claim.meta.deleting {
         return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
     }
@@ -45,6 +49,21 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
         );
         Step::Stuck("DataMissing", message)
     })
+}
+
+/// Why nothing but backups is to be done to a database whose data claim somebody has deleted: it serves as long as its pod
+/// runs, and no other pod can use that claim. An upgrade that has begun to copy goes on, since it leads to another volume.
+pub(in crate::plan) fn dying(observed: &Observed, wish: &Wish) -> Option<Refusal> {
+    let step = observed.db.status.upgrade.step;
+    let leaves = matches!(step, Some(At::Prepare | At::Copy | At::Switch | At::Finish | At::RollBack));
+    let claim = observed.claim(&wish.claim).filter(|claim| claim.meta.deleting && !leaves)?;
+    let (claim, name) = (&claim.meta.key.name, &observed.db.meta.key.name);
+    let message = format!(
+        "the claim {claim} of the data is being deleted; a finalizer and the server's pod keep it, and no new pod can use \
+         it: the pod is not replaced any more; take a snapshot, make a new SampleDB of it by bootstrap.fromSnapshot, and \
+         delete this one; or run kubectl delete sampledb {name}, which takes the final snapshot while the server runs"
+    );
+    Some(("ClaimTerminating", message))
 }
 
 /// Why a claim of the right name is not to be used.
