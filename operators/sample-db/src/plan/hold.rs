@@ -58,10 +58,10 @@ fn holds(observed: &Observed, claim: &Claim) -> bool {
 /// The claim as it should be marked, unless it is. No finalizer is added to what is being deleted: the API server refuses that.
 fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Option<Apply> {
     let db = &*observed.db;
-    let record = Record::of(db)?;
+    let record = Record::of(db).or_else(|| Record::on(claim));
     let held = claim.meta.is_held_by(UNSAVED_DATA);
     let hold = holds && (held || !claim.meta.deleting);
-    let marked = Record::on(claim).as_ref() == Some(&record)
+    let marked = Record::on(claim) == record
         && claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid)
         && claim.annotations.contains_key(RETAINED) == retained
         && held == hold;
@@ -70,9 +70,12 @@ fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Opti
     }
     let mut metadata = json!({
         "labels": { OWNER_UID: db.meta.uid },
-        "annotations": { RECORD: record.text() },
+        "annotations": {},
         "finalizers": if hold { vec![UNSAVED_DATA] } else { Vec::new() },
     });
+    if let Some(record) = record {
+        metadata["annotations"][RECORD] = json!(record.text());
+    }
     if retained {
         metadata["annotations"][RETAINED] = json!("true");
     }

@@ -26,7 +26,8 @@ pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::CONFIGURATION;
 pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, parameters, server, successor, template};
 pub(super) use services::{peers, read_write};
-pub(super) use snapshot::snapshot;
+pub(crate) use snapshot::ONLINE;
+pub(super) use snapshot::{final_snapshot, snapshot};
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;
