@@ -128,7 +128,13 @@ async fn refuses(address: &Address<'_>) -> bool {
 }
 
 async fn coming(client: &Client) -> Result<BTreeSet<String>, Refused> {
-    let rows = client.query(COMING, &[]).await?;
+    let rows = match client.query(COMING, &[]).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            tracing::warn!(%error, "who is connecting cannot be seen");
+            return Ok(BTreeSet::new());
+        }
+    };
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 

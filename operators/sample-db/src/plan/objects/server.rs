@@ -17,6 +17,7 @@ use serde_json::json;
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
 use super::{OWNER_UID, PORT, labels, owned, selector};
+use crate::plan::record::Record;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
 use crate::{SampleDB, Snapshot};
@@ -151,8 +152,9 @@ fn prepare(
 /// Whether a person says of the volume that it has data.
 fn is_taken_over(observed: &Observed, wish: &Wish) -> bool {
     let named = observed.db.annotations.get(api::sample_db::ADOPT);
-    let owner = observed.claim(&wish.claim).and_then(|claim| claim.labels.get(OWNER_UID));
-    named.zip(owner).is_some_and(|(named, owner)| **named == **owner)
+    let Some((named, claim)) = named.zip(observed.claim(&wish.claim)) else { return false };
+    let empty = Record::on(claim).is_some_and(|record| record.facts.initialization.data_created_at.is_none());
+    !empty && claim.labels.get(OWNER_UID).is_some_and(|owner| **named == **owner)
 }
 
 /// Whether the data have been made: from then on they are what they are.

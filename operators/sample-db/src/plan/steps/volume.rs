@@ -1,8 +1,9 @@
 //! The data volume: made once, and never again. Pure.
 
 use api::sample_db::UpgradeStep as At;
-use runtime::plan::Effect;
-use runtime::views::Claim;
+use runtime::cache::View;
+use runtime::plan::{Delete, Effect};
+use runtime::views::{Claim, StatefulSet};
 
 use super::Step;
 use crate::plan::objects::{self, OWNER_UID};
@@ -36,6 +37,11 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     };
     if lasting && claim.meta.deleting {
         return dying(observed, wish).map(Step::stuck);
+    }
+    if let Some(server) = observed.own_servers().next().filter(|_| claim.meta.deleting) {
+        // Nothing is on it yet; but it stays as long as a pod has it.
+        let delete = Effect::Delete(Delete::of(StatefulSet::KIND, &server.meta));
+        return Some(Step::take(delete, "Provisioning", "making the server anew, since its volume is being deleted"));
     }
     if claim.meta.deleting {
         return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
