@@ -1,7 +1,7 @@
 //! What keeps the volumes of the data: our finalizer on their claims, and the record of what is latched. Written before
 //! anything relies on what was latched, by a field manager that owns nothing else. Pure.
 
-use api::sample_db::{UNSAVED_DATA, UpgradeStep as At};
+use api::sample_db::{ADOPT, UNSAVED_DATA, UpgradeStep as At};
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect};
 use runtime::views::Claim;
@@ -16,7 +16,8 @@ pub(super) const MANAGER: &str = "data";
 
 /// What claims lack of what they should bear.
 pub(super) fn keep(observed: &Observed) -> Vec<Effect<DbAct>> {
-    let marks = own(observed).filter_map(|claim| mark(observed, claim, holds(observed, claim), false));
+    let known = own(observed).filter(|claim| !is_unknown(observed, claim));
+    let marks = known.filter_map(|claim| mark(observed, claim, holds(observed, claim), false));
     marks.map(Effect::Apply).collect()
 }
 
@@ -45,6 +46,13 @@ pub(super) fn is_current(observed: &Observed, claim: &Claim) -> bool {
     let named = status.storage.claim.as_deref() == Some(&*claim.meta.key.name);
     let same = status.storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
     named && same && status.initialization.data_created_at.is_some()
+}
+
+/// Whether a person has named a volume of which nothing is known yet: it bears no record before its data have been seen.
+fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
+    let db = &*observed.db;
+    let named = db.annotations.get(ADOPT).is_some_and(|uid| owner(claim).as_deref() == Some(&**uid));
+    named && Record::on(claim).is_none() && db.status.initialization.data_created_at.is_none()
 }
 
 /// Whether a claim holds data that are nowhere else: the current ones, and those that an upgrade may yet go back to.
