@@ -50,7 +50,7 @@ fn status(observed: &Observed) -> Option<SampleDBStatus> {
 /// The data claims of the database's name.
 pub(super) fn data(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let claims = observed.claims.iter().map(|claim| &**claim);
-    claims.filter(|claim| names::data_major(&observed.db, &claim.meta.key.name).is_some())
+    claims.filter(move |claim| names::data_major(&observed.db, &claim.meta.key.name).is_some())
 }
 
 /// The uids under which volumes are the database's without anybody saying so.
@@ -77,8 +77,10 @@ fn inherited(observed: &Observed) -> Option<Record> {
     if let Some(record) = named.and_then(|uid| newest(observed, &[uid].into())) {
         return Some(record);
     }
-    let owners: BTreeSet<Option<String>> = data(observed).map(owner).collect();
-    let [Some(uid)] = &owners.into_iter().collect::<Vec<_>>()[..] else { return None };
+    let mut owners: Vec<Option<String>> = data(observed).map(owner).collect();
+    owners.sort();
+    owners.dedup();
+    let [Some(uid)] = &owners[..] else { return None };
     let retained = data(observed).any(|claim| claim.annotations.contains_key(RETAINED));
     let record = newest(observed, &[uid.clone()].into()).filter(|_| !retained && *uid != *db.meta.uid)?;
     let same = record.database == names::database(db)

@@ -15,7 +15,6 @@ mod server;
 mod volume;
 
 pub(super) use server::{Follows, ended, follows, server};
-pub(super) use volume::dying;
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]

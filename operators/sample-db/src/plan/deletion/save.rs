@@ -102,12 +102,9 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
 /// The running server is preferred: whatever becomes of the claim, it has the data.
 fn way(observed: &Observed) -> Way {
     let dying = dying(observed);
-    let login = observed.asked.answer().map(|answer| &answer.login);
-    let same = observed
-        .asked
-        .answer()
-        .is_some_and(|answer| observed.db.status.system_identifier.as_deref() == Some(&*answer.system_identifier));
-    let answers = same && login.is_some() && observed.connection.ours().is_some();
+    let known = observed.db.status.system_identifier.as_deref();
+    let same = observed.asked.answer().is_some_and(|answer| known == Some(&*answer.system_identifier));
+    let answers = same && observed.connection.ours().is_some();
     let stays = !observed.db.meta.is_held_by(FOREGROUND) && serves(observed);
     match dying {
         _ if answers && stays => Way::Online,

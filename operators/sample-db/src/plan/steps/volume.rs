@@ -59,7 +59,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
 
 /// Why nothing but backups is to be done to a database whose data claim somebody has deleted: it serves as long as its pod
 /// runs, and no other pod can use that claim. An upgrade that has begun to copy goes on, since it leads to another volume.
-pub(in crate::plan) fn dying(observed: &Observed, wish: &Wish) -> Option<Refusal> {
+fn dying(observed: &Observed, wish: &Wish) -> Option<Refusal> {
     let step = observed.db.status.upgrade.step;
     let leaves = matches!(step, Some(At::Prepare | At::Copy | At::Switch | At::Finish | At::RollBack));
     let claim = observed.claim(&wish.claim).filter(|claim| claim.meta.deleting && !leaves)?;

@@ -185,6 +185,10 @@ fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
     (seen.servers, seen.pods) = (Vec::new(), Vec::new());
     let marked = marks(&seen).unwrap();
     assert_eq!((&marked["finalizers"], &marked["annotations"][RETAINED]), (&json!([]), &json!("true")));
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": marked["labels"],
+        "annotations": marked["annotations"] } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"], "then it goes");
     // One that somebody has deleted would not stay.
     seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
