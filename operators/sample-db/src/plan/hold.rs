@@ -35,9 +35,8 @@ pub(super) fn release<'a>(observed: &Observed, claims: impl Iterator<Item = &'a 
 /// The claims that were made for the database, or that it has taken over.
 pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let owners = recovered::lineage(observed);
-    recovered::data(observed).filter(move |claim| {
-        owner(claim).is_some_and(|uid| owners.contains(&uid)) || is_current(observed, claim)
-    })
+    recovered::data(observed)
+        .filter(move |claim| owner(claim).is_some_and(|uid| owners.contains(&uid)) || is_current(observed, claim))
 }
 
 /// Whether the data are on that claim's volume, as far as is known.

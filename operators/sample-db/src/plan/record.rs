@@ -1,8 +1,6 @@
 //! The record of what is latched about a database, which its data claims bear: volumes are the truth, status is a cache. Pure.
 
-use api::sample_db::{
-    EngineStatus, InitializationStatus, RestoreStatus, SampleDBStatus, StorageStatus, UpgradeStatus,
-};
+use api::sample_db::{EngineStatus, InitializationStatus, RestoreStatus, SampleDBStatus, StorageStatus, UpgradeStatus};
 use runtime::views::Claim;
 use serde::{Deserialize, Serialize};
 

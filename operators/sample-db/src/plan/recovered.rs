@@ -111,7 +111,8 @@ pub(super) fn lost(observed: &Observed) -> Option<Refusal> {
     if is_latched(&db.status) || told {
         return None;
     }
-    let claim = data(observed).filter(|claim| owner(claim).as_deref() == Some(&**uid)).map(|claim| &claim.meta.key.name);
+    let claim =
+        data(observed).filter(|claim| owner(claim).as_deref() == Some(&**uid)).map(|claim| &claim.meta.key.name);
     let server = || observed.own_servers().map(|server| &server.meta.key.name);
     let found = claim.map(|name| format!("the claim {name}"));
     let found = found.chain(server().map(|name| format!("the StatefulSet {name}"))).next()?;

@@ -22,7 +22,8 @@ const CLOSED: &str = "pg_hba.closed.conf";
 
 /// Ends sessions of clients, and of what reads the log: all that were there before the rules held, and afterwards all but
 /// those of superusers. How many there were.
-const OTHERS: &str = "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid)) FROM pg_catalog.pg_stat_activity a
+const OTHERS: &str =
+    "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid)) FROM pg_catalog.pg_stat_activity a
     LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('client backend', 'walsender')
     AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1::text::timestamptz)";
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell the

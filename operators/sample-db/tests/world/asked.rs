@@ -69,7 +69,9 @@ impl Site {
         let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
         let adopted = db.annotations.get(api::sample_db::ADOPT).map(|uid| uid.to_string());
         let taken = secret.owner.as_ref().is_some_and(|of| db.status.storage.adopted_from.contains(of));
-        let ours = secret.owner.as_deref() == Some(&*db.meta.uid) || secret.owner.is_some() && secret.owner == adopted || taken;
+        let ours = secret.owner.as_deref() == Some(&*db.meta.uid)
+            || secret.owner.is_some() && secret.owner == adopted
+            || taken;
         if !given && !ours {
             return Look { seen: SecretSeen::Foreign, secret: None };
         }

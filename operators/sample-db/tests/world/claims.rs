@@ -19,7 +19,8 @@ fn orders(of: Propagation) -> Vec<Vec<Step>> {
     for _ in all() {
         let longer = |begun: Vec<Step>| {
             let said = |step: &Step| format!("{step:?}");
-            let rest = all().into_iter().filter(|step| !begun.iter().any(|of| said(of) == said(step))).collect::<Vec<_>>();
+            let rest =
+                all().into_iter().filter(|step| !begun.iter().any(|of| said(of) == said(step))).collect::<Vec<_>>();
             rest.into_iter().map(move |step| [begun.clone(), vec![step]].concat())
         };
         orders = orders.into_iter().flat_map(longer).collect();

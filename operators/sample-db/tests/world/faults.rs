@@ -245,8 +245,12 @@ impl Bench {
     }
 
     fn drop_claim(&mut self, which: usize) {
-        let data: Vec<Key> =
-            self.world.all(Claim::KIND).map(|(key, _)| key.clone()).filter(|key| key.name.starts_with("data-")).collect();
+        let data: Vec<Key> = self
+            .world
+            .all(Claim::KIND)
+            .map(|(key, _)| key.clone())
+            .filter(|key| key.name.starts_with("data-"))
+            .collect();
         let there = self.object().is_some();
         if let Some(which) = which.checked_rem(data.len()).filter(|_| there) {
             delete(&mut self.world, Claim::KIND, &data[which], Propagation::Background);

@@ -88,12 +88,8 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
     let create = |online| Effect::Create(objects::final_snapshot(db, &name, until, online));
     match way(observed) {
         // Both at once: only what was taken after writers were shut out, and their sessions ended, is the last.
-        Way::Online => {
-            Step::Take(DeletionStep::Snapshot, vec![Effect::Act(DbAct::ShutOut), create(true)], message)
-        }
-        Way::Offline => {
-            stop(observed).unwrap_or_else(|| Step::take(DeletionStep::Snapshot, create(false), message))
-        }
+        Way::Online => Step::Take(DeletionStep::Snapshot, vec![Effect::Act(DbAct::ShutOut), create(true)], message),
+        Way::Offline => stop(observed).unwrap_or_else(|| Step::take(DeletionStep::Snapshot, create(false), message)),
         Way::Wait(message) => Step::Wait(DeletionStep::Snapshot, message),
         Way::Lost(message) => Step::Blocked("ClaimTerminating", message),
     }

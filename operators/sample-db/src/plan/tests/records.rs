@@ -63,7 +63,10 @@ fn the_volumes_of_an_earlier_uid_are_taken_over_unless_they_were_retained_or_may
         seen
     };
     let status = restored(&seen(&json!({}), &json!({}))).expect("it is the same object");
-    assert_eq!((status.storage.claim_uid.as_deref(), &*status.storage.adopted_from), (Some("c-17"), &["u-0".to_owned()][..]));
+    assert_eq!(
+        (status.storage.claim_uid.as_deref(), &*status.storage.adopted_from),
+        (Some("c-17"), &["u-0".to_owned()][..])
+    );
     let retained = seen(&json!({}), &json!({ "annotations": { RETAINED: "true" } }));
     assert_eq!(restored(&retained), None);
     assert_eq!(restored(&seen(&json!({ "bootstrap": { "database": "other" } }), &json!({}))), None);
