@@ -52,8 +52,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let mut kept = if is_wanted(observed) && !save::is_saved(observed) { hold::keep(observed) } else { Vec::new() };
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
-            // Of a namespace that goes, everything is let go; else claims that stay were let go before.
-            let mut effects = hold::release(observed, hold::own(observed));
+            // Claims that stay for another reason were let go before.
+            let mut effects = if observed.namespace_going { hold::release_all(observed) } else { Vec::new() };
             effects.push(Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[])));
             return Plan { effects, done: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
@@ -197,7 +197,7 @@ fn clear(observed: &Observed) -> Option<Step> {
     if let Some(claim) = observed.claims.iter().find(ours) {
         let message = format!("removing the volume {}", claim.meta.key.name);
         if claim.meta.deleting && claim.meta.is_held_by(UNSAVED_DATA) {
-            let release = hold::release(observed, std::iter::once(&**claim));
+            let release = hold::release(observed, claim);
             return Some(Step::Take(DeletionStep::RemoveVolumes, release, message));
         }
         if claim.meta.deleting {

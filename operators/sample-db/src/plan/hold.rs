@@ -26,10 +26,15 @@ pub(super) fn retain(observed: &Observed) -> Vec<Effect<DbAct>> {
     own(observed).filter_map(|claim| mark(observed, claim, false, true)).map(Effect::Apply).collect()
 }
 
-/// Lets go of claims whose data are saved or given up, or that go with their namespace.
-pub(super) fn release<'a>(observed: &Observed, claims: impl Iterator<Item = &'a Claim>) -> Vec<Effect<DbAct>> {
-    let held = claims.filter(|claim| claim.meta.is_held_by(UNSAVED_DATA));
-    held.filter_map(|claim| mark(observed, claim, false, false)).map(Effect::Apply).collect()
+/// Lets go of a claim whose data are saved or given up.
+pub(super) fn release(observed: &Observed, claim: &Claim) -> Vec<Effect<DbAct>> {
+    mark(observed, claim, false, false).map(Effect::Apply).into_iter().collect()
+}
+
+/// Lets go of all claims, which go with their namespace or stay without their kind: whatever was seen of them, since nobody
+/// looks at them afterwards.
+pub(super) fn release_all(observed: &Observed) -> Vec<Effect<DbAct>> {
+    own(observed).map(|claim| Effect::Apply(marked(observed, claim, false, false))).collect()
 }
 
 /// The claims that were made for the database, or that it has taken over.
@@ -68,19 +73,21 @@ fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Opti
     let record = Record::of(db).or_else(|| Record::on(claim));
     let held = claim.meta.is_held_by(UNSAVED_DATA);
     let hold = holds && (held || !claim.meta.deleting);
-    let marked = Record::on(claim) == record
+    let is_so = Record::on(claim) == record
         && claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid)
         && claim.annotations.contains_key(RETAINED) == retained
         && held == hold;
-    if marked {
-        return None;
-    }
+    (!is_so).then(|| marked(observed, claim, hold, retained))
+}
+
+fn marked(observed: &Observed, claim: &Claim, hold: bool, retained: bool) -> Apply {
+    let db = &*observed.db;
     let mut metadata = json!({
         "labels": { OWNER_UID: db.meta.uid },
         "annotations": {},
         "finalizers": if hold { vec![UNSAVED_DATA] } else { Vec::new() },
     });
-    if let Some(record) = record {
+    if let Some(record) = Record::of(db).or_else(|| Record::on(claim)) {
         metadata["annotations"][RECORD] = json!(record.text());
     }
     if retained {
@@ -89,5 +96,5 @@ fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Opti
     let mut apply = Apply::new(Claim::KIND, claim.meta.key.clone(), &json!({ "metadata": metadata }));
     apply.seen = Some(claim.meta.uid.clone());
     apply.hand_over = Some(MANAGER);
-    Some(apply)
+    apply
 }
