@@ -54,7 +54,7 @@ pub enum SnapshotKind {}
 impl CustomKind for SnapshotKind {
     const KIND: Kind =
         Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
-    const ANNOTATIONS: &'static [&'static str] = &[api::sample_db_snapshot::VERIFY];
+    const ANNOTATIONS: &'static [&'static str] = &[api::sample_db_snapshot::VERIFY, plan::objects::ONLINE];
     type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
     type Status = api::sample_db_snapshot::SampleDBSnapshotStatus;
 
@@ -195,6 +195,7 @@ impl Operator for SampleDBOperator {
                 self.postgres.set_parameters(db, &self.access(db).await?, &set, &reset).await
             }
             DbAct::LetIn => self.postgres.let_in(db, &self.access(db).await?).await,
+            DbAct::ShutOut => self.postgres.shut_out(db, &self.access(db).await?).await,
         }
     }
 }

@@ -15,10 +15,13 @@ mod answer;
 mod backup;
 pub mod catalog;
 mod deletion;
+mod hold;
 mod init;
 pub mod names;
 pub mod objects;
 mod observed;
+pub(crate) mod record;
+mod recovered;
 mod restore;
 pub mod schedule;
 mod status;
@@ -31,6 +34,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
+pub use deletion::is_to_be_asked;
 pub use observed::{InitSources, Observed, SecretSeen};
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
@@ -72,6 +76,8 @@ pub enum DbAct {
     },
     /// Let writers in.
     LetIn,
+    /// Shut out all but the superuser, and end their sessions.
+    ShutOut,
 }
 
 /// A plan for a SampleDB.
@@ -81,6 +87,9 @@ pub type DbPlan = Plan<SampleDBStatus, DbAct>;
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
+    if let Some(plan) = recovered::plan(observed) {
+        return plan;
+    }
     if db.meta.deleting {
         return deletion::plan(observed, now);
     }
@@ -140,6 +149,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         }
         Step::Wait(..) | Step::Stuck(..) => (backups.effect.into_iter().collect(), LATER),
     };
+    // What is latched is recorded on the volumes before anything relies on it, and they are held before anything is in them.
+    let mut kept = if latched && !paused { hold::keep(observed) } else { Vec::new() };
+    let next = if kept.is_empty() { next } else { STEP };
+    kept.extend(effects);
+    let effects = kept;
     let mut aside = if latched && !paused { storage::aside(observed, &wish) } else { Vec::new() };
     aside.extend(upgrade::aside(observed));
     events.extend(turn.and_then(|turn| turn.event));
@@ -164,6 +178,9 @@ fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestam
 /// What no rule of the API can tell.
 fn sound(observed: &Observed) -> Result<(), Refusal> {
     let db = &*observed.db;
+    if let Some(lost) = recovered::lost(observed) {
+        return Err(lost);
+    }
     let given = db.spec.credentials.secret_ref.as_ref();
     if let Some(secret) = given.filter(|secret| secret.name == names::system_secret(db)) {
         let why = format!("credentials.secretRef names {}, the operator's own Secret: name another", secret.name);

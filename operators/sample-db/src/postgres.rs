@@ -135,6 +135,12 @@ impl Servers {
         change::let_in(&Address::of(access), access).await.map_err(failed)
     }
 
+    /// Shuts out all but the superuser, and ends their sessions.
+    pub(crate) async fn shut_out(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
+        self.forget(&db.meta.key);
+        change::shut_out(&Address::of(access), access).await.map_err(failed)
+    }
+
     /// What it said is asked again.
     fn forget(&self, key: &Key) {
         if let Some(held) = self.lock().get_mut(key) {

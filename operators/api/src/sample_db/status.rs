@@ -73,6 +73,10 @@ pub struct SampleDBStatus {
     /// Where the data are; decided at creation.
     #[serde(default, skip_serializing_if = "is_default")]
     pub storage: StorageStatus,
+    /// Counts changes of what is latched here. The claims of the data bear a record of it with the same number, from which a
+    /// status that was lost, or is older, is restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub revision: Option<i64>,
     /// The volumes, as they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
@@ -184,6 +188,10 @@ pub struct StorageStatus {
     /// The claim that snapshots are written to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_claim: Option<String>,
+    /// The uids of earlier SampleDBs of the name whose volumes and Secrets this one has taken over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    pub adopted_from: Vec<String>,
 }
 
 /// A volume, as it is.

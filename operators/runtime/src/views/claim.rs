@@ -9,6 +9,9 @@ use crate::cache::View;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{INSTANCE, Kind, Meta, OWNER_KIND, Owner};
 
+/// How names of annotations begin that are ours.
+const OURS: &str = "multi-operator.example.com/";
+
 /// A claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
@@ -19,6 +22,8 @@ pub struct Claim {
     pub fingerprint: Fingerprint,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
+    /// Those of its annotations that are ours.
+    pub annotations: BTreeMap<String, String>,
     /// Whether a volume is bound to it.
     pub bound: bool,
     /// The volume has gone away from under it.
@@ -40,13 +45,15 @@ impl View for Claim {
 
     fn decode(json: &str) -> serde_json::Result<Self> {
         let live = Live::read(json)?;
-        let Wire { metadata: Labelled { labels }, spec, status } = serde_json::from_str(json)?;
+        let Wire { metadata: Labelled { labels, mut annotations }, spec, status } = serde_json::from_str(json)?;
+        annotations.retain(|name, _| name.starts_with(OURS));
         let owner = labels.get(OWNER_KIND).zip(labels.get(INSTANCE));
         Ok(Self {
             fingerprint: live.fingerprint()?,
             meta: live.meta,
             owner: owner.map(|(kind, name)| Owner { kind: kind.as_str().into(), name: name.as_str().into() }),
             labels,
+            annotations,
             bound: status.phase == "Bound",
             lost: status.phase == "Lost",
             class: spec.storage_class_name,
@@ -86,6 +93,8 @@ struct Wire {
 struct Labelled {
     #[serde(default)]
     labels: BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -131,12 +140,14 @@ mod tests {
     fn a_claim_without_an_owner_reference_has_the_owner_of_its_labels() {
         let claim = serde_json::json!({
             "metadata": { "namespace": "n", "name": "a-1", "labels": {
-                "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" } },
+                "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" },
+                "annotations": { "multi-operator.example.com/record": "{}", "somebody.example.com/else": "" } },
             "spec": { "resources": { "requests": { "storage": "1Gi" } } },
             "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } },
         });
         let claim = Claim::decode(&claim.to_string()).unwrap();
         assert_eq!(claim.owner().map(|owner| (&*owner.kind, &*owner.name)), Some(("Thing.example.com", "a")));
+        assert_eq!(claim.annotations.keys().collect::<Vec<_>>(), ["multi-operator.example.com/record"]);
         assert_eq!((claim.bound, claim.lost), (true, false));
         assert_eq!((claim.requested.as_deref(), claim.capacity.as_deref()), (Some("1Gi"), Some("2Gi")));
     }

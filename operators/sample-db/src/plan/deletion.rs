@@ -1,24 +1,28 @@
-//! What is done before a SampleDB goes: writers are shut out by stopping the server, the last snapshot is taken of the data
-//! as they then are, and proved; then the volume goes. Pure.
+//! What is done before a SampleDB goes: writers are shut out, the last snapshot is taken of the data as they then are, and
+//! proved; then the server and the volume go. Pure.
 //!
-//! It holds whatever has gone before: a foreground deletion takes the server, its Services and ConfigMaps away at once, so
-//! the last snapshot needs none of them.
+//! The last snapshot is taken of the running server: somebody may delete the data claim at any moment, and no new pod can
+//! use it from then on. It holds whatever has gone before: a foreground deletion takes the server, its Services and
+//! ConfigMaps away at once, and then the last snapshot needs none of them.
 
 use std::time::Duration;
 
-use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
-use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotReason};
+use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 
 use super::objects::{self, SecretOf};
-use super::{DbAct, DbPlan, LATER, Observed, STEP, after, names};
-use crate::snapshot::plan::{is_bad, is_being_taken, is_proved};
+use super::{DbAct, DbPlan, LATER, Observed, STEP, hold, names, recovered};
+use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
+mod save;
 mod status;
+
+pub use save::is_to_be_asked;
+use save::{final_name, last};
 
 /// What comes next.
 enum Step {
@@ -27,14 +31,14 @@ enum Step {
     /// A person is waited for: the reason and what to do.
     Blocked(&'static str, String),
     /// This is done.
-    Take(DeletionStep, Box<Effect<DbAct>>, String),
+    Take(DeletionStep, Vec<Effect<DbAct>>, String),
     /// Nothing is left to do.
     Release,
 }
 
 impl Step {
     fn take(step: DeletionStep, effect: Effect<DbAct>, message: String) -> Self {
-        Self::Take(step, Box::new(effect), message)
+        Self::Take(step, vec![effect], message)
     }
 }
 
@@ -44,17 +48,22 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if !db.meta.is_held_by(FINAL_SNAPSHOT) {
         return Plan::nothing();
     }
+    // Data that are to be saved are held until they are.
+    let mut kept = if is_wanted(observed) && !save::is_saved(observed) { hold::keep(observed) } else { Vec::new() };
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
-            let effects = vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[]))];
+            // Claims that stay for another reason were let go before.
+            let mut effects = if observed.namespace_going { hold::release_all(observed) } else { Vec::new() };
+            effects.push(Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[])));
             return Plan { effects, done: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
-        Step::Take(step, effect, message) => (vec![*effect], status::of(observed, Some(step), Ok(message), now), STEP),
+        Step::Take(step, effects, message) => (effects, status::of(observed, Some(step), Ok(message), now), STEP),
         Step::Wait(step, message) => (Vec::new(), status::of(observed, Some(step), Ok(message), now), SOON),
         Step::Blocked(reason, message) => (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER),
     };
     let events = status::events(&db.status, &status);
-    Plan { effects, events, status: Some(status), ..later(next) }
+    kept.extend(effects);
+    Plan { effects: kept, events, status: Some(status), ..later(next) }
 }
 
 /// While a Job or a pod comes to its end, of which watches tell.
@@ -78,11 +87,50 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
         return step;
     }
     if db.spec.deletion.policy == DeletionPolicy::Retain {
-        return stop(observed).unwrap_or(Step::Release);
+        return retain(observed).unwrap_or(Step::Release);
     }
-    let wanted = db.spec.deletion.policy == DeletionPolicy::Snapshot && !is_skipped(db) && has_data(observed);
-    let saved = wanted.then(|| backups(observed).or_else(|| stop(observed)).or_else(|| save(observed, now))).flatten();
+    if let Some((reason, why)) = recovered::lost(observed).filter(|_| !is_given_up(db)) {
+        let message = format!("{why}; or let the data go without a final snapshot: annotate it with {}", skip(db));
+        return Step::Blocked(reason, message);
+    }
+    let wanted = is_wanted(observed);
+    let saved = wanted.then(|| backups(observed).or_else(|| save::save(observed, now))).flatten();
     saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(Step::Release)
+}
+
+/// Whether a last snapshot has to be taken before anything goes.
+fn is_wanted(observed: &Observed) -> bool {
+    !is_given_up(&observed.db) && observed.db.spec.deletion.policy == DeletionPolicy::Snapshot && has_data(observed)
+}
+
+/// Whether somebody has said that the data are of no use.
+fn is_given_up(db: &SampleDB) -> bool {
+    db.spec.deletion.policy == DeletionPolicy::Delete || is_skipped(db)
+}
+
+/// The annotation that lets it go without a last snapshot.
+fn skip(db: &SampleDB) -> String {
+    format!("{SKIP_FINAL_SNAPSHOT}={}", db.meta.key.name)
+}
+
+/// The server goes, and the volume stays. One whose claim somebody has deleted would not stay.
+fn retain(observed: &Observed) -> Option<Step> {
+    let db = &*observed.db;
+    let dying = hold::own(observed).find(|claim| claim.meta.deleting && hold::is_current(observed, claim));
+    if let Some(claim) = dying.filter(|_| !is_skipped(db)) {
+        let message = format!(
+            "deletion.policy is Retain, and the claim {} of the data is being deleted, so it cannot stay: set \
+             deletion.policy to Snapshot to have the data saved, or let them go: annotate this SampleDB with {}",
+            claim.meta.key.name,
+            skip(db)
+        );
+        return Some(Step::Blocked("ClaimTerminating", message));
+    }
+    stop(observed).or_else(|| {
+        let marks = hold::retain(observed);
+        let message = "marking the volume as retained".to_owned();
+        (!marks.is_empty()).then_some(Step::Take(DeletionStep::Release, marks, message))
+    })
 }
 
 /// Whether somebody lets it go without a last snapshot.
@@ -96,7 +144,7 @@ fn has_data(observed: &Observed) -> bool {
     let claim = status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
     // What a restore has not come to the end of is whole where it comes from.
     let half = observed.db.spec.bootstrap.from_snapshot.is_some() && status.restore.completed_at.is_none();
-    status.initialization.data_created_at.is_some() && !half && claim.is_some_and(|claim| !claim.meta.deleting)
+    status.initialization.data_created_at.is_some() && !half && claim.is_some()
 }
 
 /// Jobs of its own that still write to the data.
@@ -133,70 +181,6 @@ fn stop(observed: &Observed) -> Option<Step> {
     })
 }
 
-/// The last snapshot.
-fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
-    let db = &*observed.db;
-    let name = final_name(observed);
-    let Some(snapshot) = last(observed) else {
-        let message = format!("taking the final snapshot {name}");
-        let until = after(now, db.spec.deletion.keep_final_snapshot_for());
-        let create = objects::snapshot(db, &name, SnapshotReason::Final, until);
-        return Some(Step::take(DeletionStep::Snapshot, Effect::Create(create), message));
-    };
-    if snapshot.meta.deleting {
-        let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
-        return Some(Step::Wait(DeletionStep::Snapshot, message));
-    }
-    if is_proved(&snapshot.status) {
-        return None;
-    }
-    let begun = snapshot.status.started_at;
-    let timeout = i64::try_from(2 * db.spec.deletion.timeout_seconds().unsigned_abs()).unwrap_or(i64::MAX);
-    let late = begun.is_some_and(|begun| now.duration_since(begun).as_secs() > timeout);
-    if is_bad(&snapshot.status) || late {
-        if db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed {
-            return None;
-        }
-        let why = snapshot.status.error.clone().unwrap_or_else(|| "it has not been taken in time".to_owned());
-        let message = format!(
-            "there is no final snapshot, so the data stay: {why}; mend that and delete the SampleDBSnapshot {name} to have it \
-             taken again, or let the data go without one: annotate this SampleDB with {SKIP_FINAL_SNAPSHOT}={}",
-            db.meta.key.name
-        );
-        return Some(Step::Blocked("FinalSnapshotFailed", message));
-    }
-    let (step, doing) = match snapshot.status.completed_at {
-        None => (DeletionStep::Snapshot, "taking"),
-        Some(_) => (DeletionStep::Verify, "verifying"),
-    };
-    Some(Step::Wait(step, format!("{doing} the final snapshot {name}{}", hindered(&snapshot.status))))
-}
-
-/// What keeps a snapshot from going on, after a colon: what it says while all is well is said by the step.
-fn hindered(status: &SampleDBSnapshotStatus) -> String {
-    let ready = status.contract.condition(api::condition_type::READY);
-    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
-    told.map_or_else(String::new, |ready| format!(": {}", ready.message))
-}
-
-/// The last snapshot, if there is one yet.
-fn last(observed: &Observed) -> Option<&Snapshot> {
-    let name = final_name(observed);
-    observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name)
-}
-
-/// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
-fn final_name(observed: &Observed) -> String {
-    let db = &*observed.db;
-    let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
-    let others = |name: &String| {
-        let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
-        of.is_some_and(|of| of.spec.sample_db_uid.as_deref() != Some(&*db.meta.uid))
-    };
-    uid.chunks(4).map(name).find(|name| !others(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
-}
-
 /// The volume and the Secrets go; the snapshots' volume stays.
 fn clear(observed: &Observed) -> Option<Step> {
     let db = &*observed.db;
@@ -212,6 +196,10 @@ fn clear(observed: &Observed) -> Option<Step> {
     };
     if let Some(claim) = observed.claims.iter().find(ours) {
         let message = format!("removing the volume {}", claim.meta.key.name);
+        if claim.meta.deleting && claim.meta.is_held_by(UNSAVED_DATA) {
+            let release = hold::release(observed, claim);
+            return Some(Step::Take(DeletionStep::RemoveVolumes, release, message));
+        }
         if claim.meta.deleting {
             return Some(Step::Wait(DeletionStep::RemoveVolumes, message));
         }

@@ -17,7 +17,7 @@ mod server;
 mod services;
 mod snapshot;
 
-pub(super) use claim::{data_claim, snapshot_claim};
+pub(super) use claim::{data_claim, new_data_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
 pub(super) use config::{configuration, connection};
 pub(crate) use job::{JobOf, job};
@@ -26,7 +26,8 @@ pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::CONFIGURATION;
 pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, parameters, server, successor, template};
 pub(super) use services::{peers, read_write};
-pub(super) use snapshot::snapshot;
+pub(crate) use snapshot::ONLINE;
+pub(super) use snapshot::{final_snapshot, snapshot};
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;
@@ -55,11 +56,12 @@ fn free(db: &SampleDB) -> ObjectMeta {
     ObjectMeta { labels: Some(labels), annotations: Some(meta::not_for_pruning()), ..ObjectMeta::default() }
 }
 
-/// Whether what has no owner was made for the database, or is taken over because a person says so; by its labels.
+/// Whether what has no owner was made for the database, or has been taken over, or is because a person says so; by its
+/// labels.
 pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
     let Some(owner) = labels.get(OWNER_UID) else { return false };
-    let adopted = db.annotations.get(api::sample_db::ADOPT);
-    **owner == *db.meta.uid || adopted.is_some_and(|uid| **uid == **owner)
+    let named = db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == **owner);
+    **owner == *db.meta.uid || named || db.status.storage.adopted_from.contains(owner)
 }
 
 /// The labels by which Services find the server's pod.

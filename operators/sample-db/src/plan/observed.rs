@@ -124,11 +124,12 @@ impl Observed {
         objects::is_own(&self.db, &claim.labels)
     }
 
-    /// The snapshots of this very database: one of the same name may have left others.
+    /// The snapshots of this very database, under whichever uid: one of the same name may have left others.
     pub(crate) fn own_snapshots(&self) -> impl Iterator<Item = &Snapshot> {
-        let uid = &self.db.meta.uid;
+        let (uid, earlier) = (&self.db.meta.uid, &self.db.status.storage.adopted_from);
         let all = self.snapshots.iter().map(|snapshot| &**snapshot);
-        all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref() == Some(&**uid))
+        let own = move |of: &str| *of == **uid || earlier.iter().any(|uid| uid == of);
+        all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref().is_some_and(own))
     }
 
     /// Where the database's pods run, and as whom, with that image of the engine.

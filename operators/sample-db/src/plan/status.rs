@@ -9,7 +9,7 @@ use super::backup::{self, Backups};
 use super::steps::Step;
 use super::upgrade::{self, Turn};
 use super::wish::{Refusal, Wish};
-use super::{InitSources, Observed, Words, names, restore, storage};
+use super::{InitSources, Observed, Words, names, record, restore, storage};
 use crate::Snapshot;
 
 mod conditions;
@@ -47,7 +47,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let turn = judged.turn;
     let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
     let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
-    SampleDBStatus {
+    let after = SampleDBStatus {
         phase: Some(conditions::phase(observed, judged.step, &serving)),
         ready: Some(format!("{}/1", usize::from(serving.now))),
         replicas: Some(i32::from(observed.pod().is_some())),
@@ -70,7 +70,8 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
         connection_config_map: Some(names::connection(db)),
         contract: Contract { conditions: conditions::all(observed, judged, &serving, now), ..before.contract.clone() },
         ..before.clone()
-    }
+    };
+    record::revised(before, after)
 }
 
 fn endpoints(observed: &Observed) -> EndpointsStatus {

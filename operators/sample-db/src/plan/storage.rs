@@ -71,6 +71,11 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, trouble: Option<&st
             no("VolumeMissing", format!("the claim {} of the data is gone", wish.claim))
         }
         None => condition(domain::STORAGE_HEALTHY, ConditionStatus::Unknown, "Provisioning", "it is being made", now),
+        Some(claim) if claim.meta.deleting && observed.db.status.initialization.data_created_at.is_some() => {
+            let why =
+                format!("the claim {} of the data is being deleted, and is kept until its data are saved", wish.claim);
+            no("ClaimTerminating", why)
+        }
         Some(claim) if claim.lost => no("VolumeLost", format!("the volume of the claim {} is gone", wish.claim)),
         Some(claim) => {
             let used = used(observed, claim).unwrap_or(0);

@@ -13,6 +13,7 @@ use crate::Snapshot;
 
 mod backups;
 mod deletion;
+mod records;
 mod server;
 mod upgrades;
 
@@ -20,6 +21,13 @@ const NOW: i64 = 1_800_000_000;
 
 fn now() -> Timestamp {
     Timestamp::from_second(NOW).unwrap()
+}
+
+/// The plan, but for what claims are marked with: [`records`] is about that.
+fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
+    let mut plan = super::plan(observed, now);
+    plan.effects.retain(|effect| !matches!(effect, Effect::Apply(apply) if apply.hand_over == Some(hold::MANAGER)));
+    plan
 }
 
 /// A database of that spec and status, of which nothing else is there.
@@ -81,6 +89,12 @@ fn claim(owner: &str, uid: &str) -> Arc<Claim> {
     let labels = json!({ "multi-operator.example.com/owner-uid": owner });
     let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels },
         "status": { "phase": "Bound" } });
+    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+}
+
+/// The claim of the snapshots.
+fn snapshots_claim() -> Arc<Claim> {
+    let claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": "s-1" } });
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }
 

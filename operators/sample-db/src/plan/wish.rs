@@ -69,9 +69,20 @@ impl Wish {
                 .or_else(|| live.and_then(|claim| claim.class.clone())),
             size: Some(observed.db.spec.storage.size().to_owned()),
             snapshot_claim: Some(names::snapshot_claim(&observed.db)),
+            adopted_from: adopted_from(observed, before),
             ..before.clone()
         }
     }
+}
+
+/// Whose volumes and Secrets were taken over, once the data have been seen: they may be retained, and taken over again.
+fn adopted_from(observed: &Observed, before: &StorageStatus) -> Vec<String> {
+    let db = &*observed.db;
+    let mut all = before.adopted_from.clone();
+    let named = db.annotations.get(api::sample_db::ADOPT).filter(|uid| ***uid != *db.meta.uid);
+    let seen = db.status.initialization.data_created_at.is_some();
+    all.extend(named.filter(|uid| seen && !all.iter().any(|of| *of == ***uid)).map(|uid| uid.to_string()));
+    all
 }
 
 /// The claim of the data that a person has told to take over: of those that upgrades have made, the last.

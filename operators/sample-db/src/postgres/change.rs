@@ -1,5 +1,9 @@
 //! Changes.
 
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use super::Access;
@@ -7,10 +11,34 @@ use super::connect::{Address, Refused, within};
 use crate::plan::{is_list, parts};
 use crate::secrets::Password;
 
-/// Lets everybody in who has a password: by the file that `pg-prepare` has put beside the one that holds.
-const LET_IN: &str = "DO $$ BEGIN EXECUTE pg_catalog.format('COPY (SELECT pg_catalog.regexp_split_to_table(
-    pg_catalog.rtrim(pg_catalog.pg_read_file(%L), chr(10)), chr(10))) TO %L', 'pg_hba.open.conf',
+/// Puts a file that `pg-prepare` has put beside the one with the rules in its place.
+const RULES: &str = "DO $$ BEGIN EXECUTE pg_catalog.format('COPY (SELECT pg_catalog.regexp_split_to_table(
+    pg_catalog.rtrim(pg_catalog.pg_read_file(%L), chr(10)), chr(10))) TO %L', '<file>',
     pg_catalog.current_setting('data_directory') || '/pg_hba.conf'); END $$; SELECT pg_catalog.pg_reload_conf()";
+/// Everybody who has a password.
+const OPEN: &str = "pg_hba.open.conf";
+/// The superuser alone.
+const CLOSED: &str = "pg_hba.closed.conf";
+
+/// Ends sessions of clients, and of what reads the log: all that were there before the rules held, and afterwards all but
+/// those of superusers. How many there were.
+const OTHERS: &str =
+    "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid)) FROM pg_catalog.pg_stat_activity a
+    LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('client backend', 'walsender')
+    AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1::text::timestamptz)";
+/// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell the
+/// password, is judged by the old ones. As the agent looks for them (`operators/agent/src/postgres/outgoing.rs`).
+const COMING: &str = "SELECT child.pid FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(
+    pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title
+    FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format(
+    '/proc/%1$s/task/%1$s/children', pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)),
+    0, 1000000)), ' ') AS pid) AS child
+    WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver.*)$'
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
+/// No such role: an open server asks it for a password, a closed one sends it away.
+const NOBODY: &str = "multi_operator_nobody";
+/// How long until it is looked at again whether sessions have ended.
+const POLL_SESSIONS: Duration = Duration::from_millis(100);
 
 /// Sets the password of a role. The password itself is in no statement.
 pub(super) async fn password(
@@ -65,7 +93,54 @@ fn is_refusal(code: &SqlState) -> bool {
 
 /// Lets writers in.
 pub(super) async fn let_in(address: &Address<'_>, access: &Access) -> Result<(), Refused> {
-    within(async { Ok(address.superuser(access).await?.batch_execute(LET_IN).await?) }).await
+    within(async { Ok(address.superuser(access).await?.batch_execute(&rules(OPEN)).await?) }).await
+}
+
+/// Shuts out all but the superuser, and ends every other session. What is read afterwards is all that anybody has been told
+/// was written.
+pub(super) async fn shut_out(address: &Address<'_>, access: &Access) -> Result<(), Refused> {
+    within(async {
+        let client = address.superuser(access).await?;
+        client.batch_execute(&rules(CLOSED)).await?;
+        while !refuses(address).await {
+            tokio::time::sleep(POLL_SESSIONS).await;
+        }
+        let held: String = client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).await?.try_get(0)?;
+        let mut coming = coming(&client).await?;
+        loop {
+            let others: i64 = client.query_one(OTHERS, &[&held]).await?.try_get(0)?;
+            if others == 0 && coming.is_empty() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL_SESSIONS).await;
+            let now = self::coming(&client).await?;
+            coming.retain(|process| now.contains(process));
+        }
+    })
+    .await
+}
+
+/// Whether the rules that shut out hold.
+async fn refuses(address: &Address<'_>) -> bool {
+    match address.connect(NOBODY, NOBODY, "postgres").await {
+        Err(Refused::Failed(why)) => why.contains("no pg_hba.conf entry"),
+        _ => false,
+    }
+}
+
+async fn coming(client: &Client) -> Result<BTreeSet<String>, Refused> {
+    let rows = match client.query(COMING, &[]).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            tracing::warn!(%error, "who is connecting cannot be seen");
+            return Ok(BTreeSet::new());
+        }
+    };
+    Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+fn rules(file: &str) -> String {
+    RULES.replace("<file>", file)
 }
 
 /// A name, quoted.

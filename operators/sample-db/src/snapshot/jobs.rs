@@ -11,7 +11,7 @@ use serde_json::json;
 use super::observed::Observed;
 use crate::plan::names;
 use crate::plan::objects::pod::{self, PGDATA, SNAPSHOTS};
-use crate::plan::objects::{JobOf, Place, job};
+use crate::plan::objects::{JobOf, ONLINE, Place, job};
 use crate::{SampleDB, Snapshot};
 
 /// How often a Job is tried again.
@@ -36,7 +36,7 @@ pub(super) fn prune_name(snapshot: &Snapshot) -> String {
     format!("{}-prune", snapshot.meta.key.name)
 }
 
-/// The Job that takes it: of the server, or, of a database that is going, of its data while no server runs.
+/// The Job that takes it: of the server, or, of a database that is going and whose server has gone, of its volume.
 pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     let snapshot = &*observed.snapshot;
     let last = snapshot.spec.reason == SnapshotReason::Final;
@@ -46,6 +46,8 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     of.deadline_seconds = db.spec.backup.deadline_seconds();
     if last {
         of.deadline_seconds = db.spec.deletion.timeout_seconds();
+    }
+    if last && !snapshot.annotations.contains_key(ONLINE) {
         of.arguments.push(format!("--offline={PGDATA}"));
         of.arguments.extend(db.status.system_identifier.iter().map(|id| format!("--system-identifier={id}")));
         let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));

@@ -84,7 +84,9 @@ fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
                  not: make one without spec.reason"
             ),
         ),
-        () if last && db.status.initialization.data_created_at.is_some() => started(observed, now),
+        () if last && db.status.initialization.data_created_at.is_some() && db.status.storage.claim.is_some() => {
+            started(observed, now)
+        }
         () if db.meta.deleting => stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted")),
         () if serves(db) => started(observed, now),
         () => wait("DatabaseNotReady", format!("waiting until the SampleDB {name} serves{}", status::because(db))),
@@ -119,9 +121,17 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             let how = if db.is_some() { "is being deleted, and its server has gone" } else { "is gone" };
             told(status::failed(observed, format!("the backup was given up: the SampleDB {name} {how}"), now))
         }
+        // A status that was lost names no volume, and the one that it would be by default may be of before an upgrade.
+        (None, Some(db)) if !is_known(observed, db) => waits(observed, now),
         (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
         (None | Some(None), _) => waits(observed, now),
     }
+}
+
+/// Whether the database still says which data are its.
+fn is_known(observed: &Observed, db: &crate::SampleDB) -> bool {
+    let same = db.status.system_identifier == observed.snapshot.status.system_identifier;
+    observed.snapshot.spec.reason != SnapshotReason::Final || db.status.storage.claim.is_some() && same
 }
 
 /// How to make room for the next one.

@@ -68,7 +68,10 @@ impl Site {
         };
         let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
         let adopted = db.annotations.get(api::sample_db::ADOPT).map(|uid| uid.to_string());
-        let ours = secret.owner.as_deref() == Some(&*db.meta.uid) || secret.owner.is_some() && secret.owner == adopted;
+        let taken = secret.owner.as_ref().is_some_and(|of| db.status.storage.adopted_from.contains(of));
+        let ours = secret.owner.as_deref() == Some(&*db.meta.uid)
+            || secret.owner.is_some() && secret.owner == adopted
+            || taken;
         if !given && !ours {
             return Look { seen: SecretSeen::Foreign, secret: None };
         }
@@ -181,14 +184,15 @@ impl Site {
             DbAct::DropSecret(of) => {
                 let name = name(db, *of);
                 self.held.secrets.remove(&name);
-                if self.secrets.get(&name).is_some_and(|secret| secret.owner == Some(uid)) {
+                let lineage = |of: &String| *of == uid || db.status.storage.adopted_from.contains(of);
+                if self.secrets.get(&name).is_some_and(|secret| secret.owner.as_ref().is_some_and(lineage)) {
                     self.secrets.remove(&name);
                 }
                 return Ok(());
             }
             // The Secrets of this world hold a password, and nothing that follows from it.
             DbAct::RewriteSecret(_) => return Ok(()),
-            DbAct::SetPassword | DbAct::SetParameters { .. } | DbAct::LetIn => {}
+            DbAct::SetPassword | DbAct::SetParameters { .. } | DbAct::LetIn | DbAct::ShutOut => {}
         }
         let away = || Error::transient("ServerAway", "the server has gone away meanwhile");
         let key = db.meta.key.name.to_string();
@@ -204,6 +208,7 @@ impl Site {
         }
         match act {
             DbAct::LetIn => (data.open, data.shut_since) = (true, None),
+            DbAct::ShutOut => (data.open, data.shut_since) = (false, None),
             DbAct::SetPassword => data.app = Some(app.password),
             DbAct::SetParameters { set, reset } => {
                 reset.iter().for_each(|name| drop(data.settings.remove(name)));

@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use crate::sets::owned;
 use crate::site::{Site, is_going, text};
 
-/// Annotation of what is deleted in the foreground, which the API server notes as a finalizer.
+/// Annotation of what is deleted in the foreground: what holds the object may write its finalizers as a whole here.
 const FOREGROUND: &str = "foreground";
+/// The finalizer by which the API server notes that.
+const FOREGROUND_FINALIZER: &str = "foregroundDeletion";
 /// All kinds that there are.
 pub const KINDS: [Kind; 8] = [
     SampleDB::KIND,
@@ -39,6 +41,9 @@ pub fn delete(world: &mut World, kind: Kind, key: &Key, propagation: Propagation
         world.edit(kind, key, |live| {
             live["metadata"]["annotations"][FOREGROUND] = json!("true");
             live["metadata"]["deletionTimestamp"] = json!(NOW);
+            let mut held = live["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
+            held.push(json!(FOREGROUND_FINALIZER));
+            live["metadata"]["finalizers"] = json!(held);
         });
     } else if held || [Pod::KIND, Claim::KIND].contains(&kind) {
         world.begin_removal(kind, key);
@@ -53,7 +58,8 @@ impl Site {
         for kind in [SampleDB::KIND, Snapshot::KIND, StatefulSet::KIND, Job::KIND] {
             for (key, object) in all(world, kind, is_going) {
                 let uid = text(&object["metadata"]["uid"]);
-                let held = object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+                let held = object["metadata"]["finalizers"].as_array();
+                let held = held.is_some_and(|all| all.iter().any(|of| *of != FOREGROUND_FINALIZER));
                 let foreground = object["metadata"]["annotations"][FOREGROUND] == "true";
                 let waits = foreground && !dependents_gone(world, &uid);
                 if !held && !waits {

@@ -4,7 +4,7 @@ use api::sample_db::ADOPT;
 use jiff::SignedDuration;
 use runtime::cache::View as _;
 use runtime::plan::{Key, Kind};
-use runtime::views::{ConfigMap, Pod, Service};
+use runtime::views::{Claim, ConfigMap, Pod, Service};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
@@ -74,6 +74,12 @@ pub enum Step {
     Restore { version: &'static str },
     /// Somebody makes the database again, which takes over what was left.
     Adopt,
+    /// The database's status is gone.
+    LoseStatus,
+    /// Somebody deletes a claim of data.
+    DropClaim(usize),
+    /// Somebody deletes the claim of the snapshots.
+    DropSnapshots,
     /// Somebody deletes the namespace.
     End,
 }
@@ -152,6 +158,15 @@ impl Bench {
             Step::Delete(propagation) => self.delete(*propagation),
             Step::Restore { version } => self.restore(version),
             Step::Adopt => self.adopt(),
+            Step::LoseStatus => {
+                let key = self.key.clone();
+                self.world.edit(SampleDB::KIND, &key, |object| object["status"] = json!({}));
+            }
+            Step::DropClaim(which) => self.drop_claim(*which),
+            Step::DropSnapshots => {
+                let key = self.key.sibling(&format!("{}-snapshots", self.key.name));
+                delete(&mut self.world, Claim::KIND, &key, Propagation::Background);
+            }
             Step::End => self.site.going = true,
         }
     }
@@ -227,6 +242,19 @@ impl Bench {
         let spec = json!({ "engine": { "version": version }, "bootstrap": { "fromSnapshot": { "name": &*name } },
             "init": { "sqlFrom": [{ "configMapKeyRef": { "name": "sql", "key": "init.sql" } }] } });
         self.create(&self.key.sibling("copy"), &spec, &json!({}));
+    }
+
+    fn drop_claim(&mut self, which: usize) {
+        let data: Vec<Key> = self
+            .world
+            .all(Claim::KIND)
+            .map(|(key, _)| key.clone())
+            .filter(|key| key.name.starts_with("data-"))
+            .collect();
+        let there = self.object().is_some();
+        if let Some(which) = which.checked_rem(data.len()).filter(|_| there) {
+            delete(&mut self.world, Claim::KIND, &data[which], Propagation::Background);
+        }
     }
 
     fn adopt(&mut self) {

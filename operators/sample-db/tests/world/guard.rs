@@ -125,9 +125,12 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
     if held.is_empty() {
         return;
     }
-    let latched = &db["status"]["storage"]["claimUID"];
-    let elsewhere = *latched != uid
-        && latched.as_str().and_then(|uid| site.disks.data(uid)).is_some_and(|data| data.rows.is_superset(&acked));
+    let others = world.all(Claim::KIND).filter(|(_, other)| {
+        other["metadata"]["uid"] != *uid && !is_going(other) && other["metadata"]["labels"][INSTANCE] == *owner
+    });
+    let elsewhere = others
+        .filter_map(|(_, other)| site.disks.data(other["metadata"]["uid"].as_str()?))
+        .any(|data| data.rows.is_superset(&acked));
     let policy = &db["spec"]["deletion"];
     let wished = is_going(db)
         && (policy["policy"] == serde_json::json!(DeletionPolicy::Delete)
@@ -141,6 +144,16 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
         });
     if !elsewhere && !wished && !saved {
         site.violation(format!("the volume {uid} of {owner} is deleted, and its rows are nowhere else"));
+    }
+}
+
+/// Judges the end of a claim that somebody has deleted: whoever that was, its data are saved or given up.
+pub fn judge_end(world: &World, site: &mut Site, claim: &Value) {
+    let (uid, name) = (text(&claim["metadata"]["uid"]), text(&claim["metadata"]["name"]));
+    let owner = text(&claim["metadata"]["labels"][INSTANCE]);
+    let known = world.all(SampleDB::KIND).any(|(key, _)| *key.name == *owner);
+    if name.starts_with("data-") && known && !site.going {
+        judge_loss(world, site, &uid, claim);
     }
 }
 

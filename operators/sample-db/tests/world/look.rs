@@ -105,6 +105,9 @@ impl Stores {
             db: db.clone(),
         };
         if db.meta.deleting {
+            if db.status.initialization.completed_at.is_some() && plan::is_to_be_asked(&observed) {
+                observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
+            }
             return observed;
         }
         let at_work = observed.job(&names::init_job(db)).is_some_and(|job| job.end.is_none());

@@ -7,6 +7,7 @@
 mod asked;
 mod bench;
 mod boundaries;
+mod claims;
 mod collector;
 mod data;
 mod faults;
@@ -14,6 +15,7 @@ mod guard;
 mod interruptions;
 mod kubelet;
 mod look;
+mod lost_status;
 mod pods;
 mod properties;
 mod schedule;

@@ -60,6 +60,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => which().prop_map(Step::DropChild),
         3 => any::<bool>().prop_map(|physical| Step::Backup { physical }),
         1 => which().prop_map(Step::DropSnapshot),
+        2 => Just(Step::LoseStatus),
         3 => (0..VERBS.len(), 1..4_u32).prop_map(|(verb, stage)| Step::Fail { verb, stage }),
         1 => release().prop_map(Step::Crash),
         1 => release().prop_map(Step::Missing),
@@ -98,6 +99,8 @@ pub fn end() -> impl Strategy<Value = Vec<Step>> {
             2 => (0..8_usize, 1..4_usize).prop_map(|(kind, count)| Step::See { kind, count }),
             1 => which().prop_map(Step::Kill),
             1 => which().prop_map(Step::Evict),
+            1 => Just(Step::LoseStatus),
+            1 => which().prop_map(Step::DropClaim),
         ],
         0..12,
     );

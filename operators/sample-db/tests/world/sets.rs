@@ -7,6 +7,7 @@ use runtime::testing::World;
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 use serde_json::{Value, json};
 
+use crate::guard::judge_end;
 use crate::site::{Site, is_going, text};
 
 impl Site {
@@ -40,7 +41,9 @@ impl Site {
         for (key, claim) in some {
             if is_going(&claim) {
                 let used = world.all(Pod::KIND).any(|(_, pod)| pod["spec"].to_string().contains(&uses(&key.name)));
-                if !used {
+                let held = claim["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+                if !used && !held {
+                    judge_end(world, self, &claim);
                     self.disks.volumes.remove(&text(&claim["metadata"]["uid"]));
                     world.remove(Claim::KIND, &key);
                 }

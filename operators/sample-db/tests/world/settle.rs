@@ -67,6 +67,11 @@ impl Bench {
     fn person(&mut self) {
         for key in self.databases() {
             let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
+            if condition(&db, "Stalled")["reason"] == "ClaimTerminating" && !is_going(&db) {
+                self.say("a person deletes what has lost its claim");
+                delete(&mut self.world, SampleDB::KIND, &key, Propagation::Background);
+                continue;
+            }
             let ready = condition(&db, "Ready");
             let (reason, message) = (text(&ready["reason"]), text(&ready["message"]));
             let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
@@ -79,6 +84,10 @@ impl Bench {
                     self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
                 }
                 "InitFailed" => self.site.sql = ("mended".to_owned(), true),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(|db| {
+                    let name = db["metadata"]["name"].clone();
+                    db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
+                }),
                 "DeletionBlocked" => {
                     let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
                     if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {
@@ -205,7 +214,7 @@ impl Bench {
         let known: BTreeSet<String> = self.world.all(Snapshot::KIND).map(|(_, of)| path_of(of)).collect();
         let files = self.site.disks.volumes.values().flat_map(|volume| volume.files.keys());
         let left: Vec<&String> =
-            files.filter(|name| !known.contains(*name) && !self.site.left.contains(*name)).collect();
+            files.filter(|name| !known.contains(*name) && !self.site.left.contains(*name) && !is_last(name)).collect();
         check(left.is_empty(), || format!("files are left: {left:?}"))
     }
 
@@ -241,6 +250,11 @@ impl Bench {
             self.site.disks.volumes.iter().map(|(claim, volume)| format!("{claim} {volume:?}")).collect();
         format!("{}\n{}\n{}", trace.join("\n"), statuses.join("\n"), volumes.join("\n"))
     }
+}
+
+/// Whether files are those of a final snapshot, which are kept when it is taken anew.
+fn is_last(name: &str) -> bool {
+    name.contains("-final-")
 }
 
 /// A condition of an object.

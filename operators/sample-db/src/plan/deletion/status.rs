@@ -39,7 +39,7 @@ pub(super) fn unsaved(observed: &Observed) -> Option<Announcement> {
         }
         () if is_skipped(db) => format!("the annotation {SKIP_FINAL_SNAPSHOT} says so"),
         () if last(observed).is_some() => "it failed, and deletion.onSnapshotFailure is Proceed".to_owned(),
-        () => "the claim of the data was gone or being deleted".to_owned(),
+        () => "the claim of the data was gone".to_owned(),
     };
     let message = format!("the database goes without a final snapshot: {why}");
     Some(Announcement { warning: true, reason: "FinalSnapshotSkipped".into(), message })

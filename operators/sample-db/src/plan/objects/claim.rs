@@ -11,10 +11,20 @@ use runtime::views::Claim;
 use super::free;
 use crate::SampleDB;
 use crate::plan::names;
+use crate::plan::record::{RECORD, Record};
 
 /// The claim of the data.
 pub(in crate::plan) fn data_claim(db: &SampleDB, name: &str) -> Apply {
     claim(db, name, db.spec.storage.size(), db.spec.storage.storage_class_name.as_deref())
+}
+
+/// The same, as it is made: with the record of what is latched, so that no volume is ever there without one.
+pub(in crate::plan) fn new_data_claim(db: &SampleDB, name: &str) -> Apply {
+    let mut apply = data_claim(db, name);
+    if let Some(record) = Record::of(db) {
+        apply.body["metadata"]["annotations"][RECORD] = record.text().into();
+    }
+    apply
 }
 
 /// The claim of the snapshots, unless it is the user's.

@@ -16,7 +16,8 @@ use runtime::views::StatefulSet;
 use serde_json::json;
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
-use super::{PORT, labels, owned, selector};
+use super::{OWNER_UID, PORT, labels, owned, selector};
+use crate::plan::record::Record;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
 use crate::{SampleDB, Snapshot};
@@ -65,6 +66,8 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
     let source = source.filter(|source| source.status.method == Some(Method::Physical) && !has_data(db));
     let made = match &db.status.system_identifier {
         Some(identifier) => vec![format!("--system-identifier={identifier}")],
+        // What is taken over is there, or it is lost.
+        None if is_taken_over(observed, wish) => Vec::new(),
         None => vec!["--initialise".to_owned()],
     };
     set(observed, wish, names::server(db), made, source)
@@ -144,6 +147,14 @@ fn prepare(
     }
     let password = pod::secret_env("PGPASSWORD", &names::system_secret(db), "password");
     place.engine("prepare", arguments, vec![password], mounts)
+}
+
+/// Whether a person says of the volume that it has data.
+fn is_taken_over(observed: &Observed, wish: &Wish) -> bool {
+    let named = observed.db.annotations.get(api::sample_db::ADOPT);
+    let Some((named, claim)) = named.zip(observed.claim(&wish.claim)) else { return false };
+    let empty = Record::on(claim).is_some_and(|record| record.facts.initialization.data_created_at.is_none());
+    !empty && claim.labels.get(OWNER_UID).is_some_and(|owner| **named == **owner)
 }
 
 /// Whether the data have been made: from then on they are what they are.

@@ -27,3 +27,20 @@ pub(in crate::plan) fn snapshot(
     }
     Create::new(Snapshot::KIND, db.meta.key.sibling(name), &snapshot)
 }
+
+/// Annotation of a final snapshot that is taken of the running server.
+pub(crate) const ONLINE: &str = "multi-operator.example.com/online";
+
+/// The last snapshot of a database that is being deleted: of the server, or else of its volume.
+pub(in crate::plan) fn final_snapshot(
+    db: &SampleDB,
+    name: &str,
+    retain_until: Option<Timestamp>,
+    online: bool,
+) -> Create {
+    let mut create = snapshot(db, name, SnapshotReason::Final, retain_until);
+    if online {
+        create.body["metadata"]["annotations"][ONLINE] = json!("true");
+    }
+    create
+}

@@ -60,6 +60,12 @@ fn is_outdated(observed: &Observed, pod: &Pod) -> bool {
 /// The server is started again: not while a backup is taken of it, unless it does not serve anyway.
 pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     let Some(pod) = observed.pod() else { return Step::Wait("ServerStarting", "waiting for the pod".to_owned()) };
+    // No other pod could use the claim.
+    let claim = observed.db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
+    if let Some(claim) = claim.filter(|claim| claim.meta.deleting) {
+        let name = &claim.meta.key.name;
+        return Step::Stuck("ClaimTerminating", format!("{why}; that cannot be: the claim {name} is being deleted"));
+    }
     let ready = pod.running.as_deref().is_some_and(|running| running.ready);
     let taken = observed.snapshots.iter().find(|snapshot| is_being_taken(&snapshot.status));
     if let Some(snapshot) = taken.filter(|_| ready) {

@@ -1,7 +1,9 @@
 //! The data volume: made once, and never again. Pure.
 
-use runtime::plan::Effect;
-use runtime::views::Claim;
+use api::sample_db::UpgradeStep as At;
+use runtime::cache::View;
+use runtime::plan::{Delete, Effect};
+use runtime::views::{Claim, StatefulSet};
 
 use super::Step;
 use crate::plan::objects::{self, OWNER_UID};
@@ -30,9 +32,17 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
             );
             return Some(Step::Stuck("DataMissing", message));
         }
-        let apply = Effect::Apply(objects::data_claim(db, &wish.claim));
+        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim));
         return Some(Step::take(apply, "Provisioning", "making the data volume"));
     };
+    if lasting && claim.meta.deleting {
+        return dying(observed, wish).map(Step::stuck);
+    }
+    if let Some(server) = observed.own_servers().next().filter(|_| claim.meta.deleting) {
+        // Nothing is on it yet; but it stays as long as a pod has it.
+        let delete = Effect::Delete(Delete::of(StatefulSet::KIND, &server.meta));
+        return Some(Step::take(delete, "Provisioning", "making the server anew, since its volume is being deleted"));
+    }
     if claim.meta.deleting {
         return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
     }
@@ -45,6 +55,21 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
         );
         Step::Stuck("DataMissing", message)
     })
+}
+
+/// Why nothing but backups is to be done to a database whose data claim somebody has deleted: it serves as long as its pod
+/// runs, and no other pod can use that claim. An upgrade that has begun to copy goes on, since it leads to another volume.
+fn dying(observed: &Observed, wish: &Wish) -> Option<Refusal> {
+    let step = observed.db.status.upgrade.step;
+    let leaves = matches!(step, Some(At::Prepare | At::Copy | At::Switch | At::Finish | At::RollBack));
+    let claim = observed.claim(&wish.claim).filter(|claim| claim.meta.deleting && !leaves)?;
+    let (claim, name) = (&claim.meta.key.name, &observed.db.meta.key.name);
+    let message = format!(
+        "the claim {claim} of the data is being deleted; a finalizer and the server's pod keep it, and no new pod can use \
+         it: the pod is not replaced any more; take a snapshot, make a new SampleDB of it by bootstrap.fromSnapshot, and \
+         delete this one; or run kubectl delete sampledb {name}, which takes the final snapshot while the server runs"
+    );
+    Some(("ClaimTerminating", message))
 }
 
 /// Why a claim of the right name is not to be used.

@@ -1,0 +1,219 @@
+//! The last snapshot: of the running server, with writers shut out, or else of its volume. Pure.
+
+use api::sample_db::{DeletionStep, OnSnapshotFailure};
+use api::sample_db_snapshot::SampleDBSnapshotStatus;
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::Effect;
+use runtime::views::Claim;
+
+use super::{Step, gone, is_wanted, skip, stop};
+use crate::Snapshot;
+use crate::plan::objects::{self, ONLINE};
+use crate::plan::{DbAct, Observed, after, names};
+use crate::snapshot::plan::{is_bad, is_proved};
+
+/// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// How the last snapshot can be taken.
+enum Way {
+    /// Of the server, which runs.
+    Online,
+    /// Of the volume, by a server in the Job's own pod.
+    Offline,
+    /// Not yet.
+    Wait(String),
+    /// By nobody: why.
+    Lost(String),
+}
+
+/// Whether the server is asked although the database is being deleted: before its last snapshot is begun.
+#[must_use]
+pub fn is_to_be_asked(observed: &Observed) -> bool {
+    is_wanted(observed) && last(observed).is_none()
+}
+
+/// What comes next until the data are saved.
+pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
+    if is_saved(observed) {
+        return None;
+    }
+    room(observed).or_else(|| match last(observed) {
+        None => Some(begin(observed, now)),
+        Some(snapshot) => follow(observed, snapshot, now),
+    })
+}
+
+/// Whether the last snapshot is proved, and where it was written is there to stay.
+pub(super) fn is_saved(observed: &Observed) -> bool {
+    last(observed).is_some_and(|last| !last.meta.deleting && is_proved(&last.status)) && has_room(observed)
+}
+
+/// The claim that the last snapshot is on, unless it is the user's, of which nothing is seen.
+fn snapshots_claim(observed: &Observed) -> Option<Option<&Claim>> {
+    let ours = observed.db.spec.backup.storage.existing_claim.is_none();
+    ours.then(|| observed.claim(&names::snapshot_claim(&observed.db)))
+}
+
+fn has_room(observed: &Observed) -> bool {
+    snapshots_claim(observed).is_none_or(|claim| claim.is_some_and(|claim| !claim.meta.deleting))
+}
+
+/// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
+fn room(observed: &Observed) -> Option<Step> {
+    let claim = snapshots_claim(observed)?;
+    if claim.is_some_and(|claim| !claim.meta.deleting) {
+        return None;
+    }
+    let name = names::snapshot_claim(&observed.db);
+    // What was taken went with it, or will.
+    if let Some(snapshot) = last(observed).filter(|last| !last.meta.deleting) {
+        let message = format!("taking the final snapshot anew, since the volume {name} with it is being deleted");
+        return Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message));
+    }
+    if claim.is_some() {
+        let message = format!("waiting until the claim {name} of the snapshots, which is being deleted, is gone");
+        return Some(Step::Wait(DeletionStep::Snapshot, message));
+    }
+    let make = Effect::Apply(objects::snapshot_claim(&observed.db)?);
+    Some(Step::take(DeletionStep::Snapshot, make, format!("making the volume {name} for the final snapshot")))
+}
+
+fn begin(observed: &Observed, now: Timestamp) -> Step {
+    let db = &*observed.db;
+    let name = final_name(observed);
+    let message = format!("taking the final snapshot {name}");
+    let until = after(now, db.spec.deletion.keep_final_snapshot_for());
+    let create = |online| Effect::Create(objects::final_snapshot(db, &name, until, online));
+    match way(observed) {
+        // Both at once: only what was taken after writers were shut out, and their sessions ended, is the last.
+        Way::Online => Step::Take(DeletionStep::Snapshot, vec![Effect::Act(DbAct::ShutOut), create(true)], message),
+        Way::Offline => stop(observed).unwrap_or_else(|| Step::take(DeletionStep::Snapshot, create(false), message)),
+        Way::Wait(message) => Step::Wait(DeletionStep::Snapshot, message),
+        Way::Lost(message) => Step::Blocked("ClaimTerminating", message),
+    }
+}
+
+/// The running server is preferred: whatever becomes of the claim, it has the data.
+fn way(observed: &Observed) -> Way {
+    let dying = dying(observed);
+    let known = observed.db.status.system_identifier.as_deref();
+    let same = observed.asked.answer().is_some_and(|answer| known == Some(&*answer.system_identifier));
+    let answers = same && observed.connection.ours().is_some();
+    let stays = !observed.db.meta.is_held_by(FOREGROUND) && serves(observed);
+    match dying {
+        _ if answers && stays => Way::Online,
+        None => Way::Offline,
+        Some(_) if answers && is_ready(observed) => Way::Online,
+        Some(claim) if is_there(observed) => Way::Wait(format!(
+            "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
+             waiting until that answers",
+            claim.meta.key.name
+        )),
+        Some(claim) => Way::Lost(unreachable_data(observed, claim)),
+    }
+}
+
+/// The claim of the data, if somebody has deleted it: no new pod can use it.
+fn dying(observed: &Observed) -> Option<&Claim> {
+    let name = observed.db.status.storage.claim.as_deref()?;
+    observed.claim(name).filter(|claim| claim.meta.deleting)
+}
+
+/// Whether the server's pod is there to stay.
+fn is_there(observed: &Observed) -> bool {
+    observed.pod().is_some_and(|pod| !pod.meta.deleting)
+}
+
+fn is_ready(observed: &Observed) -> bool {
+    is_there(observed) && observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready)
+}
+
+/// Whether the server runs, and something keeps it running.
+fn serves(observed: &Observed) -> bool {
+    let name = names::server(&observed.db);
+    is_ready(observed) && observed.own_servers().any(|set| *set.meta.key.name == *name)
+}
+
+fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
+    let (name, key) = (&claim.meta.key.name, &observed.db.meta.key);
+    format!(
+        "the claim {name} of the data is being deleted and no server runs on it, so nothing can read the data, which the \
+         finalizer keeps; to keep them, run kubectl patch pv $(kubectl get pvc {name} --namespace {} -o \
+         jsonpath={{.spec.volumeName}}) --patch '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Retain\"}}}}'; \
+         then, or to give them up, annotate this SampleDB with {}",
+        key.namespace,
+        skip(&observed.db)
+    )
+}
+
+/// The last snapshot, on its way.
+fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<Step> {
+    let db = &*observed.db;
+    let name = &snapshot.meta.key.name;
+    if snapshot.meta.deleting {
+        let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
+        return Some(Step::Wait(DeletionStep::Snapshot, message));
+    }
+    if is_proved(&snapshot.status) {
+        return None;
+    }
+    let begun = snapshot.status.started_at;
+    let timeout = i64::try_from(2 * db.spec.deletion.timeout_seconds().unsigned_abs()).unwrap_or(i64::MAX);
+    let late = begun.is_some_and(|begun| now.duration_since(begun).as_secs() > timeout);
+    let failed = is_bad(&snapshot.status) || late;
+    if is_deserted(observed, snapshot, failed) {
+        let message = format!("taking the final snapshot {name} anew, of the volume: the server has gone meanwhile");
+        return Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message));
+    }
+    if failed {
+        if db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed {
+            return None;
+        }
+        let why = snapshot.status.error.clone().unwrap_or_else(|| "it has not been taken in time".to_owned());
+        let message = format!(
+            "there is no final snapshot, so the data stay: {why}; mend that and delete the SampleDBSnapshot {name} to have it \
+             taken again, or let the data go without one: annotate this SampleDB with {}",
+            skip(db)
+        );
+        return Some(Step::Blocked("FinalSnapshotFailed", message));
+    }
+    let (step, doing) = match snapshot.status.completed_at {
+        None => (DeletionStep::Snapshot, "taking"),
+        Some(_) => (DeletionStep::Verify, "verifying"),
+    };
+    Some(Step::Wait(step, format!("{doing} the final snapshot {name}{}", hindered(&snapshot.status))))
+}
+
+/// Whether the server from which a snapshot is taken has gone, and its volume can be read instead.
+fn is_deserted(observed: &Observed, snapshot: &Snapshot, failed: bool) -> bool {
+    let online = snapshot.annotations.contains_key(ONLINE) && dying(observed).is_none();
+    let taken = snapshot.status.completed_at.is_some() && !failed;
+    online && !taken && (observed.own_servers().next().is_none() || failed && !is_ready(observed))
+}
+
+/// What keeps a snapshot from going on, after a colon: what it says while all is well is said by the step.
+fn hindered(status: &SampleDBSnapshotStatus) -> String {
+    let ready = status.contract.condition(api::condition_type::READY);
+    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
+    told.map_or_else(String::new, |ready| format!(": {}", ready.message))
+}
+
+/// The last snapshot, if there is one yet.
+pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
+    let name = final_name(observed);
+    observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name)
+}
+
+/// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
+pub(super) fn final_name(observed: &Observed) -> String {
+    let db = &*observed.db;
+    let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
+    let others = |name: &String| {
+        let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
+        of.is_some_and(|of| of.spec.sample_db_uid.as_deref() != Some(&*db.meta.uid))
+    };
+    uid.chunks(4).map(name).find(|name| !others(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
+}

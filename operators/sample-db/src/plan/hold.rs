@@ -1,0 +1,100 @@
+//! What keeps the volumes of the data: our finalizer on their claims, and the record of what is latched. Written before
+//! anything relies on what was latched, by a field manager that owns nothing else. Pure.
+
+use api::sample_db::{ADOPT, UNSAVED_DATA, UpgradeStep as At};
+use runtime::cache::View;
+use runtime::plan::{Apply, Effect};
+use runtime::views::Claim;
+use serde_json::json;
+
+use super::objects::OWNER_UID;
+use super::record::{RECORD, RETAINED, Record, owner};
+use super::{DbAct, Observed, recovered};
+
+/// The field manager's prefix.
+pub(super) const MANAGER: &str = "data";
+
+/// What claims lack of what they should bear.
+pub(super) fn keep(observed: &Observed) -> Vec<Effect<DbAct>> {
+    let known = own(observed).filter(|claim| !is_unknown(observed, claim));
+    let marks = known.filter_map(|claim| mark(observed, claim, holds(observed, claim), false));
+    marks.map(Effect::Apply).collect()
+}
+
+/// Lets go of claims that are retained on purpose: whoever deletes them then deletes them.
+pub(super) fn retain(observed: &Observed) -> Vec<Effect<DbAct>> {
+    own(observed).filter_map(|claim| mark(observed, claim, false, true)).map(Effect::Apply).collect()
+}
+
+/// Lets go of a claim whose data are saved or given up.
+pub(super) fn release(observed: &Observed, claim: &Claim) -> Vec<Effect<DbAct>> {
+    mark(observed, claim, false, false).map(Effect::Apply).into_iter().collect()
+}
+
+/// Lets go of all claims, which go with their namespace or stay without their kind: whatever was seen of them, since nobody
+/// looks at them afterwards.
+pub(super) fn release_all(observed: &Observed) -> Vec<Effect<DbAct>> {
+    own(observed).map(|claim| Effect::Apply(marked(observed, claim, false, false))).collect()
+}
+
+/// The claims that were made for the database, or that it has taken over.
+pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let owners = recovered::lineage(observed);
+    recovered::data(observed)
+        .filter(move |claim| owner(claim).is_some_and(|uid| owners.contains(&uid)) || is_current(observed, claim))
+}
+
+/// Whether the data are on that claim's volume, as far as is known.
+pub(super) fn is_current(observed: &Observed, claim: &Claim) -> bool {
+    let status = &observed.db.status;
+    let named = status.storage.claim.as_deref() == Some(&*claim.meta.key.name);
+    let same = status.storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
+    named && same && status.initialization.data_created_at.is_some()
+}
+
+/// Whether a person has named a volume of which nothing is known yet: it bears no record before its data have been seen.
+fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
+    let db = &*observed.db;
+    let named = db.annotations.get(ADOPT).is_some_and(|uid| owner(claim).as_deref() == Some(&**uid));
+    named && Record::on(claim).is_none() && db.status.initialization.data_created_at.is_none()
+}
+
+/// Whether a claim holds data that are nowhere else: the current ones, and those that an upgrade may yet go back to.
+fn holds(observed: &Observed, claim: &Claim) -> bool {
+    let status = &observed.db.status;
+    let returns = matches!(status.upgrade.step, Some(At::Switch | At::RollBack))
+        && status.storage.previous_claim.as_deref() == Some(&*claim.meta.key.name);
+    is_current(observed, claim) || returns
+}
+
+/// The claim as it should be marked, unless it is. No finalizer is added to what is being deleted: the API server refuses that.
+fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Option<Apply> {
+    let db = &*observed.db;
+    let record = Record::of(db).or_else(|| Record::on(claim));
+    let held = claim.meta.is_held_by(UNSAVED_DATA);
+    let hold = holds && (held || !claim.meta.deleting);
+    let is_so = Record::on(claim) == record
+        && claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid)
+        && claim.annotations.contains_key(RETAINED) == retained
+        && held == hold;
+    (!is_so).then(|| marked(observed, claim, hold, retained))
+}
+
+fn marked(observed: &Observed, claim: &Claim, hold: bool, retained: bool) -> Apply {
+    let db = &*observed.db;
+    let mut metadata = json!({
+        "labels": { OWNER_UID: db.meta.uid },
+        "annotations": {},
+        "finalizers": if hold { vec![UNSAVED_DATA] } else { Vec::new() },
+    });
+    if let Some(record) = Record::of(db).or_else(|| Record::on(claim)) {
+        metadata["annotations"][RECORD] = json!(record.text());
+    }
+    if retained {
+        metadata["annotations"][RETAINED] = json!("true");
+    }
+    let mut apply = Apply::new(Claim::KIND, claim.meta.key.clone(), &json!({ "metadata": metadata }));
+    apply.seen = Some(claim.meta.uid.clone());
+    apply.hand_over = Some(MANAGER);
+    apply
+}

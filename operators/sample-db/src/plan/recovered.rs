@@ -1,0 +1,126 @@
+//! What status has lost and volumes still tell. Status can vanish at any time, by `kubectl replace --subresource=status` for
+//! example, or be of an earlier time, or come back for another uid, by a restore from a backup of objects. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use api::sample_db::{ADOPT, SampleDBStatus};
+use runtime::plan::{Announcement, Next, Plan};
+use runtime::views::Claim;
+
+use super::record::{RETAINED, Record, is_latched, owner};
+use super::wish::Refusal;
+use super::{DbPlan, Observed, names};
+
+/// Writes what is recorded back into the status, before anything else is decided.
+pub(super) fn plan(observed: &Observed) -> Option<DbPlan> {
+    let status = status(observed)?;
+    let claim = status.storage.claim.as_deref().unwrap_or_default();
+    let message = format!(
+        "status restored from the record on the data claims: the current claim is {claim}, at revision {}",
+        status.revision.unwrap_or_default()
+    );
+    let event = Announcement { warning: true, reason: "StatusRestored".into(), message };
+    Some(Plan {
+        events: vec![event],
+        status: Some(status),
+        next: Next::After(Duration::from_millis(50)),
+        ..Plan::nothing()
+    })
+}
+
+/// The status with what it lacks, if it lacks anything that is recorded.
+fn status(observed: &Observed) -> Option<SampleDBStatus> {
+    let before = &observed.db.status;
+    let own = newest(observed, &lineage(observed));
+    if let Some(record) = own.filter(|record| record.is_ahead_of(before)) {
+        return Some(placed(observed, record.restored(before)));
+    }
+    if before.initialization.data_created_at.is_none()
+        && let Some(record) = inherited(observed)
+    {
+        let mut status = record.clone().restored(before);
+        status.storage.adopted_from.push(record.owner);
+        return Some(placed(observed, status));
+    }
+    let rebound = placed(observed, before.clone());
+    (rebound != *before).then_some(rebound)
+}
+
+/// The data claims of the database's name.
+pub(super) fn data(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let claims = observed.claims.iter().map(|claim| &**claim);
+    claims.filter(move |claim| names::data_major(&observed.db, &claim.meta.key.name).is_some())
+}
+
+/// The uids under which volumes are the database's without anybody saying so.
+pub(super) fn lineage(observed: &Observed) -> BTreeSet<String> {
+    let db = &*observed.db;
+    db.status.storage.adopted_from.iter().cloned().chain([db.meta.uid.to_string()]).collect()
+}
+
+/// The newest record on claims of those owners.
+fn newest(observed: &Observed, owners: &BTreeSet<String>) -> Option<Record> {
+    let theirs = data(observed).filter(|claim| owner(claim).is_some_and(|uid| owners.contains(&uid)));
+    theirs.filter_map(Record::on).max_by_key(|record| record.revision)
+}
+
+/// The record of an earlier object of the name whose volumes are taken over: because a person says so, or because this is
+/// that object, restored under a new uid, and nothing else can be meant.
+fn inherited(observed: &Observed) -> Option<Record> {
+    let db = &*observed.db;
+    // What is being deleted takes nothing over, only to delete it.
+    if db.meta.deleting {
+        return None;
+    }
+    let named = db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| **uid != *db.meta.uid);
+    if let Some(record) = named.and_then(|uid| newest(observed, &[uid].into())) {
+        return Some(record);
+    }
+    let mut owners: Vec<Option<String>> = data(observed).map(owner).collect();
+    owners.sort();
+    owners.dedup();
+    let [Some(uid)] = &owners[..] else { return None };
+    let retained = data(observed).any(|claim| claim.annotations.contains_key(RETAINED));
+    let record = newest(observed, &[uid.clone()].into()).filter(|_| !retained && *uid != *db.meta.uid)?;
+    let same = record.database == names::database(db)
+        && record.facts.restore.snapshot_uid.is_some() == db.spec.bootstrap.from_snapshot.is_some();
+    (same && record.facts.initialization.data_created_at.is_some()).then_some(record)
+}
+
+/// The claim of the data, by the uid that it has now: one that was restored from a backup has another than before, and is the
+/// data's all the same if it bears their record. What is on it the server's first step looks at.
+fn placed(observed: &Observed, mut status: SampleDBStatus) -> SampleDBStatus {
+    let Some(claim) = status.storage.claim.as_deref().and_then(|name| observed.claim(name)) else { return status };
+    let identifier = Record::on(claim).and_then(|record| record.facts.system_identifier);
+    let mut owners = lineage(observed);
+    owners.extend(status.storage.adopted_from.iter().cloned());
+    let own = owner(claim).is_some_and(|uid| owners.contains(&uid));
+    if own && status.storage.claim_uid.is_some() && identifier.is_some() && identifier == status.system_identifier {
+        status.storage.claim_uid = Some(claim.meta.uid.to_string());
+    }
+    status
+}
+
+/// Why nothing may be made: there are volumes or servers of this very object, nothing tells what they are, and status does
+/// not either.
+pub(super) fn lost(observed: &Observed) -> Option<Refusal> {
+    let db = &*observed.db;
+    let (uid, name) = (&db.meta.uid, &db.meta.key.name);
+    let told = db.annotations.get(ADOPT).is_some_and(|told| **told == **uid);
+    if is_latched(&db.status) || told {
+        return None;
+    }
+    let claim =
+        data(observed).filter(|claim| owner(claim).as_deref() == Some(&**uid)).map(|claim| &claim.meta.key.name);
+    let server = || observed.own_servers().map(|server| &server.meta.key.name);
+    let found = claim.map(|name| format!("the claim {name}"));
+    let found = found.chain(server().map(|name| format!("the StatefulSet {name}"))).next()?;
+    let message = format!(
+        "status is lost, and {found} of this SampleDB bears no record of what it was: nothing is made beside or over it; to \
+         use its data, set spec.engine to the version of the data and run: kubectl annotate sampledb {name} --namespace {} \
+         {ADOPT}={uid}",
+        db.meta.key.namespace
+    );
+    Some(("StatusLost", message))
+}

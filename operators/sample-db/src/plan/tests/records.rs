@@ -1,0 +1,198 @@
+//! What claims bear, what is restored from it, and what of them is held.
+
+use super::server::{says, standing};
+use super::*;
+use crate::plan::record::{RECORD, RETAINED, Record};
+use api::sample_db::{ADOPT, UNSAVED_DATA};
+
+/// A claim with the record of a database of that status.
+fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
+    let seen = with(&json!({ "uid": owner, "finalizers": [FINAL_SNAPSHOT] }), &json!({}), status);
+    let mut annotations = json!({ RECORD: Record::of(&seen.db).unwrap().text() });
+    for (name, value) in more["annotations"].as_object().into_iter().flatten() {
+        annotations[name] = value.clone();
+    }
+    let mut metadata = json!({ "namespace": "n", "name": status["storage"]["claim"], "uid": status["storage"]["claimUID"],
+        "labels": { "multi-operator.example.com/owner-uid": owner }, "annotations": annotations,
+        "finalizers": [UNSAVED_DATA] });
+    if more["deleting"] == true {
+        metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    }
+    let claim = json!({ "metadata": metadata, "status": { "phase": "Bound" } });
+    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+}
+
+/// A status of a database that was brought to 17.
+fn upgraded() -> Value {
+    let mut status = initialised();
+    (status["server"], status["revision"]) = (json!("shop-17"), json!(9));
+    status["storage"] = json!({ "claim": "data-shop-17", "claimUID": "c-17" });
+    status
+}
+
+/// What the status that a plan writes is, if nothing else is done.
+fn restored(seen: &Observed) -> Option<SampleDBStatus> {
+    let plan = super::super::plan(seen, now());
+    let told = plan.events.iter().any(|event| &*event.reason == "StatusRestored");
+    assert!(!told || plan.effects.is_empty() && plan.aside.is_empty(), "it is written down first: {:?}", plan.effects);
+    plan.status.filter(|_| told)
+}
+
+#[test]
+fn a_status_that_is_lost_or_older_is_restored_from_the_claims() {
+    let mut older = initialised();
+    older["revision"] = json!(8);
+    for status in [json!({}), older] {
+        let mut seen = observed(&json!({}), &status);
+        seen.claims = vec![claim("u-1", "c-0"), recorded("u-1", &upgraded(), &json!({}))];
+        let status = restored(&seen).expect("it is restored");
+        assert_eq!(status.storage.claim.as_deref(), Some("data-shop-17"));
+        assert_eq!((status.server.as_deref(), status.revision), (Some("shop-17"), Some(9)));
+        assert!(status.initialization.completed_at.is_some());
+    }
+    let mut seen = observed(&json!({}), &upgraded());
+    seen.claims = vec![recorded("u-1", &upgraded(), &json!({}))];
+    assert_eq!(restored(&seen), None, "it is as recorded");
+}
+
+#[test]
+fn the_volumes_of_an_earlier_uid_are_taken_over_unless_they_were_retained_or_may_be_anothers() {
+    let seen = |spec: &Value, more: &Value| {
+        let mut seen = observed(spec, &json!({}));
+        seen.claims = vec![recorded("u-0", &upgraded(), more)];
+        seen
+    };
+    let status = restored(&seen(&json!({}), &json!({}))).expect("it is the same object");
+    assert_eq!(
+        (status.storage.claim_uid.as_deref(), &*status.storage.adopted_from),
+        (Some("c-17"), &["u-0".to_owned()][..])
+    );
+    let retained = seen(&json!({}), &json!({ "annotations": { RETAINED: "true" } }));
+    assert_eq!(restored(&retained), None);
+    assert_eq!(restored(&seen(&json!({ "bootstrap": { "database": "other" } }), &json!({}))), None);
+    assert_eq!(restored(&seen(&json!({ "bootstrap": { "fromSnapshot": { "name": "s" } } }), &json!({}))), None);
+    let mut two = seen(&json!({}), &json!({}));
+    two.claims.push(claim("u-00", "c-00"));
+    assert_eq!(restored(&two), None, "which of the two is not known");
+    let mut named = with(&json!({ "annotations": { ADOPT: "u-0" } }), &json!({}), &json!({}));
+    named.claims = retained.claims;
+    assert!(restored(&named).is_some(), "a person says so");
+}
+
+#[test]
+fn nothing_is_made_beside_volumes_of_which_nothing_is_known() {
+    let mut seen = observed(&json!({}), &json!({}));
+    seen.claims = vec![claim("u-1", "c-1")];
+    let told = plan(&seen, now());
+    assert!(told.effects.is_empty() && told.aside.is_empty());
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "StatusLost".to_owned()));
+    assert!(status.contract.condition("Stalled").unwrap().message.contains("example.com/adopt=u-1"));
+    let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let mut going = with(&meta, &json!({}), &json!({}));
+    going.claims = seen.claims;
+    let told = plan(&going, now());
+    assert!(told.effects.is_empty(), "{:?}", told.effects);
+    assert_eq!(reason(&told.status.unwrap(), "DeletionBlocked").1, "StatusLost");
+}
+
+/// The marks of a claim that a plan applies, before anything else.
+fn marks(seen: &Observed) -> Option<Value> {
+    match super::super::plan(seen, now()).effects.first() {
+        Some(Effect::Apply(apply)) if apply.hand_over == Some(hold::MANAGER) => Some(apply.body["metadata"].clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_is_latched_is_recorded_and_held_before_anything_relies_on_it() {
+    let mut seen = standing(&json!({}), &initialised());
+    let marked = marks(&seen).expect("it is marked first");
+    assert_eq!(marked["finalizers"], json!([UNSAVED_DATA]));
+    let record: Record = serde_json::from_str(marked["annotations"][RECORD].as_str().unwrap()).unwrap();
+    assert_eq!((record.revision, &*record.owner), (1, "u-1"));
+    seen.claims = vec![recorded("u-1", &initialised(), &json!({}))];
+    assert_eq!(marks(&seen), None, "once");
+    let mut empty = observed(&json!({}), &latched());
+    empty.claims = vec![claim("u-1", "c-1")];
+    assert_eq!(marks(&empty).unwrap()["finalizers"], json!([]), "there is nothing in it to be held");
+}
+
+#[test]
+fn a_claim_that_was_deleted_is_reported_and_no_pod_on_it_is_replaced() {
+    let mut seen = standing(&json!({}), &initialised());
+    seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
+    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    let told = plan(&seen, now());
+    assert!(!done(&told).iter().any(|effect| effect.starts_with("delete")), "{:?}", told.effects);
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+    assert_eq!(reason(&status, "Stalled").1, "ClaimTerminating");
+    assert_eq!(reason(&status, "StorageHealthy"), (ConditionStatus::False, "ClaimTerminating".to_owned()));
+}
+
+/// One that is being deleted while its server runs.
+fn going(finalizers: &[&str], claim: &Value) -> Observed {
+    let mut seen = standing(&json!({}), &initialised());
+    let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    seen.db = with(&meta, &json!({}), &initialised()).db;
+    let set = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "ownerReferences": [
+        { "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": "u-1", "controller": true }] } });
+    seen.servers = vec![Arc::new(runtime::views::StatefulSet::decode(&set.to_string()).unwrap())];
+    seen.claims = vec![recorded("u-1", &initialised(), claim), snapshots_claim()];
+    seen
+}
+
+#[test]
+fn the_last_snapshot_is_taken_of_the_running_server_with_writers_shut_out() {
+    let online = ["ShutOut", "create SampleDBSnapshot shop-final-u1"];
+    for claim in [json!({}), json!({ "deleting": true })] {
+        let seen = going(&[FINAL_SNAPSHOT], &claim);
+        let plan = plan(&seen, now());
+        assert_eq!(done(&plan), online);
+        let Some(Effect::Create(create)) = plan.effects.last() else { panic!("{:?}", plan.effects) };
+        assert_eq!(create.body["metadata"]["annotations"][objects::ONLINE], "true");
+    }
+    // A deletion in the foreground takes the server away at once.
+    let mut seen = going(&[FINAL_SNAPSHOT, "foregroundDeletion"], &json!({}));
+    assert_eq!(done(&plan(&seen, now())), ["delete StatefulSet shop"]);
+    (seen.servers, seen.pods) = (Vec::new(), Vec::new());
+    assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-u1"]);
+    seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true })), snapshots_claim()];
+    let blocked = plan(&seen, now());
+    assert!(blocked.effects.is_empty(), "{:?}", blocked.effects);
+    assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
+}
+
+#[test]
+fn a_snapshots_volume_that_was_deleted_is_made_again_for_the_last_one() {
+    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
+    seen.claims.pop();
+    assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim shop-snapshots"]);
+    let proved = json!({ "phase": "Ready", "verification": { "phase": "Passed" } });
+    let last = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1" },
+        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": proved });
+    seen.snapshots = vec![Arc::new(Snapshot::decode(&last.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["delete SampleDBSnapshot shop-final-u1"], "it went with its volume");
+}
+
+#[test]
+fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
+    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
+    seen.namespace_going = true;
+    assert_eq!(marks(&seen).unwrap()["finalizers"], json!([]));
+    let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
+    let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let retain = json!({ "deletion": { "policy": "Retain" } });
+    seen.db = with(&meta, &retain, &initialised()).db;
+    (seen.servers, seen.pods) = (Vec::new(), Vec::new());
+    let marked = marks(&seen).unwrap();
+    assert_eq!((&marked["finalizers"], &marked["annotations"][RETAINED]), (&json!([]), &json!("true")));
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": marked["labels"],
+        "annotations": marked["annotations"] } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["apply SampleDB shop"], "then it goes");
+    // One that somebody has deleted would not stay.
+    seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
+    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
+}

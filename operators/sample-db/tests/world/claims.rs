@@ -1,0 +1,127 @@
+//! Somebody deletes the object, its claims and its pods, in every order: nothing goes that is not saved.
+
+use runtime::cache::View as _;
+use runtime::views::Claim;
+use sample_db::SampleDB;
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::boundaries::quiet;
+use crate::collector::Propagation::{self, Background, Foreground};
+use crate::faults::{Edit, Step};
+use crate::settle::{condition, is};
+use crate::stories::{settle, settled, usual};
+
+/// The four in every order.
+fn orders(of: Propagation) -> Vec<Vec<Step>> {
+    let all = || vec![Step::Delete(of), Step::DropClaim(0), Step::Evict(0), Step::DropSnapshots];
+    let mut orders: Vec<Vec<Step>> = vec![Vec::new()];
+    for _ in all() {
+        let longer = |begun: Vec<Step>| {
+            let said = |step: &Step| format!("{step:?}");
+            let rest =
+                all().into_iter().filter(|step| !begun.iter().any(|of| said(of) == said(step))).collect::<Vec<_>>();
+            rest.into_iter().map(move |step| [begun.clone(), vec![step]].concat())
+        };
+        orders = orders.into_iter().flat_map(longer).collect();
+    }
+    orders
+}
+
+/// That the data are saved, or still there and a person is told what to do.
+fn judge(bench: &Bench, order: &[Step], rounds: u8) {
+    let story = || format!("{order:?}, {rounds} rounds between\n{}", bench.story());
+    assert!(bench.innocent().is_ok(), "{:?}: {}", bench.innocent(), story());
+    let Some(db) = bench.object() else { return };
+    assert!(is(db, "DeletionBlocked"), "it neither goes nor says why: {}", story());
+    let claim = bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0"));
+    let uid = claim.and_then(|claim| claim["metadata"]["uid"].as_str()).unwrap_or_default();
+    let data = bench.site.disks.data(uid);
+    let whole = data.is_some_and(|data| data.rows.is_superset(&bench.site.acked["shop"]));
+    assert!(whole, "the data are gone, and not saved: {}", story());
+}
+
+fn in_every_order(of: Propagation) {
+    let begun = settled(&quiet(usual()));
+    for order in orders(of) {
+        for rounds in [0, 1, 4] {
+            let mut bench = begun.fork();
+            for step in &order {
+                bench.take(step);
+                bench.take(&Step::Calm(rounds));
+            }
+            bench.take(&Step::Calm(120));
+            judge(&bench, &order, rounds);
+        }
+    }
+}
+
+#[test]
+fn in_every_order_in_the_background() {
+    in_every_order(Background);
+}
+
+#[test]
+fn in_every_order_in_the_foreground() {
+    in_every_order(Foreground);
+}
+
+/// `kubectl delete sdb,pvc -l app.kubernetes.io/instance=shop`.
+#[test]
+fn the_object_and_its_claims_at_once_are_saved_and_gone() {
+    for rounds in [0, 1, 2] {
+        let mut bench = settled(&quiet(usual()));
+        for step in [Step::Delete(Background), Step::DropClaim(0), Step::DropSnapshots] {
+            bench.take(&step);
+            bench.take(&Step::Calm(rounds));
+        }
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
+        let saved = bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of));
+        assert!(saved, "{}", bench.story());
+    }
+}
+
+#[test]
+fn a_deleted_claim_of_a_serving_database_is_reported_and_its_pod_stays() {
+    let mut bench = settled(&quiet(usual()));
+    bench.take(&Step::DropClaim(0));
+    // What would replace the pod does not.
+    bench.take(&Step::Edit(Edit::Restart(1)));
+    bench.take(&Step::Calm(10));
+    let db = bench.object().expect("it is there");
+    assert!(is(db, "Ready") && is(db, "Stalled"), "{}", bench.story());
+    assert_eq!(condition(db, "Stalled")["reason"], "ClaimTerminating");
+    assert_eq!(condition(db, "StorageHealthy")["reason"], "ClaimTerminating");
+    // It is still backed up.
+    bench.take(&Step::Backup { physical: false });
+    bench.take(&Step::Calm(20));
+    assert!(bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of)), "{}", bench.story());
+    bench.take(&Step::Delete(Background));
+    settle(&mut bench);
+    assert!(bench.object().is_none(), "{}", bench.story());
+}
+
+#[test]
+fn a_claim_whose_server_is_gone_is_kept_until_its_data_are_given_up() {
+    let mut bench = settled(&quiet(usual()));
+    for step in [Step::DropClaim(0), Step::Evict(0), Step::Calm(5), Step::Delete(Background), Step::Calm(20)] {
+        bench.take(&step);
+    }
+    let db = bench.object().expect("it is there");
+    assert_eq!(condition(db, "DeletionBlocked")["reason"], "ClaimTerminating", "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Skip));
+    settle(&mut bench);
+    assert!(bench.object().is_none(), "{}", bench.story());
+}
+
+#[test]
+fn nothing_is_held_in_a_namespace_that_goes() {
+    let mut bench = settled(&json!({}));
+    let held = |claim: &Value| claim["metadata"]["finalizers"][0] == api::sample_db::UNSAVED_DATA;
+    assert!(bench.world.all(Claim::KIND).any(|(_, claim)| held(claim)), "{}", bench.story());
+    bench.take(&Step::DropClaim(0));
+    bench.take(&Step::End);
+    settle(&mut bench);
+    assert_eq!(bench.world.all(SampleDB::KIND).count() + bench.world.all(Claim::KIND).count(), 0);
+}
