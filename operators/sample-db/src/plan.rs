@@ -88,10 +88,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let judged = judged.and_then(|wish| restore::source(observed, &wish).map(|source| (wish, source)));
     let (wish, source) = match judged {
         Ok(judged) => judged,
-        Err(refusal) => {
-            let status = Some(status::refused(observed, refusal, now));
-            return Plan { status, next: Next::After(LATER), ..Plan::nothing() };
-        }
+        Err(refusal) => return refused(observed, refusal, now),
     };
     let latched = db.status.engine.image.is_some();
     // An upgrade under way is brought to its end: to leave it would leave writers shut out.
@@ -112,10 +109,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     };
     let configured = db.status.initialization.completed_at.is_some();
     // What is waited for keeps no backups from being taken, as long as the server serves.
-    let ready = || observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
     let open = match &step {
         Step::Rest => true,
-        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && ready(),
+        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && observed.is_ready(),
         Step::Take(..) => false,
     };
     let serves = latched && open && configured && !paused && turn.is_none();
@@ -146,6 +142,22 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
 
+/// What the spec asks for cannot be had: nothing is changed, and a server that serves is backed up as before.
+fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
+    let db = &*observed.db;
+    let settled = db.status.initialization.completed_at.is_some() && db.status.upgrade.step.is_none();
+    let held = db.meta.is_held_by(FINAL_SNAPSHOT) && !db.spec.paused;
+    let backed_up = settled && held && observed.is_ready() && refusal.0 != SNAPSHOTS_ON_DATA;
+    let backups = if backed_up { backup::decide(observed, now) } else { Backups::default() };
+    let status = status::refused(observed, refusal, &backups, now);
+    let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
+    let effects = backups.effect.into_iter().collect();
+    Plan { effects, events, done, status: Some(status), next: Next::After(LATER), ..Plan::nothing() }
+}
+
+/// The reason of a volume that no snapshot may be written to.
+const SNAPSHOTS_ON_DATA: &str = "SnapshotsOnData";
+
 /// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.
 fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestamp) -> Go {
     if let Some(step) = steps::ground(observed, wish, source) {
@@ -173,7 +185,7 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
         let claim = names::snapshot_claim(db);
         let why =
             format!("backup.storage.existingClaim names {claim}, which holds the data of a database: name another");
-        return Err(("SnapshotsOnData", why));
+        return Err((SNAPSHOTS_ON_DATA, why));
     }
     Ok(())
 }

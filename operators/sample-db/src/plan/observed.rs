@@ -100,6 +100,13 @@ impl Observed {
         self.pod_named(&super::names::pod(&self.db))
     }
 
+    /// Whether the pod of the server that serves is ready. One that is on its way out is not: it takes no new connections.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let stays = self.pod().filter(|pod| !pod.meta.deleting);
+        stays.and_then(|pod| pod.running.as_deref()).is_some_and(|running| running.ready)
+    }
+
     /// A pod by its name.
     #[must_use]
     pub fn pod_named(&self, name: &str) -> Option<&Pod> {

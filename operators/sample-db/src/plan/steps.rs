@@ -120,8 +120,7 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
 
 /// Whether the server takes the spec's parameters, as far as it can be asked.
 fn parameters_hold(observed: &Observed) -> bool {
-    let ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
-    !ready || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled())
+    !observed.is_ready() || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled())
 }
 
 fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>

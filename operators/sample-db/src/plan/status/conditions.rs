@@ -1,12 +1,13 @@
 //! Conditions, and the phase in one word. Pure.
 
-use api::sample_db::{InitializationStatus, Phase, SampleDBStatus, UpgradeStep, condition_type as domain};
+use api::sample_db::{InitializationStatus, Phase, UpgradeStep, condition_type as domain};
 use api::{Condition, ConditionStatus, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::Judged;
 use crate::plan::answer::Login;
+use crate::plan::backup::Backups;
 use crate::plan::steps::Step;
 use crate::plan::{Observed, backup, storage, upgrade};
 
@@ -22,7 +23,7 @@ pub(super) struct Serving {
 
 impl Serving {
     pub(super) fn of(observed: &Observed, initialization: &InitializationStatus) -> Self {
-        let pod_ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+        let pod_ready = observed.is_ready();
         let configured = initialization.completed_at.is_some();
         let login = observed.asked.answer().map(|answer| &answer.login);
         // What was not asked is as the upgrade has left it.
@@ -105,19 +106,26 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
     shape.conditions(reason, message, now)
 }
 
-/// What the spec asks for cannot be had at all. One that serves goes on, and the rest is as it was told last.
+/// What the spec asks for cannot be had at all. One that serves goes on, how its backups fare is told, and the rest is as it
+/// was told last.
 pub(super) fn refused(
-    before: &SampleDBStatus,
+    observed: &Observed,
+    backups: &Backups,
     reason: &'static str,
     message: String,
     now: Timestamp,
 ) -> Vec<Condition> {
     use ConditionStatus::{False, True};
+    let before = &observed.db.status;
     let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED, domain::SPEC_VALID];
-    let told = before.contract.conditions.iter().filter(|told| !ours.contains(&&*told.type_));
+    let configured = before.initialization.completed_at.is_some();
+    let saved = if configured { backup::conditions(observed, backups, now) } else { Vec::new() };
+    let is_new = |type_: &str| ours.contains(&type_) || saved.iter().any(|told| told.type_ == type_);
+    let told = before.contract.conditions.iter().filter(|told| !is_new(&told.type_));
     let mut conditions: Vec<Condition> = told.cloned().collect();
+    conditions.extend(saved);
     conditions.push(condition(domain::SPEC_VALID, False, reason, message.clone(), now));
-    if before.ready.as_deref() == Some("1/1") {
+    if Serving::of(observed, &before.initialization).now {
         let serves = format!("the database serves; {message}");
         conditions.push(condition(condition_type::READY, True, "Running", serves, now));
         conditions.push(condition(condition_type::STALLED, True, reason, message, now));

@@ -60,9 +60,8 @@ fn is_outdated(observed: &Observed, pod: &Pod) -> bool {
 /// The server is started again: not while a backup is taken of it, unless it does not serve anyway.
 pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     let Some(pod) = observed.pod() else { return Step::Wait("ServerStarting", "waiting for the pod".to_owned()) };
-    let ready = pod.running.as_deref().is_some_and(|running| running.ready);
     let taken = observed.snapshots.iter().find(|snapshot| is_being_taken(&snapshot.status));
-    if let Some(snapshot) = taken.filter(|_| ready) {
+    if let Some(snapshot) = taken.filter(|_| observed.is_ready()) {
         let name = &snapshot.meta.key.name;
         return Step::Wait("ServerRestarting", format!("{why}; that waits until the snapshot {name} has been taken"));
     }
