@@ -8,7 +8,7 @@ use runtime::plan::{Owner, Seen};
 use runtime::views::Pod;
 
 use crate::look::{self, decoded};
-use crate::plan::objects::{OWNER_UID, SecretOf};
+use crate::plan::objects::{self, OWNER_UID, SecretOf};
 use crate::plan::{self, Asked, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
@@ -59,6 +59,7 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
@@ -79,11 +80,25 @@ impl SampleDBOperator {
         if let Some(next) = next {
             observed.copied = self.postgres.copied(&next).await;
         }
-        if let Some(access) = access(&observed, system.password, app.password) {
-            observed.asked = self.postgres.look(db, &access).await;
-        }
+        self.ask(&mut observed, system.password, app.password).await;
         crate::metrics::tell(&observed);
         observed
+    }
+
+    /// Asks the server, or whether it answers at all, if it is not ready.
+    async fn ask(&self, observed: &mut Observed, system: Option<Password>, app: Option<Password>) {
+        let db = observed.db.clone();
+        if db.status.initialization.completed_at.is_none() {
+            return;
+        }
+        let found = observed.pod().filter(|pod| runs(pod));
+        let access = found.and_then(|pod| address(pod)).and_then(|at| Some(at.access(system?, app)));
+        match access {
+            None => self.postgres.is_away(&db.meta.key),
+            Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,
+            Some(access) => self.postgres.knock(&db, &access).await,
+        }
+        observed.silent_for = self.postgres.silent_for(&db.meta.key);
     }
 
     /// How to get at the server, for an act.
@@ -109,14 +124,31 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
-/// How to get at the server of a database that has been configured.
-fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    observed.db.status.initialization.completed_at?;
-    reach(observed.pod()?, system, app)
+/// How to get at a server that is ready.
+fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
+    Some(address(pod)?.access(system?, app))
 }
 
-fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    let running = pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
-    let ip = running.ip.as_deref()?.to_owned();
-    Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
+/// Whether there is a server that could answer.
+fn runs(pod: &Pod) -> bool {
+    let server = pod.running.as_deref().and_then(|running| running.container(objects::SERVER));
+    !pod.meta.deleting && server.is_some_and(|server| server.running)
+}
+
+/// Where a server is.
+struct At {
+    pod: String,
+    ip: String,
+}
+
+fn address(pod: &Pod) -> Option<At> {
+    let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
+    Some(At { pod: pod.meta.uid.to_string(), ip })
+}
+
+impl At {
+    fn access(self, system: Password, app: Option<Password>) -> Access {
+        Access { pod: self.pod, ip: self.ip, system, app }
+    }
 }

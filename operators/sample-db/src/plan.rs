@@ -16,6 +16,7 @@ mod backup;
 pub mod catalog;
 mod deletion;
 mod init;
+mod login;
 pub mod names;
 pub mod objects;
 mod observed;
@@ -29,8 +30,9 @@ mod upgrade;
 pub mod wish;
 mod words;
 
-pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
+pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
+pub use login::{Account, Login, pause};
 pub use observed::{InitSources, Observed, SecretSeen};
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};

@@ -1,6 +1,7 @@
 //! What was seen. Pure data, unknowns included.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::plan::Seen;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
@@ -51,6 +52,8 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
+    pub silent_for: Option<Duration>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
     pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.

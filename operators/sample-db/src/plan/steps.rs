@@ -4,7 +4,7 @@ use runtime::cache::View;
 use runtime::plan::{Apply, Effect, Seen};
 use runtime::views::Child;
 
-use super::answer::Login;
+use super::login::Login;
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
 use super::{Asked, DbAct, Observed, SecretSeen, names};
@@ -12,9 +12,13 @@ use crate::Snapshot;
 
 mod fill;
 mod server;
+mod silence;
 mod volume;
 
 pub(super) use server::{Follows, ended, follows, server};
+
+/// The reason of a server that runs, and does not let the application in.
+pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,10 +138,10 @@ where
 fn answered(observed: &Observed) -> Option<Step> {
     let answer = match &observed.asked {
         Asked::Nothing => return None,
-        Asked::Failed(why) => return Some(Step::Wait("ServerSilent", format!("the server was asked in vain: {why}"))),
+        Asked::Failed(why) => return Some(silence::ready(observed, why)),
         Asked::BadPassword => {
-            let message = "the server does not take the password of the superuser's Secret: delete the Secret, and one is \
-                           made that it takes";
+            let message = "the server does not take the password of the superuser's Secret, or that has expired: delete the \
+                           Secret, and one is made that it takes";
             return Some(Step::Stuck("SuperuserShutOut", message.to_owned()));
         }
         Asked::Answered(answer) => answer,
@@ -147,7 +151,7 @@ fn answered(observed: &Observed) -> Option<Step> {
         let message = "the server that answers has other data than this SampleDB's; nothing is done to it".to_owned();
         return Some(Step::Stuck("ForeignData", message));
     }
-    match answer.login {
+    match &answer.login {
         // It was shut out for an upgrade that is over, or by what a power cut left.
         Login::ShutOut => {
             return Some(Step::take(Effect::Act(DbAct::LetIn), "LettingIn", "letting writers in"));
@@ -156,7 +160,7 @@ fn answered(observed: &Observed) -> Option<Step> {
             let act = Effect::Act(DbAct::SetPassword);
             return Some(Step::take(act, "SettingPassword", "setting the password that the Secret has"));
         }
-        Login::In | Login::Unknown => {}
+        Login::In | Login::Busy | Login::Unknown | Login::Refused(_) => {}
     }
     let parameters = &answer.parameters;
     if let Some(why) = &parameters.refused {
@@ -167,8 +171,15 @@ fn answered(observed: &Observed) -> Option<Step> {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
         return Some(Step::take(Effect::Act(act), "SettingParameters", "setting parameters"));
     }
-    (!parameters.restart.is_empty()).then(|| {
+    if !parameters.restart.is_empty() {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
-        server::restart(observed, &why)
-    })
+        return Some(server::restart(observed, &why));
+    }
+    match &answer.login {
+        Login::Refused(why) => {
+            let message = format!("the server runs, and the application cannot log in: {why}");
+            Some(Step::Stuck(APPLICATION_REFUSED, message))
+        }
+        _ => None,
+    }
 }

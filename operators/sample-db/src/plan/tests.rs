@@ -52,6 +52,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         app: SecretSeen::Usable,
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
+        silent_for: None,
         copied: None,
         asked: Asked::Nothing,
         external: Vec::new(),

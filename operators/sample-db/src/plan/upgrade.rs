@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
 use runtime::plan::conditions::Announcement;
 
-use super::answer::Login;
+use super::login::Login;
 use super::catalog::Release;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::Judged;
-use crate::plan::answer::Login;
+use crate::plan::login::Login;
 use crate::plan::backup::Backups;
-use crate::plan::steps::Step;
+use crate::plan::steps::{APPLICATION_REFUSED, Step};
 use crate::plan::{Observed, backup, storage, upgrade};
 
 /// Whether the database serves.
@@ -95,7 +95,8 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         }
         Step::Stuck(reason, message) => (Summary::Stalled, *reason, message.clone()),
     };
-    if serving.now {
+    // Backups go on, but applications do not get in.
+    if serving.now && reason != APPLICATION_REFUSED {
         let type_ = match shape {
             Summary::Stalled => condition_type::STALLED,
             _ => condition_type::RECONCILING,

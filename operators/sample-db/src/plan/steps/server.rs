@@ -2,9 +2,9 @@
 
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
-use runtime::views::Pod;
+use runtime::views::{Pod, Trouble};
 
-use super::Step;
+use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, Words, names};
@@ -34,14 +34,16 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if let Some((reason, message)) = lost(pod) {
         return Some(Step::Stuck(reason, message));
     }
+    if let Some(step) = silence::unready(observed, pod) {
+        return Some(step);
+    }
     Some(match &pod.trouble {
         // A manager that renders it otherwise may have mended what it does not start with.
         Some(trouble) if trouble.lasting && is_outdated(observed, pod) => {
             restart(observed, &format!("it does not start ({}), and there is another way to start it", trouble.message))
         }
         Some(trouble) if trouble.lasting => {
-            let said = failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said);
-            Step::Stuck("ServerFails", format!("the server does not start: {said}"))
+            Step::Stuck("ServerFails", format!("the server does not start: {}", cause(pod, trouble)))
         }
         Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
         None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
@@ -120,6 +122,16 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
         (None, Some(trouble)) => starting(&format!("does not start: {}", trouble.message)),
         (None, None) => starting("is starting"),
     }
+}
+
+/// Why the server does not run, in words: what killed it, before what it said last.
+fn cause(pod: &Pod, trouble: &Trouble) -> String {
+    let said = failure(pod).map(|(_, said)| said);
+    if trouble.message.contains("OOMKilled") {
+        let said = said.map_or_else(String::new, |said| format!("; it said last: {said}"));
+        return format!("it was killed because it used more memory than resources.limits.memory (OOMKilled): raise that{said}");
+    }
+    said.unwrap_or_else(|| trouble.message.clone())
 }
 
 /// What the init step, or the server, last failed with; it may be trying again.
