@@ -13,6 +13,7 @@ use crate::{SampleDB, Snapshot};
 
 mod answer;
 mod backup;
+pub(crate) mod brief;
 pub mod catalog;
 mod deletion;
 mod init;
@@ -26,6 +27,7 @@ mod status;
 pub mod steps;
 mod storage;
 pub mod target;
+mod tuning;
 mod upgrade;
 pub mod wish;
 mod words;
@@ -34,6 +36,7 @@ pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
 pub use login::{Account, Login, pause};
 pub use observed::{InitSources, Observed, SecretSeen};
+pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
 
@@ -182,6 +185,10 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
     if let Some(secret) = given.filter(|secret| secret.name == names::system_secret(db)) {
         let why = format!("credentials.secretRef names {}, the operator's own Secret: name another", secret.name);
         return Err(("SecretReserved", why));
+    }
+    // Later, what the server runs with stays in force instead.
+    if let Some(why) = tuning::refusal(db).filter(|_| db.status.initialization.completed_at.is_none()) {
+        return Err(("ParameterRefused", format!("engine.parameters: {why}")));
     }
     if observed.snapshots_on_data {
         let claim = names::snapshot_claim(db);

@@ -15,7 +15,7 @@ mod change;
 mod connect;
 
 use crate::SampleDB;
-use crate::plan::{Asked, Login, Said, names, pause, shuts_out};
+use crate::plan::{Asked, Login, Said, names, pause, shuts_out, wanted};
 use crate::secrets::Password;
 use connect::{Address, Refused};
 
@@ -219,7 +219,7 @@ impl Servers {
 fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&access.pod, &access.ip, access.system.text(), access.app.as_ref().map(Password::text)).hash(&mut hasher);
-    (&db.spec.engine.parameters, db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
+    (wanted(db), db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
     hasher.finish()
 }
 

@@ -127,9 +127,17 @@ impl Secrets {
         }
     }
 
-    /// Deletes one that was made for the database.
+    /// Deletes one that was made for the database; of the application's, also the one that was made before the spec named
+    /// another.
     pub(crate) async fn drop(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
-        let key = key(db, of);
+        self.drop_named(db, key(db, of)).await?;
+        match of {
+            SecretOf::App => self.drop_named(db, db.meta.key.sibling(&names::made_app_secret(db))).await,
+            SecretOf::System => Ok(()),
+        }
+    }
+
+    async fn drop_named(&self, db: &SampleDB, key: Key) -> Result<(), Error> {
         self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         // One that was taken over still bears the uid of whom it was made for.

@@ -7,7 +7,7 @@ use runtime::views::Child;
 use super::login::Login;
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, DbAct, Observed, SecretSeen, names};
+use super::{Asked, DbAct, Observed, SecretSeen, names, tuning};
 use crate::Snapshot;
 
 mod fill;
@@ -124,7 +124,8 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
 
 /// Whether the server takes the spec's parameters, as far as it can be asked.
 fn parameters_hold(observed: &Observed) -> bool {
-    !observed.is_ready() || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled())
+    let settled = || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled());
+    tuning::refusal(&observed.db).is_none() && (!observed.is_ready() || settled())
 }
 
 fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
@@ -163,7 +164,7 @@ fn answered(observed: &Observed) -> Option<Step> {
         Login::In | Login::Busy | Login::Unknown | Login::Refused(_) => {}
     }
     let parameters = &answer.parameters;
-    if let Some(why) = &parameters.refused {
+    if let Some(why) = tuning::refusal(&observed.db).or_else(|| parameters.refused.clone()) {
         let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
         return Some(Step::Stuck("ParameterRefused", message));
     }

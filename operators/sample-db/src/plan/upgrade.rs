@@ -57,7 +57,9 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let upgrade = &observed.db.status.upgrade;
     let Some(at) = upgrade.step else {
         return match target(observed, wish) {
-            Target::Upgrade(goal) => begin(observed, wish, &goal, now),
+            Target::Upgrade(goal) if end::still_kept(observed, wish, &goal, now).is_none() => {
+                begin(observed, wish, &goal, now)
+            }
             _ => end::tidy(observed, now),
         };
     };
@@ -132,7 +134,8 @@ fn wait(message: impl Into<String>) -> Go {
 }
 
 fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
-    if let Some(step) = end::drop_previous(observed) {
+    // One to another release of the same version makes no volume, and takes none away.
+    if let Some(step) = (goal.major != wish.major).then(|| end::drop_previous(observed)).flatten() {
         return Go::On(step);
     }
     let status = &observed.db.status;
@@ -236,10 +239,17 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     }
 }
 
-/// Lets writers in if they are not, and tells whether they are.
-fn let_in(observed: &Observed) -> Result<(), Step> {
+/// How long it is waited for that the application gets in, once the server says that nobody is shut out.
+const LOGIN: SignedDuration = SignedDuration::from_secs(30);
+
+/// Lets writers in if they are not, and tells whether they are. That the application may not log in for a reason of its own,
+/// or finds no connection free, is no matter of the upgrade's.
+fn let_in(observed: &Observed, now: Timestamp) -> Result<(), Step> {
+    let since = observed.db.status.upgrade.step_since;
+    let late = since.is_none_or(|since| now.duration_since(since) > LOGIN);
     match observed.asked.answer().map(|answer| &answer.login) {
-        Some(Login::In | Login::WrongPassword) => Ok(()),
+        Some(Login::In | Login::WrongPassword | Login::Busy | Login::Refused(_)) => Ok(()),
+        Some(Login::Unknown) if late => Ok(()),
         Some(Login::ShutOut) => Err(Step::Take(
             vec![runtime::plan::Effect::Act(DbAct::LetIn)],
             "Upgrading",

@@ -9,13 +9,16 @@ use super::Access;
 use super::connect::{Address, Refused, within};
 use crate::SampleDB;
 use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
-use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters};
+use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
 
-/// The identifier of the data, the release, the first line of who is let in, and the size of all databases.
+/// The identifier of the data, the release, the first line of who is let in, and the size of all databases, the WAL and what
+/// queries have put aside.
 const SELF: &str = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
     pg_catalog.current_setting('server_version_num')::int4,
     pg_catalog.split_part(pg_catalog.pg_read_file('pg_hba.conf'), chr(10), 1),
-    (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)";
+    (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)
+        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_waldir())
+        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_tmpdir())";
 /// All lines of the configuration files, in the order in which they are read.
 const LINES: &str = "SELECT pg_catalog.lower(name), coalesce(setting, ''), sourcefile
     FROM pg_catalog.pg_file_settings WHERE name IS NOT NULL ORDER BY seqno";
@@ -83,7 +86,7 @@ async fn judge(client: &Client, db: &SampleDB) -> Result<Parameters, Refused> {
         known.insert(name.to_lowercase());
     }
     let ours = OWN_PARAMETERS.iter().map(|(name, _)| *name).collect();
-    Ok(parameters(&db.spec.engine.parameters, &ours, &lines, &known, restart))
+    Ok(parameters(&wanted(db), &ours, &lines, &known, restart))
 }
 
 /// What the catalogs say of the application's role and database.

@@ -10,13 +10,13 @@ use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
 use super::{jobs, proof};
-use crate::plan::{Words, names};
+use crate::plan::{Words, brief, names};
 use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
 
 fn with(status: Status, summary: &Summary, reason: &'static str, message: impl Into<String>, now: Timestamp) -> Status {
-    let conditions = summary.conditions(reason, message, now);
+    let conditions = summary.conditions(reason, brief::message(message.into()), now);
     Status { contract: Contract { conditions, ..status.contract }, ..status }
 }
 

@@ -9,7 +9,7 @@ use super::Judged;
 use crate::plan::login::Login;
 use crate::plan::backup::Backups;
 use crate::plan::steps::{APPLICATION_REFUSED, Step};
-use crate::plan::{Observed, backup, storage, upgrade};
+use crate::plan::{Observed, backup, brief, storage, upgrade};
 
 /// Whether the database serves.
 pub(super) struct Serving {
@@ -58,13 +58,15 @@ pub(super) fn all(observed: &Observed, judged: &Judged<'_>, serving: &Serving, n
     if serving.configured {
         conditions.push(upgrade::up_to_date(observed, judged.wish, now));
     }
-    let trouble = match judged.step {
-        Step::Stuck(_, message) | Step::Wait(_, message) => Some(message.as_str()),
-        _ => None,
-    };
-    conditions.push(storage::condition_of(observed, judged.wish, trouble, now));
+    conditions.push(storage::condition_of(observed, judged.wish, now));
     conditions.extend(backup::conditions(observed, judged.backups, now));
-    conditions
+    cut(conditions)
+}
+
+/// What is told may be what a program wrote.
+fn cut(conditions: Vec<Condition>) -> Vec<Condition> {
+    let short = |told: Condition| Condition { message: brief::message(told.message), ..told };
+    conditions.into_iter().map(short).collect()
 }
 
 /// Ready says whether the database serves; beside it, what is being done to it, or keeps it from what is asked for.
@@ -133,7 +135,7 @@ pub(super) fn refused(
     } else {
         conditions.extend(Summary::Stalled.conditions(reason, message, now));
     }
-    conditions
+    cut(conditions)
 }
 
 /// The spec asks for a release that cannot be had, or has failed to be got to: a person is needed.

@@ -7,7 +7,7 @@ use runtime::views::{Pod, Trouble};
 use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names};
+use crate::plan::{Observed, Words, names, storage};
 use crate::snapshot::plan::is_being_taken;
 
 /// The server's pod: replaced if it is not as wished, else waited for.
@@ -41,6 +41,9 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         // A manager that renders it otherwise may have mended what it does not start with.
         Some(trouble) if trouble.lasting && is_outdated(observed, pod) => {
             restart(observed, &format!("it does not start ({}), and there is another way to start it", trouble.message))
+        }
+        Some(trouble) if trouble.lasting && storage::has_grown(observed, wish) => {
+            restart(observed, &format!("its volume was full, and has grown ({})", trouble.message))
         }
         Some(trouble) if trouble.lasting => {
             Step::Stuck("ServerFails", format!("the server does not start: {}", cause(pod, trouble)))
@@ -126,12 +129,10 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
 
 /// Why the server does not run, in words: what killed it, before what it said last.
 fn cause(pod: &Pod, trouble: &Trouble) -> String {
-    let said = failure(pod).map(|(_, said)| said);
     if trouble.message.contains("OOMKilled") {
-        let said = said.map_or_else(String::new, |said| format!("; it said last: {said}"));
-        return format!("it was killed because it used more memory than resources.limits.memory (OOMKilled): raise that{said}");
+        return "it used more memory than resources.limits.memory and was killed (OOMKilled): raise that".to_owned();
     }
-    said.unwrap_or_else(|| trouble.message.clone())
+    failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said)
 }
 
 /// What the init step, or the server, last failed with; it may be trying again.
