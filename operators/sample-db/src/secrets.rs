@@ -127,14 +127,11 @@ impl Secrets {
         }
     }
 
-    /// Deletes one that was made for the database; of the application's, also the one that was made before the spec named
-    /// another.
+    /// Deletes one that was made for the database; first the application's that was made before the spec named another:
+    /// nobody looks for that one any more, and it would be in the way of the next database of the name.
     pub(crate) async fn drop(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
-        self.drop_named(db, key(db, of)).await?;
-        match of {
-            SecretOf::App => self.drop_named(db, db.meta.key.sibling(&names::made_app_secret(db))).await,
-            SecretOf::System => Ok(()),
-        }
+        self.drop_named(db, db.meta.key.sibling(&names::made_app_secret(db))).await?;
+        self.drop_named(db, key(db, of)).await
     }
 
     async fn drop_named(&self, db: &SampleDB, key: Key) -> Result<(), Error> {

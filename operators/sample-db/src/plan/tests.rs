@@ -13,6 +13,7 @@ use crate::Snapshot;
 
 mod backups;
 mod deletion;
+mod failing;
 mod server;
 mod upgrades;
 

@@ -229,6 +229,9 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         Some(SnapshotPhase::Ready) => {
             let mut turn = begin_of(observed, after_snapshot(release, wish), release, wish, now);
             turn.upgrade.pre_snapshot = Some(name);
+            if release.major != wish.major {
+                leave_behind(&mut turn, &found.status.not_covered);
+            }
             Go::Turn(Box::new(turn))
         }
         Some(SnapshotPhase::Failed) => {
@@ -236,6 +239,15 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
             end::fail(observed, &format!("the snapshot {name} before it failed: {why}"), now)
         }
         _ => wait(format!("taking the snapshot {name} before the upgrade")),
+    }
+}
+
+/// What is not carried over is told before anything of the upgrade begins: what a dump does not hold, a copy does not either.
+fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
+    if !not_covered.is_empty() {
+        let message = format!("not carried over to the new version: {}", not_covered.join("; "));
+        turn.event = Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: message.clone() });
+        turn.upgrade.message = Some(message);
     }
 }
 

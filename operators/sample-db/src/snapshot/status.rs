@@ -72,6 +72,9 @@ fn folder(snapshot: &Snapshot) -> String {
     format!("{}-{uid}", snapshot.meta.key.name)
 }
 
+/// How much of what a snapshot does not hold is told.
+const NOT_COVERED: usize = 5;
+
 /// Reason and words while nothing hinders.
 const TAKING: (&str, &str) = ("BackupRunning", "the backup is being taken");
 const PROVING: (&str, &str) = ("VerificationRunning", "the backup is being verified");
@@ -129,6 +132,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         bytes: said.bytes,
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
+        not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
         completed_at: second(now),
         job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),
