@@ -92,7 +92,7 @@ impl SampleDBOperator {
             return;
         }
         let found = observed.pod().filter(|pod| runs(pod));
-        let access = found.and_then(|pod| address(pod)).and_then(|at| Some(at.access(system?, app)));
+        let access = found.and_then(address).and_then(|at| Some(at.access(system?, app)));
         match access {
             None => self.postgres.is_away(&db.meta.key),
             Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,

@@ -40,7 +40,7 @@ pub struct Answer {
     pub login: Login,
     /// What is to be done about parameters.
     pub parameters: Parameters,
-    /// The size of all databases, the WAL and temporary files, in bytes.
+    /// The size of all databases and of the WAL, in bytes.
     pub bytes: i64,
 }
 

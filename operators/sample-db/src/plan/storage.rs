@@ -47,7 +47,7 @@ pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
         .collect()
 }
 
-/// How full the data volume is, as far as the databases, the WAL and temporary files go; if it has not been asked, as it was told last.
+/// How full the data volume is, as far as the databases and the WAL go; if it has not been asked, as it was told last.
 fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let before = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*claim.meta.key.name));
     let Some(answer) = observed.asked.answer() else { return before.and_then(|before| before.used_percent) };
@@ -65,10 +65,9 @@ fn is_full(observed: &Observed, wish: &Wish) -> bool {
 /// Whether the volume that kept the server from running has room again: then it need not wait until the kubelet tries again.
 /// That it had less is known from the status, which has not been written since.
 pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
-    let whole = |capacity: &Option<String>| quantity::whole(capacity.as_deref()?);
     let Some(claim) = observed.claim(&wish.claim).filter(|_| is_full(observed, wish)) else { return false };
     let told = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*wish.claim));
-    let (now, before) = (claim.capacity.as_deref().and_then(quantity::whole), told.and_then(|told| whole(&told.capacity)));
+    let (now, before) = (claim.capacity.as_deref().and_then(quantity::whole), told.and_then(|told| quantity::whole(told.capacity.as_deref()?)));
     now.zip(before).is_some_and(|(now, before)| now > before)
 }
 

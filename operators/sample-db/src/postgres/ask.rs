@@ -11,14 +11,12 @@ use crate::SampleDB;
 use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
 use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
 
-/// The identifier of the data, the release, the first line of who is let in, and the size of all databases, the WAL and what
-/// queries have put aside.
+/// The identifier of the data, the release, the first line of who is let in, and the size of all databases and the WAL.
 const SELF: &str = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
     pg_catalog.current_setting('server_version_num')::int4,
     pg_catalog.split_part(pg_catalog.pg_read_file('pg_hba.conf'), chr(10), 1),
     (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)
-        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_waldir())
-        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_tmpdir())";
+        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_waldir())";
 /// All lines of the configuration files, in the order in which they are read.
 const LINES: &str = "SELECT pg_catalog.lower(name), coalesce(setting, ''), sourcefile
     FROM pg_catalog.pg_file_settings WHERE name IS NOT NULL ORDER BY seqno";
