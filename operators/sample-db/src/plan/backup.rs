@@ -246,7 +246,8 @@ fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
     let since = (0..intervals).try_fold(schedule.last_started(now)?, |since, _| earlier(since))?;
     let will_do = |of: &&Snapshot| {
-        let good = if verifies { is_proved(&of.status) } else { of.status.completed_at.is_some() && !is_bad(&of.status) };
+        let good =
+            if verifies { is_proved(&of.status) } else { of.status.completed_at.is_some() && !is_bad(&of.status) };
         good && of.status.started_at.is_some_and(|at| at >= since)
     };
     (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)

@@ -67,7 +67,10 @@ fn is_full(observed: &Observed, wish: &Wish) -> bool {
 pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
     let Some(claim) = observed.claim(&wish.claim).filter(|_| is_full(observed, wish)) else { return false };
     let told = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*wish.claim));
-    let (now, before) = (claim.capacity.as_deref().and_then(quantity::whole), told.and_then(|told| quantity::whole(told.capacity.as_deref()?)));
+    let (now, before) = (
+        claim.capacity.as_deref().and_then(quantity::whole),
+        told.and_then(|told| quantity::whole(told.capacity.as_deref()?)),
+    );
     now.zip(before).is_some_and(|(now, before)| now > before)
 }
 

@@ -107,7 +107,8 @@ mod tests {
     use super::*;
 
     fn database(spec: &Value, status: &Value) -> SampleDB {
-        let db = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u" }, "spec": spec, "status": status });
+        let db =
+            json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u" }, "spec": spec, "status": status });
         SampleDB::decode(&db.to_string()).unwrap()
     }
 
@@ -150,7 +151,9 @@ mod tests {
         ] {
             assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
         }
-        for (name, value) in [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")] {
+        for (name, value) in
+            [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]
+        {
             assert_eq!(refused(name, value), None, "{name} {value}");
         }
     }

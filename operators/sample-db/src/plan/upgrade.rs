@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
 use runtime::plan::conditions::Announcement;
 
-use super::login::Login;
 use super::catalog::Release;
+use super::login::Login;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
 use super::wish::Wish;
@@ -246,7 +246,8 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
     if !not_covered.is_empty() {
         let message = format!("not carried over to the new version: {}", not_covered.join("; "));
-        turn.event = Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: message.clone() });
+        turn.event =
+            Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: message.clone() });
         turn.upgrade.message = Some(message);
     }
 }

@@ -144,11 +144,8 @@ async fn login(address: &Address<'_>, client: &Client, db: &SampleDB, access: &A
 
 /// Whether what the server says may be otherwise in a moment: it starts or ends, or has yet to read who is let in.
 fn passes(code: &SqlState) -> bool {
-    const THESE: [SqlState; 3] = [
-        SqlState::CANNOT_CONNECT_NOW,
-        SqlState::ADMIN_SHUTDOWN,
-        SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
-    ];
+    const THESE: [SqlState; 3] =
+        [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN, SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
     THESE.contains(code)
 }
 

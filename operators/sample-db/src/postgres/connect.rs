@@ -82,13 +82,7 @@ impl<'a> Address<'a> {
         self.open(user, password, database, None).await
     }
 
-    async fn open(
-        &self,
-        user: &str,
-        password: &str,
-        database: &str,
-        options: Option<&str>,
-    ) -> Result<Client, Refused> {
+    async fn open(&self, user: &str, password: &str, database: &str, options: Option<&str>) -> Result<Client, Refused> {
         let mut config = Config::new();
         if let Some(options) = options {
             config.options(options);

@@ -140,8 +140,12 @@ impl Site {
         let wanted = &plan::wanted(db);
         let known = wanted.keys().cloned().collect();
         let mut parameters = plan::parameters(wanted, &ours, &lines, &known, restart);
-        parameters.refused =
-            self.held.refused.get(&*db.meta.key.name).filter(|of| **of == db.spec.engine.parameters).map(|_| "bad".to_owned());
+        parameters.refused = self
+            .held
+            .refused
+            .get(&*db.meta.key.name)
+            .filter(|of| **of == db.spec.engine.parameters)
+            .map(|_| "bad".to_owned());
         let login = match (data.open, app) {
             (_, None) => Login::Unknown,
             (false, _) => Login::ShutOut,

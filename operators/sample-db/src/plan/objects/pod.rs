@@ -157,4 +157,3 @@ fn confined() -> SecurityContext {
         ..SecurityContext::default()
     }
 }
-

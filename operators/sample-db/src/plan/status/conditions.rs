@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::Judged;
-use crate::plan::login::Login;
 use crate::plan::backup::Backups;
+use crate::plan::login::Login;
 use crate::plan::steps::{APPLICATION_REFUSED, Step};
 use crate::plan::{Observed, backup, brief, storage, upgrade};
 

@@ -96,7 +96,8 @@ fn one_that_never_begins_keeps_no_others_from_being_tried() {
 fn one_whose_job_cannot_be_made_keeps_no_others_from_being_tried() {
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
     let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
-    let runs = |at: &str| snapshot("runs", "Scheduled", &json!({ "phase": "Running", "sampleDBUID": "u-1", "startedAt": at }));
+    let runs =
+        |at: &str| snapshot("runs", "Scheduled", &json!({ "phase": "Running", "sampleDBUID": "u-1", "startedAt": at }));
     seen.snapshots = vec![runs("2027-01-15T06:00:00Z")];
     assert_eq!(decided(&seen), Vec::<String>::new(), "it has an hour, and another one to be verified");
     seen.snapshots = vec![runs("2027-01-15T05:30:00Z")];
@@ -113,7 +114,8 @@ fn whatever_is_waited_for_backups_are_taken_of_a_server_that_serves() {
     seen.asked = Asked::Failed("the server does not answer within 3 s".to_owned());
     assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-2701150730"]);
     // Nor does it matter that the spec asks for what cannot be had.
-    let spec = json!({ "backup": { "schedule": "30 * * * *" }, "credentials": { "secretRef": { "name": "shop-system" } } });
+    let spec =
+        json!({ "backup": { "schedule": "30 * * * *" }, "credentials": { "secretRef": { "name": "shop-system" } } });
     seen.db = observed(&spec, &status).db;
     let refused = plan(&seen, now());
     assert_eq!(done(&refused), ["create SampleDBSnapshot shop-2701150730"]);

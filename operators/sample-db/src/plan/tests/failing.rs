@@ -89,7 +89,11 @@ fn a_server_that_is_ready_is_left_alone_though_the_manager_cannot_reach_it() {
 fn what_used_too_much_memory_is_told_before_the_log() {
     let (_, status) = told(&with_pod(&json!({}), &ended(137, "OOMKilled", "LOG:  database system is ready\n")));
     let ready = status.contract.condition("Ready").unwrap();
-    assert!(ready.message.contains("resources.limits.memory") && ready.message.contains("OOMKilled"), "{}", ready.message);
+    assert!(
+        ready.message.contains("resources.limits.memory") && ready.message.contains("OOMKilled"),
+        "{}",
+        ready.message
+    );
 }
 
 /// What the server of a full volume says, of which the last three lines do not tell why.

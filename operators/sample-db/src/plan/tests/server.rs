@@ -65,8 +65,11 @@ pub(super) fn pod_of(plan: &DbPlan, server: &str, ready: bool) -> Arc<Pod> {
 
 /// The pod of the server, on its way out: its containers still run.
 pub(super) fn going(seen: &Observed) -> Arc<Pod> {
-    let mut pod = Pod::decode(&json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1",
-        "deletionTimestamp": "2027-01-15T07:59:58Z" } }).to_string())
+    let mut pod = Pod::decode(
+        &json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1",
+        "deletionTimestamp": "2027-01-15T07:59:58Z" } })
+        .to_string(),
+    )
     .unwrap();
     pod.running.clone_from(&seen.pods[0].running);
     Arc::new(pod)

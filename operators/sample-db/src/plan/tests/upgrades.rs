@@ -268,12 +268,16 @@ fn what_is_not_carried_over_is_told_before_anything_begins() {
     let mut found = serde_json::to_value(&play.seen.snapshots[0].status).unwrap();
     found["notCovered"] = json!(["the subscription s of the database app"]);
     play.seen.snapshots = vec![snapshot(&play.seen.snapshots[0].meta.key.name, "PreUpgrade", &found)];
-    let events: Vec<_> = (0..3).flat_map(|_| {
-        let decided = plan(&play.seen, now());
-        play.pass();
-        decided.events
-    }).collect();
-    assert!(events.iter().any(|event| event.reason == "UpgradeLeavesBehind" && event.message.contains("subscription s")));
+    let events: Vec<_> = (0..3)
+        .flat_map(|_| {
+            let decided = plan(&play.seen, now());
+            play.pass();
+            decided.events
+        })
+        .collect();
+    assert!(
+        events.iter().any(|event| event.reason == "UpgradeLeavesBehind" && event.message.contains("subscription s"))
+    );
     assert_eq!(play.step(), Some(At::Prepare));
     assert!(play.seen.db.status.upgrade.message.as_deref().is_some_and(|told| told.contains("subscription s")));
 }
