@@ -87,12 +87,14 @@ impl Servers {
             return answer;
         }
         let address = Address::of(access);
+        let mut silent = false;
         let mut asked = match ask::server(&address, db, access, reload).await {
             Ok(answer) => Asked::Answered(Box::new(answer)),
             Err(Refused::BadPassword) => Asked::BadPassword,
             Err(Refused::Said(_, why)) => Asked::Failed(format!("it says: {why}")),
             Err(Refused::Failed(why)) => {
                 self.is_silent(&db.meta.key);
+                silent = true;
                 Asked::Failed(why)
             }
         };
@@ -103,7 +105,6 @@ impl Servers {
             held.stale = answer.parameters.stale;
             let refused = held.refused.as_ref().filter(|(of, _)| *of == db.spec.engine.parameters);
             answer.parameters.refused = refused.map(|(_, why)| why.clone());
-            held.silent = None;
             held.set = held.set.filter(|_| answer.login != Login::In);
             // What was set a moment ago is not set again: something else keeps the application out.
             if answer.login == Login::WrongPassword && held.set.is_some_and(|at| at.elapsed() < SET_AGAIN) {
@@ -112,6 +113,7 @@ impl Servers {
                 );
             }
         }
+        held.silent = held.silent.filter(|_| silent);
         held.failures = if is_good(&asked) { 0 } else { held.failures.saturating_add(1) };
         held.of = of;
         held.answer = Some((Instant::now(), asked.clone()));
