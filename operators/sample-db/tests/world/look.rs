@@ -116,6 +116,7 @@ impl Stores {
             observed.copied = site.copied(&pod.meta.uid);
         }
         if db.status.initialization.completed_at.is_some() {
+            observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid));
             observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
         }
         observed

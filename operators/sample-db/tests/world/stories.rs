@@ -38,6 +38,19 @@ fn a_database_comes_up() {
 }
 
 #[test]
+fn a_server_that_was_stopped_serves_again() {
+    let mut bench = settled(&usual());
+    let rows = bench.site.acked["shop"].len();
+    bench.take(&Step::Stop);
+    bench.take(&Step::Calm(20));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert!(!is(db, "Ready"), "{}", bench.story());
+    settle(&mut bench);
+    bench.take(&Step::Calm(5));
+    assert!(bench.site.acked["shop"].len() > rows, "writers are in again\n{}", bench.story());
+}
+
+#[test]
 fn a_minor_upgrade_leaves_the_volume_that_was_promised() {
     let mut spec = usual();
     spec["engine"] = json!({ "version": "13" });
