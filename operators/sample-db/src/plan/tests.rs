@@ -138,6 +138,8 @@ fn the_secrets_come_first_then_the_volume_then_the_server() {
     let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
     let spec = server.body["spec"].to_string();
     assert!(spec.contains("--initialise") && server.body["spec"]["volumeClaimTemplates"].is_null());
+    let containers = &server.body["spec"]["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["resources"]["requests"]["memory"], "128Mi", "what asks for nothing is evicted first");
     // What outlives it must have no owner.
     assert!(made.aside.iter().all(|apply| apply.body["metadata"]["ownerReferences"].is_null()));
 }
