@@ -22,11 +22,12 @@ const RESERVED: i128 = 3;
 /// The first major version that can limit what slots hold back.
 const LIMITS_SLOTS: u32 = 13;
 
-/// The parameters to run with: the spec's, and of the WAL what the spec says nothing of.
+/// The parameters to run with: the spec's that do no harm, and of the WAL what the spec says nothing of.
 #[must_use]
 pub fn wanted(db: &SampleDB) -> BTreeMap<String, String> {
     let mut wanted = volume(db).map(|volume| limits(volume, limits_slots(db))).unwrap_or_default();
-    wanted.extend(db.spec.engine.parameters.clone());
+    let given = db.spec.engine.parameters.iter().filter(|(name, value)| harm(db, name, value).is_none());
+    wanted.extend(given.map(|(name, value)| (name.clone(), value.clone())));
     wanted
 }
 
@@ -57,30 +58,34 @@ fn limits_slots(db: &SampleDB) -> bool {
 /// Why the server could not start, or would fill its volume, with the spec's parameters; it would take them while it runs.
 #[must_use]
 pub fn refusal(db: &SampleDB) -> Option<String> {
-    let parameters = &db.spec.engine.parameters;
-    let connections = parameters.get("max_connections").and_then(|value| value.trim().parse::<i128>().ok());
-    if let Some(few) = connections.filter(|connections| *connections <= RESERVED) {
-        return Some(format!(
-            "max_connections {few} lets the server not start: {RESERVED} are kept for superusers, so give at least {}",
-            RESERVED + 1
-        ));
-    }
-    let sizes = ["max_wal_size", "min_wal_size", "wal_keep_size"];
-    let given = |name: &&str| parameters.get(*name).and_then(|value| bytes(value));
-    for (name, size) in sizes.iter().filter_map(|name| Some((name, given(name)?))) {
-        if size < LEAST && *name != "wal_keep_size" {
-            return Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB));
+    db.spec.engine.parameters.iter().find_map(|(name, value)| harm(db, name, value))
+}
+
+/// What a parameter would do.
+fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
+    match name {
+        "max_connections" => {
+            let few = value.trim().parse::<i128>().ok().filter(|connections| *connections <= RESERVED)?;
+            Some(format!(
+                "max_connections {few} lets the server not start: {RESERVED} are kept for superusers, so give at least {}",
+                RESERVED + 1
+            ))
         }
-        let asked = db.spec.storage.size();
-        if quantity::whole(asked).is_some_and(|volume| size > volume / 2) {
-            return Some(format!(
-                "{name} of {}MB is more than half of the volume, which WAL would fill: give less, or raise storage.size \
-                 ({asked})",
-                size / MB
-            ));
+        "max_wal_size" | "min_wal_size" if bytes(value)? < LEAST => {
+            Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB))
         }
+        "max_wal_size" | "min_wal_size" | "wal_keep_size" => {
+            let (size, asked) = (bytes(value)?, db.spec.storage.size());
+            quantity::whole(asked).filter(|volume| size > volume / 2).map(|_| {
+                format!(
+                    "{name} of {}MB is more than half of the volume, which WAL would fill: give less, or raise \
+                     storage.size ({asked})",
+                    size / MB
+                )
+            })
+        }
+        _ => None,
     }
-    None
 }
 
 /// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is not a whole number: then the
@@ -150,6 +155,8 @@ mod tests {
             ("wal_keep_size", "600"),
         ] {
             assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
+            let with = database(&json!({ "engine": { "parameters": { name: value } } }), &json!({}));
+            assert_ne!(wanted(&with).get(name).map(String::as_str), Some(value), "it gets into no file");
         }
         for (name, value) in
             [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]
