@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::{Owner, Seen};
@@ -59,6 +60,7 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            failed: None,
             silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
@@ -73,6 +75,10 @@ impl SampleDBOperator {
             crate::metrics::tell(&observed);
             return observed;
         }
+        observed.failed = match observed.pod().filter(|pod| stands_still(pod, Timestamp::now())) {
+            Some(pod) => look::failed(&self.client, pod).await,
+            None => None,
+        };
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
             observed.init_sources = sources::look(&self.client, db).await;
         }
@@ -134,6 +140,18 @@ fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<A
 fn runs(pod: &Pod) -> bool {
     let server = pod.running.as_deref().and_then(|running| running.container(objects::SERVER));
     !pod.meta.deleting && server.is_some_and(|server| server.running)
+}
+
+/// After how long nothing of a pod that is not ready runs, it is asked for whether anything will.
+const STILL: SignedDuration = SignedDuration::from_secs(10);
+
+/// Whether nothing of a pod has run for a while.
+fn stands_still(pod: &Pod, now: Timestamp) -> bool {
+    let Some(running) = pod.running.as_deref().filter(|running| !running.ready && !pod.meta.deleting) else {
+        return false;
+    };
+    let rests = !running.containers.iter().any(|of| of.running);
+    rests && running.ready_since.is_some_and(|since| now.duration_since(since) > STILL)
 }
 
 /// Where a server is.

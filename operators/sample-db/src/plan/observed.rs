@@ -52,6 +52,9 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// Why the server's pod has failed for good, if it has: nothing of it is started again. Only looked at while nothing of it
+    /// runs.
+    pub failed: Option<String>,
     /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
     pub silent_for: Option<Duration>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.

@@ -53,6 +53,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         app: SecretSeen::Usable,
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
+        failed: None,
         silent_for: None,
         copied: None,
         asked: Asked::Nothing,

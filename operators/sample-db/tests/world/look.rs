@@ -96,6 +96,7 @@ impl Stores {
             system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            failed: None,
             silent_for: None,
             copied: None,
             external: Vec::new(),

@@ -27,6 +27,9 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if running.ready {
         return None;
     }
+    if let Some(why) = &observed.failed {
+        return Some(restart(observed, &format!("its pod has failed, and is not started again by itself ({why})")));
+    }
     // It may be its parameters that it does not start with.
     if !has(PARAMETERS, &objects::parameters(&observed.db)) {
         return Some(restart(observed, "the spec has other parameters"));

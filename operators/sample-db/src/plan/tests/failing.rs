@@ -86,6 +86,17 @@ fn a_server_that_is_ready_is_left_alone_though_the_manager_cannot_reach_it() {
 }
 
 #[test]
+fn a_pod_that_has_failed_is_replaced() {
+    let ended = json!({ "phase": "Failed", "conditions": [{ "type": "Ready", "status": "False" }] });
+    let mut seen = with_pod(&json!({}), &ended);
+    assert_eq!(told(&seen).0, Vec::<String>::new());
+    seen.failed = Some("Evicted: the node was low on memory".to_owned());
+    let (done, status) = told(&seen);
+    assert_eq!(done, ["delete Pod shop-0"]);
+    assert!(status.contract.condition("Ready").unwrap().message.contains("Evicted"));
+}
+
+#[test]
 fn what_used_too_much_memory_is_told_before_the_log() {
     let (_, status) = told(&with_pod(&json!({}), &ended(137, "OOMKilled", "LOG:  database system is ready\n")));
     let ready = status.contract.condition("Ready").unwrap();
