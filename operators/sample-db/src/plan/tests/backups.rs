@@ -146,7 +146,9 @@ fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule
     assert!(health(&seen).0);
     seen.snapshots = vec![at("2027-01-15T05:30:01Z", "Passed")];
     assert_eq!((health(&seen).0, &*health(&seen).1), (false, "Overdue"));
-    seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Running")];
+    let under_way = json!({ "phase": "Running", "startedAt": "2027-01-15T06:30:01Z", "sampleDBUID": "u-1",
+        "completedAt": "2027-01-15T06:30:02Z", "verification": { "phase": "Running" } });
+    seen.snapshots = vec![snapshot("one", "Scheduled", &under_way)];
     assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
     let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
     seen = serving(&rests, &json!({}));
