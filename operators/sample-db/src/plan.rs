@@ -133,6 +133,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Step::Rest if !latched || news => (Vec::new(), STEP),
         Step::Rest => {
             let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
+            let next = if upgrade::is_spread(&status) { next.min(LATER) } else { next };
             let next = if backups.effect.is_some() { STEP } else { next };
             (backups.effect.into_iter().collect(), next)
         }

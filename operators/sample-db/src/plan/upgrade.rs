@@ -21,8 +21,10 @@ mod copy;
 mod end;
 mod jobs;
 mod roll;
+mod start;
 mod told;
 
+pub(super) use start::is_spread;
 pub(super) use told::{refusal, told_target, up_to_date};
 
 /// How long a server may take to start before the old one is brought back.
@@ -57,7 +59,7 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let upgrade = &observed.db.status.upgrade;
     let Some(at) = upgrade.step else {
         return match target(observed, wish) {
-            Target::Upgrade(goal) if end::still_kept(observed, wish, &goal, now).is_none() => {
+            Target::Upgrade(goal) if start::put_off(observed, wish, &goal, now).is_none() => {
                 begin(observed, wish, &goal, now)
             }
             _ => end::tidy(observed, now),

@@ -281,3 +281,20 @@ fn what_is_not_carried_over_is_told_before_anything_begins() {
     assert_eq!(play.step(), Some(At::Prepare));
     assert!(play.seen.db.status.upgrade.message.as_deref().is_some_and(|told| told.contains("subscription s")));
 }
+
+#[test]
+fn what_a_new_catalog_leads_to_does_not_begin_everywhere_at_once() {
+    let (spec, mut status) = (json!({ "engine": { "version": "15" } }), of("15.18"));
+    status["observedGeneration"] = json!(1);
+    let mut play = Play::new(spec.clone(), "15.18");
+    play.seen.db = observed(&spec, &status).db;
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!(play.condition("UpToDate"), (ConditionStatus::False, "UpgradeWaits".to_owned()));
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True);
+    let later = plan(&play.seen, now() + jiff::SignedDuration::from_secs(300)).status.unwrap();
+    assert_eq!(later.upgrade.step, Some(At::Check));
+    // What somebody asks for begins at once.
+    play.meta["generation"] = json!(2);
+    play.seen.db = with(&play.meta, &spec, &serde_json::to_value(&play.seen.db.status).unwrap()).db;
+    assert_eq!(play.next(), ["create Job shop-check"]);
+}

@@ -10,7 +10,6 @@ use runtime::views::{Claim, Job, StatefulSet};
 use super::{Go, Turn, let_in, server, turn};
 use crate::plan::objects::OWNER_UID;
 use crate::plan::steps::Step;
-use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
 use crate::plan::{DbAct, Observed, names};
 
@@ -189,21 +188,6 @@ pub(super) fn drop_other_servers(observed: &Observed, reason: &'static str) -> O
     let message = format!("removing the server {}, which is needed no longer", other.meta.key.name);
     let delete: Effect<DbAct> = Effect::Delete(Delete::of(StatefulSet::KIND, &other.meta));
     Some(Step::Take(vec![delete], reason, message))
-}
-
-/// Why an upgrade to another major version has to wait: it would take the place of the volume that was promised to be kept.
-pub(super) fn still_kept(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Option<String> {
-    let storage = &observed.db.status.storage;
-    let until = storage.previous_claim_until.filter(|until| *until > now && goal.major != wish.major)?;
-    let claim = storage.previous_claim.as_deref().and_then(|claim| observed.claim(claim))?;
-    (!claim.meta.deleting).then(|| {
-        format!(
-            "PostgreSQL {} is to run once the volume {} of before the last upgrade is kept no longer, at {until} \
-             (upgrade.keepPreviousVolumeFor); to have it run now, delete that claim",
-            goal.name(),
-            claim.meta.key.name
-        )
-    })
 }
 
 /// The volume of before the last upgrade goes.
