@@ -94,12 +94,7 @@ impl SampleDBOperator {
     /// Asks the server, or whether it answers at all, if it is not ready.
     async fn ask(&self, observed: &mut Observed, system: Option<Password>, app: Option<Password>) {
         let db = observed.db.clone();
-        if db.status.initialization.completed_at.is_none() {
-            return;
-        }
-        let found = observed.pod().filter(|pod| runs(pod));
-        let access = found.and_then(address).and_then(|at| Some(at.access(system?, app)));
-        match access {
+        match access(observed, system, app) {
             None => self.postgres.is_away(&db.meta.key),
             Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,
             Some(access) => self.postgres.knock(&db, &access).await,
@@ -130,10 +125,21 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
+/// How to get at the server of a database that has been configured, as long as it runs.
+fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    observed.db.status.initialization.completed_at?;
+    address(observed.pod().filter(|pod| runs(pod))?, system, app)
+}
+
 /// How to get at a server that is ready.
 fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
     pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
-    Some(address(pod)?.access(system?, app))
+    address(pod, system, app)
+}
+
+fn address(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
+    Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
 }
 
 /// Whether there is a server that could answer.
@@ -152,21 +158,4 @@ fn stands_still(pod: &Pod, now: Timestamp) -> bool {
     };
     let rests = !running.containers.iter().any(|of| of.running);
     rests && running.ready_since.is_some_and(|since| now.duration_since(since) > STILL)
-}
-
-/// Where a server is.
-struct At {
-    pod: String,
-    ip: String,
-}
-
-fn address(pod: &Pod) -> Option<At> {
-    let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
-    Some(At { pod: pod.meta.uid.to_string(), ip })
-}
-
-impl At {
-    fn access(self, system: Password, app: Option<Password>) -> Access {
-        Access { pod: self.pod, ip: self.ip, system, app }
-    }
 }
