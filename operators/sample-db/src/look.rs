@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use api::sample_db::ServiceType;
-use k8s_openapi::api::core::v1::{Namespace, Service};
+use k8s_openapi::api::core::v1::{Namespace, Pod, PodStatus, Service};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::{Entry, View};
 use runtime::plan::meta::DICTATED_USERS;
+use runtime::views;
 
 use crate::plan::names;
 use crate::{SampleDB, Snapshot};
@@ -29,6 +30,30 @@ pub(crate) async fn dictates_users(client: &Client, namespace: &str) -> bool {
             false
         }
     }
+}
+
+/// Why a pod has failed for good, if it has: its node has evicted it, or has gone down in an orderly way, for instance. The
+/// kubelet starts nothing of it again.
+pub(crate) async fn failed(client: &Client, pod: &views::Pod) -> Option<String> {
+    let api: Api<Pod> = Api::namespaced(client.clone(), &pod.meta.key.namespace);
+    match api.get_opt(&pod.meta.key.name).await {
+        Ok(found) => {
+            let same = found.filter(|found| found.metadata.uid.as_deref() == Some(&*pod.meta.uid));
+            same.and_then(|found| end_of(&found.status?))
+        }
+        Err(error) => {
+            tracing::debug!(%error, "the pod cannot be read");
+            None
+        }
+    }
+}
+
+/// Why a pod of that status has failed, if it has.
+fn end_of(status: &PodStatus) -> Option<String> {
+    status.phase.as_deref().filter(|phase| *phase == "Failed")?;
+    let told = [status.reason.as_deref(), status.message.as_deref()].into_iter().flatten().map(str::trim);
+    let told: Vec<&str> = told.filter(|told| !told.is_empty()).collect();
+    Some(if told.is_empty() { "its containers have ended".to_owned() } else { told.join(": ") })
 }
 
 /// Whether nothing can be made any more of what a deletion needs: because the namespace is being deleted, or the kind of
@@ -72,4 +97,25 @@ pub(crate) async fn external(client: &Client, db: &SampleDB) -> Vec<String> {
     let ports = service.spec.and_then(|spec| spec.ports).unwrap_or_default();
     let nodes = ports.into_iter().filter_map(|port| port.node_port).map(|port| format!(":{port}"));
     balanced.chain(nodes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_that_has_failed_says_why() {
+        let status = |phase: &str, reason: Option<&str>, message: Option<&str>| PodStatus {
+            phase: Some(phase.to_owned()),
+            reason: reason.map(str::to_owned),
+            message: message.map(str::to_owned),
+            ..PodStatus::default()
+        };
+        let evicted = status("Failed", Some("Evicted"), Some("The node was low on resource: memory. "));
+        assert_eq!(end_of(&evicted).as_deref(), Some("Evicted: The node was low on resource: memory."));
+        assert_eq!(end_of(&status("Failed", None, None)).as_deref(), Some("its containers have ended"));
+        for phase in ["Pending", "Running", "Unknown"] {
+            assert_eq!(end_of(&status(phase, Some("NodeLost"), None)), None);
+        }
+    }
 }

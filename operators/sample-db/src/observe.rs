@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::{Owner, Seen};
 use runtime::views::Pod;
 
 use crate::look::{self, decoded};
-use crate::plan::objects::{OWNER_UID, SecretOf};
+use crate::plan::objects::{self, OWNER_UID, SecretOf};
 use crate::plan::{self, Asked, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
@@ -59,6 +60,8 @@ impl SampleDBOperator {
             system_remade: system.remade,
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            failed: None,
+            silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
@@ -75,6 +78,10 @@ impl SampleDBOperator {
             crate::metrics::tell(&observed);
             return observed;
         }
+        observed.failed = match observed.pod().filter(|pod| stands_still(pod, Timestamp::now())) {
+            Some(pod) => look::failed(&self.client, pod).await,
+            None => None,
+        };
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
             observed.init_sources = sources::look(&self.client, db).await;
         }
@@ -82,11 +89,20 @@ impl SampleDBOperator {
         if let Some(next) = next {
             observed.copied = self.postgres.copied(&next).await;
         }
-        if let Some(access) = access(&observed, system.password, app.password) {
-            observed.asked = self.postgres.look(db, &access).await;
-        }
+        self.ask(&mut observed, system.password, app.password).await;
         crate::metrics::tell(&observed);
         observed
+    }
+
+    /// Asks the server, or whether it answers at all, if it is not ready.
+    async fn ask(&self, observed: &mut Observed, system: Option<Password>, app: Option<Password>) {
+        let db = observed.db.clone();
+        match access(observed, system, app) {
+            None => self.postgres.is_away(&db.meta.key),
+            Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,
+            Some(access) => self.postgres.knock(&db, &access).await,
+        }
+        observed.silent_for = self.postgres.silent_for(&db.meta.key);
     }
 
     /// How to get at the server, for an act.
@@ -112,14 +128,37 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
-/// How to get at the server of a database that has been configured.
+/// How to get at the server of a database that has been configured, as long as it runs.
 fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
     observed.db.status.initialization.completed_at?;
-    reach(observed.pod()?, system, app)
+    address(observed.pod().filter(|pod| runs(pod))?, system, app)
 }
 
+/// How to get at a server that is ready.
 fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    let running = pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
-    let ip = running.ip.as_deref()?.to_owned();
+    pod.running.as_deref().filter(|running| running.ready && !pod.meta.deleting)?;
+    address(pod, system, app)
+}
+
+fn address(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
+    let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
     Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
+}
+
+/// Whether there is a server that could answer.
+fn runs(pod: &Pod) -> bool {
+    let server = pod.running.as_deref().and_then(|running| running.container(objects::SERVER));
+    !pod.meta.deleting && server.is_some_and(|server| server.running)
+}
+
+/// After how long nothing of a pod that is not ready runs, it is asked for whether anything will.
+const STILL: SignedDuration = SignedDuration::from_secs(10);
+
+/// Whether nothing of a pod has run for a while.
+fn stands_still(pod: &Pod, now: Timestamp) -> bool {
+    let Some(running) = pod.running.as_deref().filter(|running| !running.ready && !pod.meta.deleting) else {
+        return false;
+    };
+    let rests = !running.containers.iter().any(|of| of.running);
+    rests && running.ready_since.is_some_and(|since| now.duration_since(since) > STILL)
 }

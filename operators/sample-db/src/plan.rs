@@ -13,10 +13,12 @@ use crate::{SampleDB, Snapshot};
 
 mod answer;
 mod backup;
+pub(crate) mod brief;
 pub mod catalog;
 mod deletion;
 mod hold;
 mod init;
+mod login;
 pub mod names;
 pub mod objects;
 mod observed;
@@ -28,14 +30,17 @@ mod status;
 pub mod steps;
 mod storage;
 pub mod target;
+mod tuning;
 mod upgrade;
 pub mod wish;
 mod words;
 
-pub use answer::{Answer, Asked, Line, Login, Parameters, is_list, parameters, parts};
+pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
 pub use deletion::is_to_be_asked;
+pub use login::{Account, Login, pause};
 pub use observed::{InitSources, Observed, SecretSeen};
+pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
 
@@ -97,10 +102,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let judged = judged.and_then(|wish| restore::source(observed, &wish).map(|source| (wish, source)));
     let (wish, source) = match judged {
         Ok(judged) => judged,
-        Err(refusal) => {
-            let status = Some(status::refused(observed, refusal, now));
-            return Plan { status, next: Next::After(LATER), ..Plan::nothing() };
-        }
+        Err(refusal) => return refused(observed, refusal, now),
     };
     let latched = db.status.engine.image.is_some();
     // An upgrade under way is brought to its end: to leave it would leave writers shut out.
@@ -121,10 +123,9 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     };
     let configured = db.status.initialization.completed_at.is_some();
     // What is waited for keeps no backups from being taken, as long as the server serves.
-    let ready = || observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
     let open = match &step {
         Step::Rest => true,
-        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && ready(),
+        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && observed.is_ready(),
         Step::Take(..) => false,
     };
     let serves = latched && open && configured && !paused && turn.is_none();
@@ -141,6 +142,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Step::Rest if !latched || news => (Vec::new(), STEP),
         Step::Rest => {
             let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
+            let next = if upgrade::is_spread(&status) { next.min(LATER) } else { next };
             let next = if backups.effect.is_some() { STEP } else { next };
             (backups.effect.into_iter().collect(), next)
         }
@@ -159,6 +161,22 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     events.extend(turn.and_then(|turn| turn.event));
     Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
+
+/// What the spec asks for cannot be had: nothing is changed, and a server that serves is backed up as before.
+fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
+    let db = &*observed.db;
+    let settled = db.status.initialization.completed_at.is_some() && db.status.upgrade.step.is_none();
+    let held = db.meta.is_held_by(FINAL_SNAPSHOT) && !db.spec.paused;
+    let backed_up = settled && held && observed.is_ready() && refusal.0 != SNAPSHOTS_ON_DATA;
+    let backups = if backed_up { backup::decide(observed, now) } else { Backups::default() };
+    let status = status::refused(observed, refusal, &backups, now);
+    let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
+    let effects = backups.effect.into_iter().collect();
+    Plan { effects, events, done, status: Some(status), next: Next::After(LATER), ..Plan::nothing() }
+}
+
+/// The reason of a volume that no snapshot may be written to.
+const SNAPSHOTS_ON_DATA: &str = "SnapshotsOnData";
 
 /// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.
 fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestamp) -> Go {
@@ -186,11 +204,15 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
         let why = format!("credentials.secretRef names {}, the operator's own Secret: name another", secret.name);
         return Err(("SecretReserved", why));
     }
+    // Later, what the server runs with stays in force instead.
+    if let Some(why) = tuning::refusal(db).filter(|_| db.status.initialization.completed_at.is_none()) {
+        return Err(("ParameterRefused", format!("engine.parameters: {why}")));
+    }
     if observed.snapshots_on_data {
         let claim = names::snapshot_claim(db);
         let why =
             format!("backup.storage.existingClaim names {claim}, which holds the data of a database: name another");
-        return Err(("SnapshotsOnData", why));
+        return Err((SNAPSHOTS_ON_DATA, why));
     }
     Ok(())
 }

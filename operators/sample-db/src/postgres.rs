@@ -15,7 +15,7 @@ mod change;
 mod connect;
 
 use crate::SampleDB;
-use crate::plan::{Asked, Said, names, shuts_out};
+use crate::plan::{Asked, Login, Said, names, pause, shuts_out, wanted};
 use crate::secrets::Password;
 use connect::{Address, Refused};
 
@@ -23,8 +23,10 @@ use connect::{Address, Refused};
 const FRESH: Duration = Duration::from_secs(20);
 /// How long an answer is while an upgrade opens and closes the door.
 const UPGRADING: Duration = Duration::from_secs(2);
-/// How long a failure is.
-const FAILED: Duration = Duration::from_secs(2);
+/// After how long a password that was set, and is not taken all the same, is set again.
+const SET_AGAIN: Duration = Duration::from_secs(60);
+/// How long it is taken for true that one that is not ready answers, or does not.
+const KNOCKED: Duration = Duration::from_secs(5);
 
 /// A server, and what is needed to get in.
 #[derive(Clone)]
@@ -43,6 +45,14 @@ struct Held {
     /// Of which pod, Secrets and spec.
     of: u64,
     answer: Option<(Instant, Asked)>,
+    /// How many attempts in a row have not gone as they should.
+    failures: u32,
+    /// Since when it does not answer.
+    silent: Option<Instant>,
+    /// When it was last knocked at, while it is not ready.
+    knocked: Option<Instant>,
+    /// When the application's password was set last, if nobody has come in with it since.
+    set: Option<Instant>,
     /// The pod that has read its files again since this process runs.
     reloaded: Option<String>,
     /// Its file said what the spec says no longer.
@@ -64,7 +74,11 @@ impl Servers {
         let (fresh, reload) = {
             let mut all = self.lock();
             let held = all.entry(db.meta.key.clone()).or_default();
-            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(db, answer));
+            if held.of != of {
+                (held.failures, held.silent) = (0, None);
+            }
+            let lasts = |answer| lasts(db, answer, held.failures);
+            let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
             // What was changed by a process that died, or brought by the kubelet, is read now.
             let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale;
             (fresh.map(|(_, answer)| answer.clone()), reload)
@@ -73,10 +87,16 @@ impl Servers {
             return answer;
         }
         let address = Address::of(access);
+        let mut silent = false;
         let mut asked = match ask::server(&address, db, access, reload).await {
             Ok(answer) => Asked::Answered(Box::new(answer)),
             Err(Refused::BadPassword) => Asked::BadPassword,
-            Err(Refused::Failed(why)) => Asked::Failed(why),
+            Err(Refused::Said(_, why)) => Asked::Failed(format!("it says: {why}")),
+            Err(Refused::Failed(why)) => {
+                self.is_silent(&db.meta.key);
+                silent = true;
+                Asked::Failed(why)
+            }
         };
         let mut all = self.lock();
         let held = all.entry(db.meta.key.clone()).or_default();
@@ -85,10 +105,53 @@ impl Servers {
             held.stale = answer.parameters.stale;
             let refused = held.refused.as_ref().filter(|(of, _)| *of == db.spec.engine.parameters);
             answer.parameters.refused = refused.map(|(_, why)| why.clone());
+            held.set = held.set.filter(|_| answer.login != Login::In);
+            // What was set a moment ago is not set again: something else keeps the application out.
+            if answer.login == Login::WrongPassword && held.set.is_some_and(|at| at.elapsed() < SET_AGAIN) {
+                answer.login = Login::Refused(
+                    "the password of the Secret was set, and the server does not take it all the same".to_owned(),
+                );
+            }
         }
+        held.silent = held.silent.filter(|_| silent);
+        held.failures = if is_good(&asked) { 0 } else { held.failures.saturating_add(1) };
         held.of = of;
         held.answer = Some((Instant::now(), asked.clone()));
         asked
+    }
+
+    /// Whether one that is not ready answers; it is not asked anything.
+    pub(crate) async fn knock(&self, db: &SampleDB, access: &Access) {
+        let key = &db.meta.key;
+        if self.lock().get(key).and_then(|held| held.knocked).is_some_and(|at| at.elapsed() < KNOCKED) {
+            return;
+        }
+        let answers = ask::knock(&Address::of(access), access).await;
+        if !answers {
+            self.is_silent(key);
+        }
+        let mut all = self.lock();
+        let held = all.entry(key.clone()).or_default();
+        held.knocked = Some(Instant::now());
+        if answers {
+            held.silent = None;
+        }
+    }
+
+    /// For how long a server has not answered, as far as this process knows.
+    pub(crate) fn silent_for(&self, key: &Key) -> Option<Duration> {
+        self.lock().get(key).and_then(|held| held.silent).map(|since| since.elapsed())
+    }
+
+    /// There is no server that could answer.
+    pub(crate) fn is_away(&self, key: &Key) {
+        if let Some(held) = self.lock().get_mut(key) {
+            held.silent = None;
+        }
+    }
+
+    fn is_silent(&self, key: &Key) {
+        self.lock().entry(key.clone()).or_default().silent.get_or_insert_with(Instant::now);
     }
 
     /// The note of a finished copy in a server, if there is one, and it can be read.
@@ -106,7 +169,9 @@ impl Servers {
     pub(crate) async fn set_password(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
         self.forget(&db.meta.key);
         let Some(app) = &access.app else { return Ok(()) };
-        change::password(&Address::of(access), access, names::database(db), app).await.map_err(failed)
+        change::password(&Address::of(access), access, names::database(db), app).await.map_err(failed)?;
+        self.lock().entry(db.meta.key.clone()).or_default().set = Some(Instant::now());
+        Ok(())
     }
 
     /// Has the server take parameters; one that it refuses is remembered until the spec has others.
@@ -162,16 +227,21 @@ impl Servers {
 fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&access.pod, &access.ip, access.system.text(), access.app.as_ref().map(Password::text)).hash(&mut hasher);
-    (&db.spec.engine.parameters, db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
+    (wanted(db), db.status.upgrade.step.map(|step| step as u8)).hash(&mut hasher);
     hasher.finish()
 }
 
-fn lasts(db: &SampleDB, answer: &Asked) -> Duration {
+fn lasts(db: &SampleDB, answer: &Asked, failures: u32) -> Duration {
     match answer {
+        _ if failures > 0 => pause(failures),
         Asked::Answered(_) if shuts_out(db) => UPGRADING,
-        Asked::Answered(_) => FRESH,
-        _ => FAILED,
+        _ => FRESH,
     }
+}
+
+/// Whether there is nothing that another attempt a moment later could tell otherwise.
+fn is_good(asked: &Asked) -> bool {
+    asked.answer().is_some_and(|answer| matches!(answer.login, Login::In | Login::Busy | Login::WrongPassword))
 }
 
 fn failed(refused: Refused) -> Error {
@@ -179,6 +249,6 @@ fn failed(refused: Refused) -> Error {
         Refused::BadPassword => {
             Error::transient("AuthenticationFailed", "the server does not take the superuser's password")
         }
-        Refused::Failed(why) => Error::transient("ConnectionFailed", why),
+        Refused::Said(_, why) | Refused::Failed(why) => Error::transient("ConnectionFailed", why),
     }
 }

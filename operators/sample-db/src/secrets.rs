@@ -127,9 +127,14 @@ impl Secrets {
         }
     }
 
-    /// Deletes one that was made for the database.
+    /// Deletes one that was made for the database; first the application's that was made before the spec named another:
+    /// nobody looks for that one any more, and it would be in the way of the next database of the name.
     pub(crate) async fn drop(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
-        let key = key(db, of);
+        self.drop_named(db, db.meta.key.sibling(&names::made_app_secret(db))).await?;
+        self.drop_named(db, key(db, of)).await
+    }
+
+    async fn drop_named(&self, db: &SampleDB, key: Key) -> Result<(), Error> {
         self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         // One that was taken over still bears the uid of whom it was made for.

@@ -19,7 +19,9 @@ pub const DEFAULT_BACKUP_SIZE: &str = "2Gi";
 #[serde(rename_all = "camelCase")]
 pub struct Backup {
     /// When snapshots are taken: minute, hour, day of month, month, day of week. Default: `0 2 * * *`. Empty: never by
-    /// the clock. Of missed times, the latest is made up for within `startingDeadlineSeconds`; older ones are counted.
+    /// the clock. Each database starts its own some time later, which follows from its uid: at most a quarter of the time
+    /// to the next one, and at most 15 minutes. Of missed times, the latest is made up for within
+    /// `startingDeadlineSeconds`; older ones are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new(cron()).message(

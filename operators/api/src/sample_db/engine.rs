@@ -56,6 +56,20 @@ pub struct Engine {
     ).message("engine.parameters: wal_level must be replica or logical: physical backups need at least replica"))]
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub parameters: BTreeMap<String, String>,
+
+    /// For how many seconds the server may neither be ready nor answer the operator before it is started again. One that
+    /// answers that it is recovering is not. Default: 120.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 30, max = 86_400))]
+    pub max_silence_seconds: Option<i64>,
+}
+
+impl Engine {
+    /// For how many seconds the server may not answer.
+    #[must_use]
+    pub fn max_silence_seconds(&self) -> i64 {
+        self.max_silence_seconds.unwrap_or(120)
+    }
 }
 
 /// Parameters that no spec may set.

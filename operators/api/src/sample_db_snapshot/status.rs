@@ -54,6 +54,9 @@ pub struct SampleDBSnapshotStatus {
     /// The sha256 over its files, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// What of the database it does not hold, in sentences; at most 5.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
     /// Where its files are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub location: SnapshotLocation,

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::Login;
+
 /// What the server said when it was asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Asked {
@@ -38,22 +40,8 @@ pub struct Answer {
     pub login: Login,
     /// What is to be done about parameters.
     pub parameters: Parameters,
-    /// The size of all databases, in bytes.
+    /// The size of all databases and of the WAL, in bytes.
     pub bytes: i64,
-}
-
-/// How the application fares that comes with the Secret's password.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Login {
-    /// It was not tried, or failed for another reason.
-    #[default]
-    Unknown,
-    /// It gets in.
-    In,
-    /// The server has another password for it.
-    WrongPassword,
-    /// Nobody but the superuser gets in.
-    ShutOut,
 }
 
 /// What is to be done so that the server's parameters are the spec's.

@@ -1,20 +1,22 @@
 //! Which snapshots to take and to let go, and how snapshots fare. Pure.
 
+use api::ConditionStatus;
 use api::sample_db::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, VerifyMode, condition_type as domain,
-    span,
+    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, condition_type as domain, span,
 };
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase};
-use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
-use runtime::plan::conditions::condition;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::schedule::{Due, Schedule};
 use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
+
+mod health;
+
+pub(super) use health::conditions;
 
 /// What is to be done about snapshots now.
 #[derive(Debug, Default)]
@@ -31,7 +33,7 @@ pub(super) struct Backups {
 pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     let db = &*observed.db;
     let due = due(db, now);
-    let busy = is_busy(observed);
+    let busy = is_busy(observed, now);
     let first = db.spec.backup.immediate() && db.status.backup.last_scheduled.is_none();
     let slot = match &due {
         _ if db.spec.backup.suspend || busy => None,
@@ -46,15 +48,32 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     Backups { effect, taken: slot, due }
 }
 
-/// How many snapshots may wait to begin. One that never does, such as one whose volume cannot be had, keeps no others from
-/// being tried, and they do not pile up either.
+/// How many snapshots may be stuck. One that is, such as one that nothing lets begin, keeps no others from being tried, and
+/// they do not pile up either.
 const WAITING: usize = 2;
 
-/// Whether a snapshot that comes due has to wait for others.
-fn is_busy(observed: &Observed) -> bool {
-    let phases = || observed.snapshots.iter().map(|snapshot| snapshot.status.phase.unwrap_or(SnapshotPhase::Pending));
-    let waiting = phases().filter(|phase| *phase == SnapshotPhase::Pending).count();
-    waiting >= WAITING || phases().any(|phase| phase == SnapshotPhase::Running)
+/// Whether a snapshot that comes due has to wait for others. One that has taken longer than its Jobs may, such as one whose
+/// Job cannot be made, counts with those that wait. What somebody asked for by hand, and cannot be begun, is no matter of
+/// the schedule's.
+fn is_busy(observed: &Observed, now: Timestamp) -> bool {
+    let deadline = observed.db.spec.backup.deadline_seconds();
+    // The backup, its proof, and some time to begin them.
+    let longest = SignedDuration::from_secs(deadline.saturating_mul(2).saturating_add(600));
+    let overruns = |of: &&Snapshot| of.status.started_at.is_some_and(|at| now.duration_since(at) > longest);
+    let ours = |of: &&Snapshot| of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == *observed.db.meta.uid);
+    let all = || observed.snapshots.iter().map(|snapshot| &**snapshot);
+    let running = || all().filter(|of| of.status.phase == Some(SnapshotPhase::Running));
+    let pending = all().filter(|of| {
+        let waits = matches!(of.status.phase, None | Some(SnapshotPhase::Pending));
+        waits && of.spec.reason == SnapshotReason::Scheduled && !of.meta.deleting && ours(of)
+    });
+    let mut in_time = running().filter(|of| !overruns(of));
+    in_time.next().is_some() || pending.count() + running().count() >= WAITING
+}
+
+/// How far in the spread of all databases' starts this one's are.
+fn place(db: &SampleDB) -> u64 {
+    objects::fingerprint(&db.meta.uid)
 }
 
 fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
@@ -68,7 +87,7 @@ fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
 
 fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
     let backup = &db.spec.backup;
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).map(|schedule| schedule.spread(place(db)));
     let since = db.status.backup.last_scheduled.or(db.status.initialization.completed_at).unwrap_or(now);
     let deadline = SignedDuration::from_secs(backup.starting_deadline_seconds());
     Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
@@ -81,11 +100,11 @@ pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
     if db.spec.paused || backup.suspend || db.meta.deleting {
         return None;
     }
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?;
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(place(db));
     let initialised = status.initialization.completed_at;
     match status.backup.last_scheduled {
         None if backup.immediate() && initialised.is_some() => initialised,
-        last => schedule.after(last.or(initialised).unwrap_or(now)),
+        last => schedule.after(last.or(initialised).unwrap_or(now)).map(|slot| schedule.start(slot)),
     }
 }
 
@@ -189,79 +208,6 @@ fn failure(snapshot: &Snapshot) -> BackupFailure {
 
 fn seconds(status: &SampleDBSnapshotStatus) -> Option<i64> {
     Some(status.completed_at?.duration_since(status.started_at?).as_secs())
-}
-
-/// Whether backups are as they should be.
-pub(super) fn conditions(observed: &Observed, backups: &Backups, now: Timestamp) -> Vec<Condition> {
-    vec![healthy(observed, backups, now), proved(observed, now)]
-}
-
-fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
-    use ConditionStatus::{False, True, Unknown};
-    let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
-    if let Some(Err(why)) = &backups.due {
-        return tell(False, "ScheduleInvalid", why.clone());
-    }
-    let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
-    let last = observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at);
-    let late = overdue(observed, now).map(|since| overdue_sentence(observed, since));
-    match (last, late) {
-        (Some(last), _) if is_bad(&last.status) => {
-            let why = last.status.error.clone().unwrap_or_default();
-            tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
-        }
-        (_, Some(why)) => tell(False, "Overdue", why),
-        (Some(last), None) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
-        (None, None) => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
-    }
-}
-
-/// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the
-/// next one is due to be taken and verified.
-fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
-    let db = &*observed.db;
-    let backup = &db.spec.backup;
-    let initialised = db.status.initialization.completed_at?;
-    let schedule = Schedule::parse(backup.schedule().filter(|_| !backup.suspend)?, backup.time_zone()).ok()?;
-    let verifies = backup.verify.mode != VerifyMode::None;
-    let intervals = if verifies { backup.verify.every_nth() } else { 1 };
-    let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
-    let since = (0..intervals).try_fold(schedule.last(now)?, |since, _| earlier(since))?;
-    let will_do = |of: &&Snapshot| {
-        let good = if verifies { is_proved(&of.status) } else { of.status.completed_at.is_some() && !is_bad(&of.status) };
-        good && of.status.started_at.is_some_and(|at| at >= since)
-    };
-    (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)
-}
-
-fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
-    let waiting = observed.own_snapshots().find(|of| is_under_way(&of.status));
-    let cause = waiting.map_or_else(String::new, |of| {
-        let why = of.status.contract.condition(condition_type::READY).map(|ready| format!(": {}", ready.message));
-        format!("; the snapshot {} is under way{}", of.meta.key.name, why.unwrap_or_default())
-    });
-    format!("no snapshot that was begun since {since} has been verified, though backup.schedule asks for one{cause}")
-}
-
-/// By the last verdict, whichever snapshot it was about: files that went bad on a volume are no matter of that one alone.
-fn proved(observed: &Observed, now: Timestamp) -> Condition {
-    use ConditionStatus::{False, True, Unknown};
-    let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
-    let judged = |of: &&Snapshot| {
-        matches!(of.status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed))
-    };
-    match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
-        Some(last) if is_proved(&last.status) => {
-            tell(True, "Verified", format!("the snapshot {} can be restored", last.meta.key.name))
-        }
-        Some(last) => {
-            let why = last.status.verification.message.clone().unwrap_or_default();
-            let name = &last.meta.key.name;
-            let why = format!("the snapshot {name} cannot be relied upon: {why}");
-            tell(False, "VerificationFailed", why)
-        }
-        None => tell(Unknown, "NoneYet", "no snapshot has been verified yet".to_owned()),
-    }
 }
 
 /// What is told of snapshots on the database, once for each transition.

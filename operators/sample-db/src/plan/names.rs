@@ -96,8 +96,14 @@ pub fn peers(db: &SampleDB) -> String {
 pub fn app_secret(db: &SampleDB) -> String {
     match &db.spec.credentials.secret_ref {
         Some(secret) => secret.name.clone(),
-        None => format!("{}-app", db.meta.key.name),
+        None => made_app_secret(db),
     }
+}
+
+/// The Secret with the applications' name and password that the operator makes, unless the spec names another.
+#[must_use]
+pub fn made_app_secret(db: &SampleDB) -> String {
+    format!("{}-app", db.meta.key.name)
 }
 
 /// The Secret with the superuser's password.

@@ -23,7 +23,7 @@ pub(super) use config::{configuration, connection};
 pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};
-pub(crate) use server::CONFIGURATION;
+pub(crate) use server::{CONFIGURATION, SERVER};
 pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, parameters, server, successor, template};
 pub(super) use services::{peers, read_write};
 pub(crate) use snapshot::ONLINE;

@@ -1,6 +1,7 @@
 //! What was seen. Pure data, unknowns included.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use runtime::plan::Seen;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
@@ -51,6 +52,11 @@ pub struct Observed {
     pub init_sources: InitSources,
     /// What the server said.
     pub asked: Asked,
+    /// Why the server's pod has failed for good, if it has: nothing of it is started again. Only looked at while nothing of it
+    /// runs.
+    pub failed: Option<String>,
+    /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
+    pub silent_for: Option<Duration>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
     pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
@@ -98,6 +104,13 @@ impl Observed {
     #[must_use]
     pub fn pod(&self) -> Option<&Pod> {
         self.pod_named(&super::names::pod(&self.db))
+    }
+
+    /// Whether the pod of the server that serves is ready. One that is on its way out is not: it takes no new connections.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        let stays = self.pod().filter(|pod| !pod.meta.deleting);
+        stays.and_then(|pod| pod.running.as_deref()).is_some_and(|running| running.ready)
     }
 
     /// A pod by its name.

@@ -5,6 +5,11 @@ use croner::parser::CronParser;
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
+/// The longest that a start is put off, so that what is due at the same second is not begun at the same second.
+const SPREAD: SignedDuration = SignedDuration::from_mins(15);
+/// Which part of the time between two of its times, at most.
+const PART: i32 = 4;
+
 /// Missed times are counted up to here; beyond it nobody cares how many.
 const MOST_MISSED: i64 = 1000;
 
@@ -13,6 +18,8 @@ const MOST_MISSED: i64 = 1000;
 pub struct Schedule {
     cron: Cron,
     zone: TimeZone,
+    /// Who it is of, as a number: how far in the spread it starts.
+    of: u64,
 }
 
 /// What of a schedule is due.
@@ -37,7 +44,14 @@ impl Schedule {
         let cron = CronParser::new().parse(fields);
         let cron = cron.map_err(|error| format!("backup.schedule {fields:?} cannot be read: {error}"))?;
         let zone = TimeZoneDatabase::bundled().get(zone);
-        Ok(Self { cron, zone: zone.map_err(|error| format!("backup.timeZone is not known: {error}"))? })
+        let zone = zone.map_err(|error| format!("backup.timeZone is not known: {error}"))?;
+        Ok(Self { cron, zone, of: 0 })
+    }
+
+    /// The same times, of which each is started later: by how much follows from a number, and is the same every time.
+    #[must_use]
+    pub fn spread(self, of: u64) -> Self {
+        Self { of, ..self }
     }
 
     /// The first time after `since`; none if none ever comes.
@@ -54,19 +68,40 @@ impl Schedule {
         Some(last.timestamp())
     }
 
+    /// The last time of which the start has come at `now`.
+    #[must_use]
+    pub fn last_started(&self, now: Timestamp) -> Option<Timestamp> {
+        let last = self.last(now)?;
+        if self.start(last) <= now {
+            return Some(last);
+        }
+        self.last(last.checked_sub(SignedDuration::from_secs(1)).ok()?)
+    }
+
+    /// When what is due at `slot` is started: no later than after a quarter of the time to the next slot.
+    #[must_use]
+    pub fn start(&self, slot: Timestamp) -> Timestamp {
+        let gap = self.after(slot).map_or(SPREAD, |next| next.duration_since(slot) / PART);
+        let seconds = u64::try_from(gap.min(SPREAD).as_secs()).unwrap_or(0);
+        let delay = self.of.checked_rem(seconds).and_then(|delay| i64::try_from(delay).ok()).unwrap_or(0);
+        slot.checked_add(SignedDuration::from_secs(delay)).unwrap_or(slot)
+    }
+
     /// What is due at `now` of what came after `since`.
     ///
     /// # Errors
     /// That the schedule never comes.
     pub fn due(&self, since: Timestamp, now: Timestamp, deadline: SignedDuration) -> Result<Due, String> {
         let at = |time: Timestamp| time.to_zoned(self.zone.clone());
-        let next = self.cron.find_next_occurrence(&at(now), false);
-        let next = next.map_err(|_| "backup.schedule names a time that never comes".to_owned())?.timestamp();
+        let started = self.last_started(now);
+        // The one whose time has come, and whose start has not, is still to come.
+        let next = self.after(started.unwrap_or(now));
+        let next = self.start(next.ok_or_else(|| "backup.schedule names a time that never comes".to_owned())?);
         let before = |time: &Zoned, inclusive| self.cron.find_previous_occurrence(time, inclusive).ok();
-        let Some(latest) = before(&at(now), true).filter(|latest| latest.timestamp() > since) else {
+        let Some(latest) = started.filter(|latest| *latest > since).map(at) else {
             return Ok(Due { next: Some(next), ..Due::default() });
         };
-        let slot = Some(latest.timestamp()).filter(|slot| now.duration_since(*slot) <= deadline);
+        let slot = Some(latest.timestamp()).filter(|slot| now.duration_since(self.start(*slot)) <= deadline);
         let mut missed = i64::from(slot.is_none());
         let mut earlier = before(&latest, false);
         while let Some(time) = earlier.filter(|time| time.timestamp() > since && missed < MOST_MISSED) {
@@ -109,6 +144,25 @@ mod tests {
     fn nothing_is_due_twice() {
         let due = due("0 2 * * *", "Etc/UTC", "2026-11-21T02:00:00Z", "2026-11-21T02:00:01Z");
         assert_eq!((due.slot, due.missed, due.latest), (None, 0, None));
+    }
+
+    #[test]
+    fn starts_are_spread_and_slots_are_not() {
+        let daily = |of| Schedule::parse("0 2 * * *", "Etc/UTC").unwrap().spread(of);
+        let slot = at("2026-11-21T02:00:00Z");
+        let starts: std::collections::BTreeSet<_> = (0..900).map(|of| daily(of).start(slot)).collect();
+        assert_eq!(starts.len(), 900);
+        assert!(starts.iter().all(|start| (0..900).contains(&start.duration_since(slot).as_secs())));
+        let of = daily(300);
+        let due = |now: &str| of.due(at("2026-11-20T02:00:00Z"), at(now), HOUR).unwrap();
+        let early = due("2026-11-21T02:04:59Z");
+        assert_eq!((early.slot, early.missed, early.next), (None, 0, Some(at("2026-11-21T02:05:00Z"))));
+        let come = due("2026-11-21T02:05:00Z");
+        assert_eq!((come.slot, come.missed, come.next), (Some(slot), 0, Some(at("2026-11-22T02:05:00Z"))));
+        assert_eq!(due("2026-11-21T03:05:00Z").slot, Some(slot), "the deadline counts from the start on");
+        // What comes often is put off by less than it takes to come again.
+        let often = Schedule::parse("* * * * *", "Etc/UTC").unwrap().spread(899);
+        assert!(often.start(slot).duration_since(slot).as_secs() < 15);
     }
 
     #[test]

@@ -15,11 +15,24 @@ use crate::Snapshot;
 mod conditions;
 
 /// The status of a database whose wish cannot be had.
-pub(super) fn refused(observed: &Observed, (reason, message): Refusal, now: Timestamp) -> SampleDBStatus {
+pub(super) fn refused(
+    observed: &Observed,
+    (reason, message): Refusal,
+    backups: &Backups,
+    now: Timestamp,
+) -> SampleDBStatus {
     let before = &observed.db.status;
-    let conditions = conditions::refused(before, reason, message, now);
+    let conditions = conditions::refused(observed, backups, reason, message, now);
+    if before.initialization.completed_at.is_none() {
+        let contract = Contract { conditions, ..before.contract.clone() };
+        return SampleDBStatus { phase: Some(Phase::Failed), contract, ..before.clone() };
+    }
+    let serving = conditions::Serving::of(observed, &before.initialization);
     SampleDBStatus {
-        phase: Some(if before.initialization.completed_at.is_some() { Phase::Running } else { Phase::Failed }),
+        phase: Some(Phase::Running),
+        ready: Some(format!("{}/1", usize::from(serving.now))),
+        ready_replicas: Some(i32::from(serving.pod_ready)),
+        backup: backup::status(observed, backups),
         contract: Contract { conditions, ..before.contract.clone() },
         ..before.clone()
     }

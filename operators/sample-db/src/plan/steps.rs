@@ -4,17 +4,21 @@ use runtime::cache::View;
 use runtime::plan::{Apply, Effect, Seen};
 use runtime::views::Child;
 
-use super::answer::Login;
+use super::login::Login;
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, DbAct, Observed, SecretSeen, names};
+use super::{Asked, DbAct, Observed, SecretSeen, names, tuning};
 use crate::Snapshot;
 
 mod fill;
 mod server;
+mod silence;
 mod volume;
 
 pub(super) use server::{Follows, ended, follows, server};
+
+/// The reason of a server that runs, and does not let the application in.
+pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -120,8 +124,8 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
 
 /// Whether the server takes the spec's parameters, as far as it can be asked.
 fn parameters_hold(observed: &Observed) -> bool {
-    let ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
-    !ready || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled())
+    let settled = || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled());
+    tuning::refusal(&observed.db).is_none() && (!observed.is_ready() || settled())
 }
 
 fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
@@ -135,10 +139,10 @@ where
 fn answered(observed: &Observed) -> Option<Step> {
     let answer = match &observed.asked {
         Asked::Nothing => return None,
-        Asked::Failed(why) => return Some(Step::Wait("ServerSilent", format!("the server was asked in vain: {why}"))),
+        Asked::Failed(why) => return Some(silence::ready(observed, why)),
         Asked::BadPassword => {
-            let message = "the server does not take the password of the superuser's Secret: delete the Secret, and one is \
-                           made that it takes";
+            let message = "the server does not take the password of the superuser's Secret, or that has expired: delete the \
+                           Secret, and one is made that it takes";
             return Some(Step::Stuck("SuperuserShutOut", message.to_owned()));
         }
         Asked::Answered(answer) => answer,
@@ -148,7 +152,7 @@ fn answered(observed: &Observed) -> Option<Step> {
         let message = "the server that answers has other data than this SampleDB's; nothing is done to it".to_owned();
         return Some(Step::Stuck("ForeignData", message));
     }
-    match answer.login {
+    match &answer.login {
         // It was shut out for an upgrade that is over, or by what a power cut left.
         Login::ShutOut => {
             return Some(Step::take(Effect::Act(DbAct::LetIn), "LettingIn", "letting writers in"));
@@ -157,10 +161,10 @@ fn answered(observed: &Observed) -> Option<Step> {
             let act = Effect::Act(DbAct::SetPassword);
             return Some(Step::take(act, "SettingPassword", "setting the password that the Secret has"));
         }
-        Login::In | Login::Unknown => {}
+        Login::In | Login::Busy | Login::Unknown | Login::Refused(_) => {}
     }
     let parameters = &answer.parameters;
-    if let Some(why) = &parameters.refused {
+    if let Some(why) = tuning::refusal(&observed.db).or_else(|| parameters.refused.clone()) {
         let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
         return Some(Step::Stuck("ParameterRefused", message));
     }
@@ -168,8 +172,15 @@ fn answered(observed: &Observed) -> Option<Step> {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
         return Some(Step::take(Effect::Act(act), "SettingParameters", "setting parameters"));
     }
-    (!parameters.restart.is_empty()).then(|| {
+    if !parameters.restart.is_empty() {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
-        server::restart(observed, &why)
-    })
+        return Some(server::restart(observed, &why));
+    }
+    match &answer.login {
+        Login::Refused(why) => {
+            let message = format!("the server runs, and the application cannot log in: {why}");
+            Some(Step::Stuck(APPLICATION_REFUSED, message))
+        }
+        _ => None,
+    }
 }

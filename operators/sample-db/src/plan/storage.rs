@@ -9,10 +9,10 @@ use runtime::plan::quantity;
 use runtime::views::Claim;
 
 use super::wish::Wish;
-use super::{Observed, names, objects};
+use super::{Observed, brief, names, objects, steps};
 
-/// From how full on a volume is trouble, in percent.
-const NEARLY_FULL: i32 = 90;
+/// From how full on a volume is trouble, in percent: early enough to let it grow before nothing can be written.
+const NEARLY_FULL: i32 = 80;
 /// In which steps that is told, so that it is told seldom.
 const STEPS: i32 = 5;
 
@@ -47,7 +47,7 @@ pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
         .collect()
 }
 
-/// How full the data volume is, as far as the server's files go; if it has not been asked, as it was told last.
+/// How full the data volume is, as far as the databases and the WAL go; if it has not been asked, as it was told last.
 fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let before = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*claim.meta.key.name));
     let Some(answer) = observed.asked.answer() else { return before.and_then(|before| before.used_percent) };
@@ -57,14 +57,37 @@ fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     Some(percent / STEPS * STEPS)
 }
 
+/// Whether the server says that its volume is full. What a Job says is about another one, or about another server's.
+fn is_full(observed: &Observed, wish: &Wish) -> bool {
+    !observed.is_ready() && steps::ended(observed, wish).is_some_and(|why| brief::is_full(&why))
+}
+
+/// Whether the volume that kept the server from running has room again: then it need not wait until the kubelet tries again.
+/// That it had less is known from the status, which has not been written since.
+pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
+    let Some(claim) = observed.claim(&wish.claim).filter(|_| is_full(observed, wish)) else { return false };
+    let told = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*wish.claim));
+    let (now, before) = (
+        claim.capacity.as_deref().and_then(quantity::whole),
+        told.and_then(|told| quantity::whole(told.capacity.as_deref()?)),
+    );
+    now.zip(before).is_some_and(|(now, before)| now > before)
+}
+
 /// Whether the volumes are there, of the size asked for, and not full.
-pub(super) fn condition_of(observed: &Observed, wish: &Wish, trouble: Option<&str>, now: Timestamp) -> Condition {
+pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
     let no = |reason: &'static str, why: String| {
         condition(domain::STORAGE_HEALTHY, ConditionStatus::False, reason, why, now)
     };
     let claim = observed.claim(&wish.claim);
-    if let Some(why) = trouble.filter(|why| why.contains("No space left on device") || why.contains("no space")) {
-        return no("VolumeFull", format!("the volume of the data is full: raise storage.size; {why}"));
+    let size = observed.db.spec.storage.size();
+    if is_full(observed, wish) {
+        let why = format!(
+            "the volume of the claim {}, which has the data and the WAL, is full, so the server does not start: raise \
+             storage.size ({size}); the server starts as soon as there is room",
+            wish.claim
+        );
+        return no("VolumeFull", why);
     }
     match claim {
         None if observed.db.status.initialization.data_created_at.is_some() => {
@@ -82,7 +105,14 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, trouble: Option<&st
             let small = claim.capacity.as_deref().and_then(quantity::whole)
                 < claim.requested.as_deref().and_then(quantity::whole);
             if used >= NEARLY_FULL {
-                no("NearlyFull", format!("the volume of the claim {} is {used} % full: raise storage.size", wish.claim))
+                no(
+                    "NearlyFull",
+                    format!(
+                        "the volume of the claim {}, which has the data and the WAL, is {used} % full: raise storage.size \
+                         ({size}) before it is full and the server stops",
+                        wish.claim
+                    ),
+                )
             } else if claim.bound && (small || claim.resizing) {
                 no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
             } else {

@@ -13,6 +13,7 @@ use crate::Snapshot;
 
 mod backups;
 mod deletion;
+mod failing;
 mod records;
 mod server;
 mod upgrades;
@@ -60,6 +61,8 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         app: SecretSeen::Usable,
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
+        failed: None,
+        silent_for: None,
         copied: None,
         asked: Asked::Nothing,
         external: Vec::new(),
@@ -150,6 +153,8 @@ fn the_secrets_come_first_then_the_volume_then_the_server() {
     let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
     let spec = server.body["spec"].to_string();
     assert!(spec.contains("--initialise") && server.body["spec"]["volumeClaimTemplates"].is_null());
+    let containers = &server.body["spec"]["template"]["spec"]["containers"];
+    assert_eq!(containers[0]["resources"]["requests"]["memory"], "128Mi", "what asks for nothing is evicted first");
     // What outlives it must have no owner.
     assert!(made.aside.iter().all(|apply| apply.body["metadata"]["ownerReferences"].is_null()));
 }

@@ -9,8 +9,8 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
 use runtime::plan::conditions::Announcement;
 
-use super::answer::Login;
 use super::catalog::Release;
+use super::login::Login;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
 use super::wish::Wish;
@@ -21,8 +21,10 @@ mod copy;
 mod end;
 mod jobs;
 mod roll;
+mod start;
 mod told;
 
+pub(super) use start::is_spread;
 pub(super) use told::{refusal, told_target, up_to_date};
 
 /// How long a server may take to start before the old one is brought back.
@@ -57,7 +59,9 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let upgrade = &observed.db.status.upgrade;
     let Some(at) = upgrade.step else {
         return match target(observed, wish) {
-            Target::Upgrade(goal) => begin(observed, wish, &goal, now),
+            Target::Upgrade(goal) if start::put_off(observed, wish, &goal, now).is_none() => {
+                begin(observed, wish, &goal, now)
+            }
             _ => end::tidy(observed, now),
         };
     };
@@ -132,7 +136,8 @@ fn wait(message: impl Into<String>) -> Go {
 }
 
 fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
-    if let Some(step) = end::drop_previous(observed) {
+    // One to another release of the same version makes no volume, and takes none away.
+    if let Some(step) = (goal.major != wish.major).then(|| end::drop_previous(observed)).flatten() {
         return Go::On(step);
     }
     let status = &observed.db.status;
@@ -226,6 +231,9 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         Some(SnapshotPhase::Ready) => {
             let mut turn = begin_of(observed, after_snapshot(release, wish), release, wish, now);
             turn.upgrade.pre_snapshot = Some(name);
+            if release.major != wish.major {
+                leave_behind(&mut turn, &found.status.not_covered);
+            }
             Go::Turn(Box::new(turn))
         }
         Some(SnapshotPhase::Failed) => {
@@ -236,10 +244,27 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     }
 }
 
-/// Lets writers in if they are not, and tells whether they are.
-fn let_in(observed: &Observed) -> Result<(), Step> {
+/// What is not carried over is told before anything of the upgrade begins: what a dump does not hold, a copy does not either.
+fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
+    if !not_covered.is_empty() {
+        let message = format!("not carried over to the new version: {}", not_covered.join("; "));
+        turn.event =
+            Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: message.clone() });
+        turn.upgrade.message = Some(message);
+    }
+}
+
+/// How long it is waited for that the application gets in, once the server says that nobody is shut out.
+const LOGIN: SignedDuration = SignedDuration::from_secs(30);
+
+/// Lets writers in if they are not, and tells whether they are. That the application may not log in for a reason of its own,
+/// or finds no connection free, is no matter of the upgrade's.
+fn let_in(observed: &Observed, now: Timestamp) -> Result<(), Step> {
+    let since = observed.db.status.upgrade.step_since;
+    let late = since.is_none_or(|since| now.duration_since(since) > LOGIN);
     match observed.asked.answer().map(|answer| &answer.login) {
-        Some(Login::In | Login::WrongPassword) => Ok(()),
+        Some(Login::In | Login::WrongPassword | Login::Busy | Login::Refused(_)) => Ok(()),
+        Some(Login::Unknown) if late => Ok(()),
         Some(Login::ShutOut) => Err(Step::Take(
             vec![runtime::plan::Effect::Act(DbAct::LetIn)],
             "Upgrading",

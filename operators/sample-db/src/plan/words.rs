@@ -5,12 +5,13 @@ use std::sync::Arc;
 use runtime::views::{Container, Pod, Trouble};
 use serde::Deserialize;
 
+use super::brief;
+
 /// The label by which the Job controller marks its pods.
 const JOB_NAME: &str = "batch.kubernetes.io/job-name";
 
-/// How much of a log is told: the last lines of it say what went wrong.
-const LINES: usize = 3;
-const LONGEST: usize = 500;
+/// The exit code of what was killed.
+const KILLED: i32 = 137;
 /// The container of a Job's pod that does the work.
 pub(crate) const WORK: &str = "work";
 
@@ -53,6 +54,8 @@ pub struct Said {
     pub closed_at: Option<i64>,
     /// What was done only in part.
     pub warnings: Vec<String>,
+    /// What a snapshot does not hold, or a copy would not, in sentences.
+    pub not_covered: Vec<String>,
 }
 
 /// The last words of a Job that has done its work.
@@ -115,14 +118,12 @@ impl Words {
         }
     }
 
-    /// Those of one container. Of what the agent did not write, such as the server's log, the last lines.
+    /// Those of one container. Of what the agent did not write, such as the server's log, the lines that tell why.
     #[must_use]
     pub fn of_container(container: &Container) -> Option<Self> {
         let ended = container.ended.as_ref()?;
         let said = serde_json::from_str(&ended.message).unwrap_or_else(|_| {
-            let mut last: Vec<&str> = ended.message.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-            last.drain(..last.len().saturating_sub(LINES));
-            let message: String = last.join("; ").chars().take(LONGEST).collect();
+            let message = brief::log(&ended.message);
             Said { message: Some(message).filter(|message| !message.is_empty()), ..Said::default() }
         });
         Some(Self { code: ended.code, said })
@@ -132,7 +133,17 @@ impl Words {
     #[must_use]
     pub fn failure(&self) -> Option<(&str, String)> {
         let reason = self.said.reason.as_deref().unwrap_or("Failed");
-        let message = self.said.message.clone().unwrap_or_else(|| format!("it ended with exit code {}", self.code));
+        let said = self.said.message.clone().map(brief::message);
+        let message = match (self.code, said) {
+            (KILLED, said) => {
+                let said = said.map_or_else(String::new, |said| format!("; it said last: {said}"));
+                format!(
+                    "it was killed (exit code {KILLED}), as what uses more memory than resources.limits.memory is{said}"
+                )
+            }
+            (_, Some(said)) => said,
+            (code, None) => format!("it ended with exit code {code}"),
+        };
         (self.code != 0).then_some((reason, message))
     }
 }
@@ -173,9 +184,16 @@ mod tests {
     }
 
     #[test]
-    fn of_a_log_the_last_lines_are_told() {
+    fn of_a_log_the_cause_and_the_last_lines_are_told() {
         let log = "LOG: one\n\nLOG: unknown parameter\nFATAL: errors\nLOG: stopped\n";
         let words = Words::of_job(&[pod(&json!({ "terminated": { "exitCode": 1, "message": log } }))], "j").unwrap();
-        assert_eq!(words.failure().unwrap().1, "LOG: unknown parameter; FATAL: errors; LOG: stopped");
+        assert_eq!(words.failure().unwrap().1, "FATAL: errors; LOG: unknown parameter; LOG: stopped");
+    }
+
+    #[test]
+    fn what_was_killed_says_so() {
+        let killed = json!({ "terminated": { "exitCode": 137, "message": "" } });
+        let why = Words::of_job(&[pod(&killed)], "j").unwrap().failure().unwrap().1;
+        assert!(why.contains("memory"), "{why}");
     }
 }

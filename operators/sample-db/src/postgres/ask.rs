@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::Access;
 use super::connect::{Address, Refused, within};
 use crate::SampleDB;
-use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS, SUPERUSER};
-use crate::plan::{Answer, Line, Login, Parameters, Said, names, parameters};
+use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
+use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
 
-/// The identifier of the data, the release, the first line of who is let in, and the size of all databases.
+/// The identifier of the data, the release, the first line of who is let in, and the size of all databases and the WAL.
 const SELF: &str = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
     pg_catalog.current_setting('server_version_num')::int4,
     pg_catalog.split_part(pg_catalog.pg_read_file('pg_hba.conf'), chr(10), 1),
-    (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)";
+    (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)
+        + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_waldir())";
 /// All lines of the configuration files, in the order in which they are read.
 const LINES: &str = "SELECT pg_catalog.lower(name), coalesce(setting, ''), sourcefile
     FROM pg_catalog.pg_file_settings WHERE name IS NOT NULL ORDER BY seqno";
@@ -38,11 +40,10 @@ pub(super) async fn server(
         let number: i32 = row.try_get(1)?;
         let rules: String = row.try_get(2)?;
         let parameters = judge(&client, db).await?;
-        drop(client);
         Ok(Answer {
             system_identifier: row.try_get(0)?,
             version: format!("{}.{}", number / 10_000, number % 10_000),
-            login: login(address, db, access, rules.trim_end() == CLOSED).await,
+            login: login(address, &client, db, access, rules.trim_end() == CLOSED).await,
             parameters,
             bytes: row.try_get(3)?,
         })
@@ -56,7 +57,7 @@ const COPIED: &str = "SELECT pg_catalog.pg_read_file('multi_operator_upgrade.jso
 /// That note. The database that every server has is one of those that are copied.
 pub(super) async fn copied(address: &Address<'_>, access: &Access) -> Result<Option<Said>, Refused> {
     within(async {
-        let client = address.connect(SUPERUSER, access.system.text(), "template1").await?;
+        let client = address.superuser_of(access, "template1").await?;
         let note: Option<String> = client.query_one(COPIED, &[]).await?.try_get(0)?;
         Ok(note.and_then(|note| serde_json::from_str(&note).ok()))
     })
@@ -83,20 +84,72 @@ async fn judge(client: &Client, db: &SampleDB) -> Result<Parameters, Refused> {
         known.insert(name.to_lowercase());
     }
     let ours = OWN_PARAMETERS.iter().map(|(name, _)| *name).collect();
-    Ok(parameters(&db.spec.engine.parameters, &ours, &lines, &known, restart))
+    Ok(parameters(&wanted(db), &ours, &lines, &known, restart))
 }
 
-/// Comes as an application does.
-async fn login(address: &Address<'_>, db: &SampleDB, access: &Access, closed: bool) -> Login {
-    let Some(app) = &access.app else { return Login::Unknown };
+/// What the catalogs say of the application's role and database.
+const ACCOUNT: &str = "SELECT r.oid IS NOT NULL, coalesce(r.rolcanlogin, false),
+    coalesce(r.rolvaliduntil <= pg_catalog.now(), false), coalesce(r.rolconnlimit, -1),
+    d.oid IS NOT NULL, coalesce(d.datallowconn, false), coalesce(d.datconnlimit, -1),
+    coalesce(pg_catalog.has_database_privilege(r.oid, d.oid, 'CONNECT'), false)
+    FROM (SELECT $1::pg_catalog.text AS name) AS asked
+    LEFT JOIN pg_catalog.pg_roles r ON r.rolname::pg_catalog.text = asked.name
+    LEFT JOIN pg_catalog.pg_database d ON d.datname::pg_catalog.text = asked.name";
+
+async fn account(client: &Client, name: &str) -> Result<Account, Refused> {
+    let row = client.query_one(ACCOUNT, &[&name]).await?;
+    Ok(Account {
+        role: row.try_get(0)?,
+        may_log_in: row.try_get(1)?,
+        expired: row.try_get(2)?,
+        role_limit: row.try_get(3)?,
+        database: row.try_get(4)?,
+        open: row.try_get(5)?,
+        database_limit: row.try_get(6)?,
+        may_connect: row.try_get(7)?,
+    })
+}
+
+/// Comes as an application does. Why one that is not let in is not, the superuser asks: what the server tells the application
+/// itself is kept short.
+async fn login(address: &Address<'_>, client: &Client, db: &SampleDB, access: &Access, closed: bool) -> Login {
     let user = names::database(db);
-    match address.connect(user, app.text(), user).await {
-        Ok(_) => Login::In,
-        Err(Refused::BadPassword) => Login::WrongPassword,
-        Err(Refused::Failed(_)) if closed => Login::ShutOut,
-        Err(Refused::Failed(why)) => {
+    let tried = match &access.app {
+        Some(app) => address.connect(user, app.text(), user).await.map(drop),
+        None => Err(Refused::Failed("its password is not known".to_owned())),
+    };
+    let refused = match tried {
+        Ok(()) => return Login::In,
+        Err(_) if closed => return Login::ShutOut,
+        Err(refused) => refused,
+    };
+    let obstacle = match account(client, user).await {
+        Ok(account) => account.obstacle(user),
+        Err(why) => {
+            tracing::debug!(db = %db.meta.key, ?why, "the application's role could not be looked at");
+            None
+        }
+    };
+    match (refused, obstacle) {
+        (Refused::BadPassword | Refused::Said(..), Some(why)) => Login::Refused(why),
+        (Refused::BadPassword, None) => Login::WrongPassword,
+        (Refused::Said(SqlState::TOO_MANY_CONNECTIONS, _), None) => Login::Busy,
+        (Refused::Said(code, why), None) if !passes(&code) => Login::Refused(format!("the server says: {why}")),
+        (Refused::Said(_, why) | Refused::Failed(why), _) => {
             tracing::debug!(db = %db.meta.key, why, "the application's login could not be tried");
             Login::Unknown
         }
     }
+}
+
+/// Whether what the server says may be otherwise in a moment: it starts or ends, or has yet to read who is let in.
+fn passes(code: &SqlState) -> bool {
+    const THESE: [SqlState; 3] =
+        [SqlState::CANNOT_CONNECT_NOW, SqlState::ADMIN_SHUTDOWN, SqlState::INVALID_AUTHORIZATION_SPECIFICATION];
+    THESE.contains(code)
+}
+
+/// Whether a server answers at all, whatever it says.
+pub(super) async fn knock(address: &Address<'_>, access: &Access) -> bool {
+    !matches!(address.superuser(access).await, Err(Refused::Failed(_)))
 }

@@ -13,12 +13,20 @@ use crate::plan::objects::{PORT, SUPERUSER};
 const CONNECT: Duration = Duration::from_secs(3);
 const WORK: Duration = Duration::from_secs(10);
 
+/// What holds in the superuser's sessions, whatever was set for databases and roles (`ALTER DATABASE`, `ALTER ROLE`): what
+/// is asked means what it says and may be done, and nothing of what is said is in the log.
+const OPTIONS: &str = "-c search_path= -c role=none -c default_transaction_read_only=off \
+    -c statement_timeout=0 -c lock_timeout=5s \
+    -c log_statement=none -c log_min_error_statement=panic -c log_min_duration_statement=-1";
+
 /// Why a server could not be asked.
 #[derive(Debug)]
 pub(super) enum Refused {
     /// It does not take the password.
     BadPassword,
-    /// Anything else, in words.
+    /// It answers, with this.
+    Said(SqlState, String),
+    /// It does not answer: why.
     Failed(String),
 }
 
@@ -27,7 +35,7 @@ impl From<tokio_postgres::Error> for Refused {
         match error.as_db_error() {
             Some(said) if *said.code() == SqlState::INVALID_PASSWORD => Self::BadPassword,
             // The statement, which may hold what is nobody's business, is not part of the message.
-            Some(said) => Self::Failed(said.message().to_owned()),
+            Some(said) => Self::Said(said.code().clone(), said.message().to_owned()),
             None => Self::Failed(sentence(&error)),
         }
     }
@@ -54,20 +62,31 @@ impl<'a> Address<'a> {
         Self { host: &access.ip }
     }
 
-    /// A connection of the superuser to the database that every server has, and nothing of what is said over it in the log.
+    /// A connection of the superuser to the database that every server has, unless somebody has dropped or closed it.
     pub(super) async fn superuser(&self, access: &Access) -> Result<Client, Refused> {
-        let client = self.connect(SUPERUSER, access.system.text(), "postgres").await?;
-        client
-            .batch_execute(
-                "SET log_statement = none; SET log_min_error_statement = panic; SET log_min_duration_statement = -1",
-            )
-            .await?;
-        Ok(client)
+        match self.superuser_of(access, "postgres").await {
+            Err(Refused::Said(SqlState::UNDEFINED_DATABASE | SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, _)) => {
+                self.superuser_of(access, "template1").await
+            }
+            connected => connected,
+        }
     }
 
-    /// A connection.
+    /// A connection of the superuser to a database.
+    pub(super) async fn superuser_of(&self, access: &Access, database: &str) -> Result<Client, Refused> {
+        self.open(SUPERUSER, access.system.text(), database, Some(OPTIONS)).await
+    }
+
+    /// A connection as an application has it.
     pub(super) async fn connect(&self, user: &str, password: &str, database: &str) -> Result<Client, Refused> {
+        self.open(user, password, database, None).await
+    }
+
+    async fn open(&self, user: &str, password: &str, database: &str, options: Option<&str>) -> Result<Client, Refused> {
         let mut config = Config::new();
+        if let Some(options) = options {
+            config.options(options);
+        }
         config.host(self.host).port(u16::try_from(PORT).unwrap_or(5432));
         config.user(user).password(password).dbname(database).application_name("multi-operator");
         config.ssl_mode(SslMode::Disable).connect_timeout(CONNECT);

@@ -142,10 +142,12 @@ fn room(snapshot: &Snapshot) -> String {
     )
 }
 
-/// Whether what it is to be taken of has gone while it waits for that: its pods would try on until their deadline.
+/// Whether what it is to be taken of has gone while it waits for that: its pods would try on until their deadline. A server
+/// that is not ready for a moment has not gone.
 fn is_lost(observed: &Observed) -> bool {
     let last = observed.snapshot.spec.reason == SnapshotReason::Final;
-    observed.source().is_none_or(|db| !last && db.meta.deleting && !serves(db))
+    let stays = |db: &crate::SampleDB| serves(db) || db.status.replicas.is_some_and(|replicas| replicas > 0);
+    observed.source().is_none_or(|db| !last && db.meta.deleting && !stays(db))
 }
 
 /// Its Jobs have done their work.

@@ -10,13 +10,13 @@ use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
 use super::{jobs, proof};
-use crate::plan::{Words, names};
+use crate::plan::{Words, brief, names};
 use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
 
 fn with(status: Status, summary: &Summary, reason: &'static str, message: impl Into<String>, now: Timestamp) -> Status {
-    let conditions = summary.conditions(reason, message, now);
+    let conditions = summary.conditions(reason, brief::message(message.into()), now);
     Status { contract: Contract { conditions, ..status.contract }, ..status }
 }
 
@@ -71,6 +71,9 @@ fn folder(snapshot: &Snapshot) -> String {
     let uid: String = snapshot.meta.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     format!("{}-{uid}", snapshot.meta.key.name)
 }
+
+/// How much of what a snapshot does not hold is told.
+const NOT_COVERED: usize = 5;
 
 /// Reason and words while nothing hinders.
 const TAKING: (&str, &str) = ("BackupRunning", "the backup is being taken");
@@ -129,6 +132,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         bytes: said.bytes,
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
+        not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
         completed_at: second(now),
         job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),

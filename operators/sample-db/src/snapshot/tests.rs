@@ -164,7 +164,10 @@ fn a_backup_of_what_has_gone_is_given_up() {
     assert_eq!(plan(&lost, now()).status.unwrap().phase, Some(SnapshotPhase::Running), "its server still serves");
     let mut stopped = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u-1" }, "spec": {} });
     stopped["metadata"]["deletionTimestamp"] = going["deletionTimestamp"].clone();
-    stopped["status"] = json!({ "ready": "0/1" });
+    stopped["status"] = json!({ "ready": "0/1", "replicas": 1 });
+    lost.db = Some(Arc::new(SampleDB::decode(&stopped.to_string()).unwrap()));
+    assert_eq!(plan(&lost, now()).status.unwrap().phase, Some(SnapshotPhase::Running), "it may be ready again at once");
+    stopped["status"] = json!({ "ready": "0/1", "replicas": 0 });
     for db in [Some(Arc::new(SampleDB::decode(&stopped.to_string()).unwrap())), None] {
         lost.db = db;
         let told = plan(&lost, now()).status.unwrap();

@@ -140,11 +140,15 @@ impl Site {
         let waits = |name: &&&str| holds.get(**name) != server.started.get(**name);
         let restart = STARTING.iter().filter(waits).map(|name| (*name).to_owned()).collect();
         let ours = BTreeSet::from(["listen_addresses", "password_encryption", "wal_level"]);
-        let wanted = &db.spec.engine.parameters;
+        let wanted = &plan::wanted(db);
         let known = wanted.keys().cloned().collect();
         let mut parameters = plan::parameters(wanted, &ours, &lines, &known, restart);
-        parameters.refused =
-            self.held.refused.get(&*db.meta.key.name).filter(|of| *of == wanted).map(|_| "bad".to_owned());
+        parameters.refused = self
+            .held
+            .refused
+            .get(&*db.meta.key.name)
+            .filter(|of| **of == db.spec.engine.parameters)
+            .map(|_| "bad".to_owned());
         let login = match (data.open, app) {
             (_, None) => Login::Unknown,
             (false, _) => Login::ShutOut,

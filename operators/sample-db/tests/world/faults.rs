@@ -46,6 +46,8 @@ pub enum Step {
     Edit(Edit),
     /// The containers of a pod are killed.
     Kill(usize),
+    /// A signal stops the server: it runs, and does nothing.
+    Stop,
     /// Somebody deletes a pod.
     Evict(usize),
     /// Somebody deletes a Secret.
@@ -118,6 +120,13 @@ impl Bench {
                 if let Some(pod) = self.pick(Pod::KIND, *pod).and_then(|key| self.world.get(Pod::KIND, &key)) {
                     let uid = text(&pod["metadata"]["uid"]);
                     self.site.kill(&uid);
+                }
+            }
+            Step::Stop => {
+                let now = self.site.now;
+                let served = self.site.server(&self.world, &self.key);
+                if let Some(life) = served.and_then(|pod| self.site.lives.get_mut(&pod)) {
+                    life.stopped = Some(now);
                 }
             }
             Step::Evict(pod) => {

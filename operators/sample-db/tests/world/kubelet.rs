@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use runtime::cache::View as _;
 use runtime::plan::Key;
 use runtime::testing::World;
@@ -26,6 +27,8 @@ pub struct Life {
     pub age: u32,
     pub ready: bool,
     pub server: Option<Server>,
+    /// Since when it stands still, if somebody has stopped it by a signal.
+    pub stopped: Option<Timestamp>,
     /// The passwords that it was started with: the superuser's, and the application's.
     pub passwords: (String, String),
     /// For how many ticks it has been going.
@@ -75,7 +78,7 @@ impl Site {
     fn live(&mut self, world: &mut World, pod: &PodSeen, life: &mut Life) {
         let over = pod.of_job && life.first.ended.is_some();
         if over || life.server.is_some() {
-            life.ready = life.server.is_some();
+            life.ready = life.server.is_some() && life.stopped.is_none();
             return;
         }
         let begun = life.first.running || (!pod.of_job && life.first.ended.as_ref().is_some_and(|of| of.0 == 0));
@@ -191,13 +194,14 @@ impl Site {
     fn report(&self, world: &mut World, pod: &PodSeen) {
         let Some(life) = self.lives.get(&pod.uid) else { return };
         let ready = if life.ready { "True" } else { "False" };
+        let turned = life.stopped.unwrap_or_default().to_string();
         let first = life.first.status(if pod.of_job { "work" } else { "prepare" }, &pod.image(), life.ready);
         let prepared = life.first.ended.as_ref().is_some_and(|ended| ended.0 == 0);
         let status = match pod.of_job {
             true => json!({ "podIP": pod.uid, "containerStatuses": [first] }),
             false => json!({
                 "podIP": pod.uid,
-                "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": "1970-01-01T00:00:00Z" }],
+                "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": turned }],
                 "initContainerStatuses": [life.first.status("prepare", &pod.image(), prepared)],
                 "containerStatuses": [life.second.status("postgres", &pod.image(), life.ready)],
             }),
@@ -213,7 +217,7 @@ impl Site {
         let killed = Some((137, "killed".to_owned()));
         if life.second.running {
             life.second = Told { ended: killed, restarts: life.second.restarts + 1, ..Told::default() };
-            (life.server, life.ready, life.age) = (None, false, 0);
+            (life.server, life.ready, life.age, life.stopped) = (None, false, 0, None);
         } else if life.first.running {
             life.first = Told { ended: killed, restarts: life.first.restarts + 1, ..Told::default() };
             life.age = 0;

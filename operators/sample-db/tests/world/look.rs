@@ -96,6 +96,8 @@ impl Stores {
             system_remade: secrets.0.secret.as_ref().and_then(|secret| secret.remade.clone()),
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
+            failed: None,
+            silent_for: None,
             copied: None,
             external: Vec::new(),
             snapshots_on_data: false,
@@ -118,6 +120,7 @@ impl Stores {
             observed.copied = site.copied(&pod.meta.uid);
         }
         if db.status.initialization.completed_at.is_some() {
+            observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid));
             observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
         }
         observed

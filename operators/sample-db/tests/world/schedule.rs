@@ -22,6 +22,7 @@ pub fn spec() -> impl Strategy<Value = Value> {
     (version, backup, prop::bool::weighted(0.7)).prop_map(|(version, backup, sql)| {
         let mut spec = if sql { usual() } else { json!({}) };
         (spec["engine"]["version"], spec["backup"]) = (json!(version), backup);
+        spec["upgrade"]["keepPreviousVolumeFor"] = json!("10m");
         spec
     })
 }

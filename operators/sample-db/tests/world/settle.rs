@@ -141,6 +141,8 @@ impl Bench {
         let stalled = condition(db, "Stalled");
         let why = stalled["reason"].as_str().unwrap_or("Running");
         check(!is(db, "Stalled") || STALLED.contains(&why), || format!("{key} is stalled: {stalled}"))?;
+        let waits = condition(db, "UpToDate")["reason"] == "UpgradeWaits";
+        check(!waits, || "an upgrade waits for its turn".to_owned())?;
         check(status["upgrade"]["step"].is_null(), || "an upgrade is under way".to_owned())?;
         check(status["backup"]["running"].is_null(), || "a backup is under way".to_owned())?;
         let pod = self.site.server(&self.world, key).ok_or("no server runs")?;

@@ -1,6 +1,7 @@
 //! All that is not an object of the API's: volumes, Secrets, pods' lives, and what goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use runtime::plan::Key;
@@ -83,7 +84,13 @@ impl Site {
         let pod = text(&service["spec"]["selector"]["statefulset.kubernetes.io/pod-name"]);
         let pod = world.get(Pod::KIND, &db.sibling(&pod))?;
         let uid = text(&pod["metadata"]["uid"]);
-        self.lives.get(&uid).filter(|life| life.server.is_some()).map(|_| uid)
+        self.lives.get(&uid).filter(|life| life.server.is_some() && life.stopped.is_none()).map(|_| uid)
+    }
+
+    /// For how long the server in a pod has not answered.
+    pub fn silent_for(&self, pod: &str) -> Option<Duration> {
+        let stopped = self.lives.get(pod)?.stopped?;
+        Some(self.now.duration_since(stopped).unsigned_abs())
     }
 
     /// The claim that a server's data are on: its uid.

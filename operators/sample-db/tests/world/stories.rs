@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use runtime::cache::View as _;
+use runtime::views::Claim;
 use sample_db::{SampleDB, Snapshot};
 
 use crate::bench::Bench;
@@ -26,13 +27,43 @@ pub fn settled(spec: &Value) -> Bench {
 
 /// A spec with initial SQL.
 pub fn usual() -> Value {
-    json!({ "init": { "sqlFrom": [{ "configMapKeyRef": { "name": "sql", "key": "init.sql" } }] } })
+    json!({ "init": { "sqlFrom": [{ "configMapKeyRef": { "name": "sql", "key": "init.sql" } }] },
+        "upgrade": { "keepPreviousVolumeFor": "10m" } })
 }
 
 #[test]
 fn a_database_comes_up() {
     let bench = settled(&usual());
     assert!(bench.site.acked["shop"].len() > 3, "{}", bench.story());
+}
+
+#[test]
+fn a_server_that_was_stopped_serves_again() {
+    let mut bench = settled(&usual());
+    let rows = bench.site.acked["shop"].len();
+    bench.take(&Step::Stop);
+    bench.take(&Step::Calm(20));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert!(!is(db, "Ready"), "{}", bench.story());
+    settle(&mut bench);
+    bench.take(&Step::Calm(5));
+    assert!(bench.site.acked["shop"].len() > rows, "writers are in again\n{}", bench.story());
+}
+
+#[test]
+fn a_minor_upgrade_leaves_the_volume_that_was_promised() {
+    let mut spec = usual();
+    spec["engine"] = json!({ "version": "13" });
+    spec["upgrade"] = json!({ "keepPreviousVolumeFor": "24h" });
+    let mut bench = settled(&spec);
+    for version in [1, 2] {
+        bench.take(&Step::Edit(Edit::Version(version)));
+        settle(&mut bench);
+    }
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert_eq!(db["status"]["engine"]["running"], "15.20", "{}", bench.story());
+    assert_eq!(db["status"]["storage"]["previousClaim"], "data-shop-0", "{}", bench.story());
+    assert!(bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0")).is_some(), "{}", bench.story());
 }
 
 #[test]

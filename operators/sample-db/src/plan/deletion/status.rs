@@ -63,14 +63,16 @@ pub(super) fn of(
     };
     let last = last(observed);
     conditions.extend(last.map(|last| saved(last, now)));
-    let ready = observed.pod().filter(|pod| !pod.meta.deleting && observed.server.ours().is_some());
-    let ready = ready.and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+    let set = observed.server.ours().is_some_and(|server| !server.meta.deleting);
+    let stays = set || observed.pod().is_some_and(|pod| !pod.meta.deleting);
+    let ready = observed.server.ours().is_some() && observed.is_ready();
     SampleDBStatus {
         phase: Some(Phase::Deleting),
-        // Snapshots that are being taken are given up when this says that there is no server any more.
         ready: Some(format!("{}/1", usize::from(ready))),
         ready_replicas: Some(i32::from(ready)),
-        replicas: Some(i32::from(observed.pod().is_some())),
+        // Snapshots that are being taken are given up when this says that there is no server any more. One that is not
+        // ready comes back as long as its StatefulSet, or its pod, is there to stay.
+        replicas: Some(i32::from(stays)),
         deletion: DeletionStatus {
             step: step.or(before.deletion.step),
             final_snapshot: last

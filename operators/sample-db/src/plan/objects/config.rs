@@ -10,7 +10,7 @@ use runtime::views::ConfigMap;
 
 use super::owned;
 use crate::SampleDB;
-use crate::plan::names;
+use crate::plan::{names, wanted};
 
 /// Where the database is: under plain names, and under those that PostgreSQL's own programs read from the environment.
 pub(in crate::plan) fn connection(db: &SampleDB) -> Apply {
@@ -31,10 +31,11 @@ pub(in crate::plan) fn connection(db: &SampleDB) -> Apply {
 pub(crate) const OWN_PARAMETERS: [(&str, &str); 3] =
     [("listen_addresses", "*"), ("password_encryption", "scram-sha-256"), ("wal_level", "replica")];
 
-/// How the server runs: what must be so, and on it the spec's parameters.
+/// How the server runs: what must be so, and on it limits that fit the volume, and the spec's parameters.
 pub(in crate::plan) fn configuration(db: &SampleDB) -> Apply {
+    let wanted = wanted(db);
     let mut parameters: BTreeMap<&str, &str> = OWN_PARAMETERS.into();
-    parameters.extend(db.spec.engine.parameters.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+    parameters.extend(wanted.iter().map(|(name, value)| (name.as_str(), value.as_str())));
     let text = parameters.into_iter().fold(String::new(), |mut text, (name, value)| {
         // In PostgreSQL's configuration, quotes and backslashes are doubled.
         let _ = writeln!(text, "{name} = '{}'", value.replace('\\', "\\\\").replace('\'', "''"));

@@ -6,6 +6,7 @@ use k8s_openapi::api::core::v1::{
     PodSecurityContext, PodSpec, ResourceRequirements, SeccompProfile, SecretKeySelector, SecurityContext, Volume,
     VolumeMount,
 };
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 /// Where the agent is put.
 pub(crate) const AGENT_DIR: &str = "/multi-operator";
@@ -41,7 +42,7 @@ impl Place<'_> {
             name: "install".to_owned(),
             image: Some(self.agent.to_owned()),
             command: Some(words(&["/agent", "install", AGENT_DIR, "--passwd", PASSWD])),
-            resources: of.resources.as_ref().map(ResourceRequirements::from),
+            resources: Some(resources(of)),
             security_context: Some(confined()),
             volume_mounts: Some(vec![mount(AGENT_VOLUME, AGENT_DIR)]),
             ..Container::default()
@@ -85,7 +86,7 @@ impl Place<'_> {
             image: Some(self.engine.to_owned()),
             command: Some(command),
             env: Some(env),
-            resources: self.scheduling.resources.as_ref().map(ResourceRequirements::from),
+            resources: Some(resources(self.scheduling)),
             security_context: Some(confined()),
             volume_mounts: Some(all),
             ..Container::default()
@@ -158,3 +159,13 @@ fn confined() -> SecurityContext {
     }
 }
 
+/// What a container asks for, unless the spec says so: one that asks for nothing is the first to be evicted.
+const REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
+
+fn resources(of: &Scheduling) -> ResourceRequirements {
+    let requests = || REQUESTS.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into();
+    match &of.resources {
+        Some(given) => ResourceRequirements::from(given),
+        None => ResourceRequirements { requests: Some(requests()), ..ResourceRequirements::default() },
+    }
+}

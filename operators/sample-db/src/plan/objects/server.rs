@@ -28,7 +28,9 @@ pub(in crate::plan) const PARAMETERS: &str = "multi-operator.example.com/paramet
 /// same spec is none of it: pods do not restart because the manager's version changed.
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
 /// Label of the pods of a server that follows another one: its StatefulSet's name.
-const SERVER: &str = "multi-operator.example.com/server";
+const SERVER_LABEL: &str = "multi-operator.example.com/server";
+/// The container of the server.
+pub(crate) const SERVER: &str = "postgres";
 /// Where the server's parameters are mounted.
 pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
 
@@ -85,7 +87,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     let mut selector = selector(db);
     // One that follows another has pods beside that one's.
     if *name != *db.meta.key.name {
-        selector.insert(SERVER.to_owned(), name.to_owned());
+        selector.insert(SERVER_LABEL.to_owned(), name.to_owned());
     }
     let mut pod_labels = labels(db);
     pod_labels.extend(selector.clone());
@@ -193,7 +195,7 @@ fn postgres(place: &Place<'_>) -> Container {
         }),
         readiness_probe: Some(probe),
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
-        ..place.engine("postgres", arguments, Vec::new(), mounts)
+        ..place.engine(SERVER, arguments, Vec::new(), mounts)
     }
 }
 

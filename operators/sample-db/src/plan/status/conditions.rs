@@ -1,14 +1,15 @@
 //! Conditions, and the phase in one word. Pure.
 
-use api::sample_db::{InitializationStatus, Phase, SampleDBStatus, UpgradeStep, condition_type as domain};
+use api::sample_db::{InitializationStatus, Phase, UpgradeStep, condition_type as domain};
 use api::{Condition, ConditionStatus, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::Judged;
-use crate::plan::answer::Login;
-use crate::plan::steps::Step;
-use crate::plan::{Observed, backup, storage, upgrade};
+use crate::plan::backup::Backups;
+use crate::plan::login::Login;
+use crate::plan::steps::{APPLICATION_REFUSED, Step};
+use crate::plan::{Observed, backup, brief, storage, upgrade};
 
 /// Whether the database serves.
 pub(super) struct Serving {
@@ -22,7 +23,7 @@ pub(super) struct Serving {
 
 impl Serving {
     pub(super) fn of(observed: &Observed, initialization: &InitializationStatus) -> Self {
-        let pod_ready = observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready);
+        let pod_ready = observed.is_ready();
         let configured = initialization.completed_at.is_some();
         let login = observed.asked.answer().map(|answer| &answer.login);
         // What was not asked is as the upgrade has left it.
@@ -57,13 +58,15 @@ pub(super) fn all(observed: &Observed, judged: &Judged<'_>, serving: &Serving, n
     if serving.configured {
         conditions.push(upgrade::up_to_date(observed, judged.wish, now));
     }
-    let trouble = match judged.step {
-        Step::Stuck(_, message) | Step::Wait(_, message) => Some(message.as_str()),
-        _ => None,
-    };
-    conditions.push(storage::condition_of(observed, judged.wish, trouble, now));
+    conditions.push(storage::condition_of(observed, judged.wish, now));
     conditions.extend(backup::conditions(observed, judged.backups, now));
-    conditions
+    cut(conditions)
+}
+
+/// What is told may be what a program wrote.
+fn cut(conditions: Vec<Condition>) -> Vec<Condition> {
+    let short = |told: Condition| Condition { message: brief::message(told.message), ..told };
+    conditions.into_iter().map(short).collect()
 }
 
 /// Ready says whether the database serves; beside it, what is being done to it, or keeps it from what is asked for.
@@ -94,7 +97,8 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         }
         Step::Stuck(reason, message) => (Summary::Stalled, *reason, message.clone()),
     };
-    if serving.now {
+    // Backups go on, but applications do not get in.
+    if serving.now && reason != APPLICATION_REFUSED {
         let type_ = match shape {
             Summary::Stalled => condition_type::STALLED,
             _ => condition_type::RECONCILING,
@@ -105,26 +109,33 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
     shape.conditions(reason, message, now)
 }
 
-/// What the spec asks for cannot be had at all. One that serves goes on, and the rest is as it was told last.
+/// What the spec asks for cannot be had at all. One that serves goes on, how its backups fare is told, and the rest is as it
+/// was told last.
 pub(super) fn refused(
-    before: &SampleDBStatus,
+    observed: &Observed,
+    backups: &Backups,
     reason: &'static str,
     message: String,
     now: Timestamp,
 ) -> Vec<Condition> {
     use ConditionStatus::{False, True};
+    let before = &observed.db.status;
     let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED, domain::SPEC_VALID];
-    let told = before.contract.conditions.iter().filter(|told| !ours.contains(&&*told.type_));
+    let configured = before.initialization.completed_at.is_some();
+    let saved = if configured { backup::conditions(observed, backups, now) } else { Vec::new() };
+    let is_new = |type_: &str| ours.contains(&type_) || saved.iter().any(|told| told.type_ == type_);
+    let told = before.contract.conditions.iter().filter(|told| !is_new(&told.type_));
     let mut conditions: Vec<Condition> = told.cloned().collect();
+    conditions.extend(saved);
     conditions.push(condition(domain::SPEC_VALID, False, reason, message.clone(), now));
-    if before.ready.as_deref() == Some("1/1") {
+    if Serving::of(observed, &before.initialization).now {
         let serves = format!("the database serves; {message}");
         conditions.push(condition(condition_type::READY, True, "Running", serves, now));
         conditions.push(condition(condition_type::STALLED, True, reason, message, now));
     } else {
         conditions.extend(Summary::Stalled.conditions(reason, message, now));
     }
-    conditions
+    cut(conditions)
 }
 
 /// The spec asks for a release that cannot be had, or has failed to be got to: a person is needed.

@@ -2,12 +2,12 @@
 
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
-use runtime::views::Pod;
+use runtime::views::{Pod, Trouble};
 
-use super::Step;
+use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names};
+use crate::plan::{Observed, Words, names, storage};
 use crate::snapshot::plan::is_being_taken;
 
 /// The server's pod: replaced if it is not as wished, else waited for.
@@ -27,6 +27,9 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if running.ready {
         return None;
     }
+    if let Some(why) = &observed.failed {
+        return Some(restart(observed, &format!("its pod has failed, and is not started again by itself ({why})")));
+    }
     // It may be its parameters that it does not start with.
     if !has(PARAMETERS, &objects::parameters(&observed.db)) {
         return Some(restart(observed, "the spec has other parameters"));
@@ -34,14 +37,19 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if let Some((reason, message)) = lost(pod) {
         return Some(Step::Stuck(reason, message));
     }
+    if let Some(step) = silence::unready(observed, pod) {
+        return Some(step);
+    }
     Some(match &pod.trouble {
         // A manager that renders it otherwise may have mended what it does not start with.
         Some(trouble) if trouble.lasting && is_outdated(observed, pod) => {
             restart(observed, &format!("it does not start ({}), and there is another way to start it", trouble.message))
         }
+        Some(trouble) if trouble.lasting && storage::has_grown(observed, wish) => {
+            restart(observed, &format!("its volume was full, and has grown ({})", trouble.message))
+        }
         Some(trouble) if trouble.lasting => {
-            let said = failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said);
-            Step::Stuck("ServerFails", format!("the server does not start: {said}"))
+            Step::Stuck("ServerFails", format!("the server does not start: {}", cause(pod, trouble)))
         }
         Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
         None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
@@ -66,9 +74,8 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
         let name = &claim.meta.key.name;
         return Step::Stuck("ClaimTerminating", format!("{why}; that cannot be: the claim {name} is being deleted"));
     }
-    let ready = pod.running.as_deref().is_some_and(|running| running.ready);
     let taken = observed.snapshots.iter().find(|snapshot| is_being_taken(&snapshot.status));
-    if let Some(snapshot) = taken.filter(|_| ready) {
+    if let Some(snapshot) = taken.filter(|_| observed.is_ready()) {
         let name = &snapshot.meta.key.name;
         return Step::Wait("ServerRestarting", format!("{why}; that waits until the snapshot {name} has been taken"));
     }
@@ -127,6 +134,14 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
         (None, Some(trouble)) => starting(&format!("does not start: {}", trouble.message)),
         (None, None) => starting("is starting"),
     }
+}
+
+/// Why the server does not run, in words: what killed it, before what it said last.
+fn cause(pod: &Pod, trouble: &Trouble) -> String {
+    if trouble.message.contains("OOMKilled") {
+        return "it used more memory than resources.limits.memory and was killed (OOMKilled): raise that".to_owned();
+    }
+    failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said)
 }
 
 /// What the init step, or the server, last failed with; it may be trying again.

@@ -44,7 +44,11 @@ fn the_next_stays_at_its_time_while_it_is_overdue() {
         backup::next_due(&seen.db, now()).map(|at| at.to_string())
     };
     let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
-    let at = |at: &str| Some(at.to_owned());
+    let at = |at: &str| {
+        let schedule = crate::plan::schedule::Schedule::parse("30 * * * *", "Etc/UTC").unwrap();
+        let start = schedule.spread(crate::plan::objects::fingerprint("u-1")).start(at.parse().unwrap());
+        Some(start.to_string())
+    };
     // The moment is 2027-01-15 08:00 UTC.
     assert_eq!(next(&hourly, &json!("2027-01-15T07:30:00Z")), at("2027-01-15T08:30:00Z"));
     assert_eq!(next(&hourly, &json!("2027-01-15T04:30:00Z")), at("2027-01-15T05:30:00Z"), "overdue");
@@ -82,6 +86,45 @@ fn one_that_never_begins_keeps_no_others_from_being_tried() {
     assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
     seen.snapshots.push(stuck("stuck-too"));
     assert_eq!(decided(&seen), Vec::<String>::new(), "they do not pile up");
+    // What somebody made for a database that is gone waits for ever, and is no matter of this one's.
+    let by_hand = |name: &str| snapshot(name, "Manual", &json!({ "phase": "Pending" }));
+    seen.snapshots = vec![by_hand("one"), by_hand("two"), by_hand("three")];
+    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+}
+
+#[test]
+fn one_whose_job_cannot_be_made_keeps_no_others_from_being_tried() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T06:30:00Z" }));
+    let runs =
+        |at: &str| snapshot("runs", "Scheduled", &json!({ "phase": "Running", "sampleDBUID": "u-1", "startedAt": at }));
+    seen.snapshots = vec![runs("2027-01-15T06:00:00Z")];
+    assert_eq!(decided(&seen), Vec::<String>::new(), "it has an hour, and another one to be verified");
+    seen.snapshots = vec![runs("2027-01-15T05:30:00Z")];
+    assert_eq!(decided(&seen), ["create SampleDBSnapshot shop-2701150730"]);
+    seen.snapshots.push(runs("2027-01-15T05:00:00Z"));
+    assert_eq!(decided(&seen), Vec::<String>::new(), "two at a time, and no more");
+}
+
+#[test]
+fn whatever_is_waited_for_backups_are_taken_of_a_server_that_serves() {
+    let mut status = initialised();
+    status["backup"] = json!({ "lastScheduled": "2027-01-14T02:00:00Z" });
+    let mut seen = super::server::standing(&json!({ "backup": { "schedule": "30 * * * *" } }), &status);
+    seen.asked = Asked::Failed("the server does not answer within 3 s".to_owned());
+    assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-2701150730"]);
+    // Nor does it matter that the spec asks for what cannot be had.
+    let spec =
+        json!({ "backup": { "schedule": "30 * * * *" }, "credentials": { "secretRef": { "name": "shop-system" } } });
+    seen.db = observed(&spec, &status).db;
+    let refused = plan(&seen, now());
+    assert_eq!(done(&refused), ["create SampleDBSnapshot shop-2701150730"]);
+    let status = refused.status.unwrap();
+    assert_eq!(reason(&status, "Stalled").1, "SecretReserved");
+    assert_eq!(reason(&status, "BackupHealthy"), (ConditionStatus::False, "Overdue".to_owned()));
+    // A server on its way out is not asked for one.
+    seen.pods = vec![super::server::going(&seen)];
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
 }
 
 #[test]
@@ -103,7 +146,9 @@ fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule
     assert!(health(&seen).0);
     seen.snapshots = vec![at("2027-01-15T05:30:01Z", "Passed")];
     assert_eq!((health(&seen).0, &*health(&seen).1), (false, "Overdue"));
-    seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Running")];
+    let under_way = json!({ "phase": "Running", "startedAt": "2027-01-15T06:30:01Z", "sampleDBUID": "u-1",
+        "completedAt": "2027-01-15T06:30:02Z", "verification": { "phase": "Running" } });
+    seen.snapshots = vec![snapshot("one", "Scheduled", &under_way)];
     assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
     let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
     seen = serving(&rests, &json!({}));

@@ -63,6 +63,18 @@ pub(super) fn pod_of(plan: &DbPlan, server: &str, ready: bool) -> Arc<Pod> {
     Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
+/// The pod of the server, on its way out: its containers still run.
+pub(super) fn going(seen: &Observed) -> Arc<Pod> {
+    let mut pod = Pod::decode(
+        &json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1",
+        "deletionTimestamp": "2027-01-15T07:59:58Z" } })
+        .to_string(),
+    )
+    .unwrap();
+    pod.running.clone_from(&seen.pods[0].running);
+    Arc::new(pod)
+}
+
 /// An answer of the server.
 pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
     let mut answer = Answer {
@@ -90,6 +102,17 @@ fn one_that_serves_is_left_alone() {
     assert_eq!(reason(&status, "Ready"), (ConditionStatus::True, "Running".to_owned()));
     assert_eq!(reason(&status, "UpToDate"), (ConditionStatus::True, "Current".to_owned()));
     assert_eq!((status.phase, status.ready.as_deref()), (Some(Phase::Running), Some("1/1")));
+}
+
+#[test]
+fn a_pod_that_is_on_its_way_out_is_not_ready() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.pods = vec![going(&seen)];
+    let plan = plan(&seen, now());
+    assert_eq!(done(&plan), Vec::<String>::new());
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "ServerStarting".to_owned()));
+    assert_eq!((status.ready.as_deref(), status.ready_replicas), (Some("0/1"), Some(0)));
 }
 
 #[test]

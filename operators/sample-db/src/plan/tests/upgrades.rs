@@ -212,3 +212,89 @@ fn the_old_volume_goes_when_its_time_is_over() {
     assert_eq!(play.next(), Vec::<String>::new());
     assert_eq!(play.seen.db.status.storage.previous_claim, None);
 }
+
+/// What runs 15.18 after an upgrade, whose volume of before is kept until tomorrow.
+fn after_an_upgrade(version: &str) -> Play {
+    let mut status = of("15.18");
+    status["storage"] = json!({ "claim": "data-shop-15", "claimUID": "data-shop-15", "previousClaim": "data-shop-0",
+        "previousClaimUntil": "2027-01-16T00:00:00Z" });
+    let spec = json!({ "engine": { "version": version } });
+    let mut play = Play::new(spec.clone(), "15.18");
+    play.claim("data-shop-15");
+    play.seen.db = observed(&spec, &status).db;
+    stand(&mut play.seen);
+    play
+}
+
+#[test]
+fn a_minor_upgrade_keeps_the_volume_that_was_promised() {
+    let mut play = after_an_upgrade("15");
+    assert_eq!(play.next(), ["create Job shop-check"], "the volume of before stays");
+    assert_eq!(play.seen.db.status.storage.previous_claim.as_deref(), Some("data-shop-0"));
+    assert!(play.seen.db.status.storage.previous_claim_until.is_some());
+}
+
+#[test]
+fn a_major_upgrade_waits_until_the_volume_of_before_is_kept_no_longer() {
+    let mut play = after_an_upgrade("17");
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!(play.condition("UpToDate"), (ConditionStatus::False, "PreviousVolumeKept".to_owned()));
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True);
+    // Somebody gives it up.
+    play.seen.claims.retain(|claim| *claim.meta.key.name != *"data-shop-0");
+    assert_eq!(play.next(), ["create Job shop-check"]);
+}
+
+#[test]
+fn that_the_application_may_not_log_in_is_no_matter_of_the_upgrade() {
+    let full = Login::Refused("the role app may have no connection".to_owned());
+    for login in [full, Login::Busy, Login::WrongPassword] {
+        let mut play = Play::to_the_switch();
+        play.restarted("17.12", Login::ShutOut, "17");
+        assert_eq!(play.next(), ["LetIn"]);
+        play.restarted("17.12", login, "17");
+        assert_eq!(play.next(), ["delete StatefulSet shop"]);
+        assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(6500));
+    }
+}
+
+#[test]
+fn what_is_not_carried_over_is_told_before_anything_begins() {
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    play.next();
+    play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+    play.next();
+    play.snapshot("Ready");
+    let mut found = serde_json::to_value(&play.seen.snapshots[0].status).unwrap();
+    found["notCovered"] = json!(["the subscription s of the database app"]);
+    play.seen.snapshots = vec![snapshot(&play.seen.snapshots[0].meta.key.name, "PreUpgrade", &found)];
+    let events: Vec<_> = (0..3)
+        .flat_map(|_| {
+            let decided = plan(&play.seen, now());
+            play.pass();
+            decided.events
+        })
+        .collect();
+    assert!(
+        events.iter().any(|event| event.reason == "UpgradeLeavesBehind" && event.message.contains("subscription s"))
+    );
+    assert_eq!(play.step(), Some(At::Prepare));
+    assert!(play.seen.db.status.upgrade.message.as_deref().is_some_and(|told| told.contains("subscription s")));
+}
+
+#[test]
+fn what_a_new_catalog_leads_to_does_not_begin_everywhere_at_once() {
+    let (spec, mut status) = (json!({ "engine": { "version": "15" } }), of("15.18"));
+    status["observedGeneration"] = json!(1);
+    let mut play = Play::new(spec.clone(), "15.18");
+    play.seen.db = observed(&spec, &status).db;
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!(play.condition("UpToDate"), (ConditionStatus::False, "UpgradeWaits".to_owned()));
+    assert_eq!(play.condition("Ready").0, ConditionStatus::True);
+    let later = plan(&play.seen, now() + jiff::SignedDuration::from_secs(300)).status.unwrap();
+    assert_eq!(later.upgrade.step, Some(At::Check));
+    // What somebody asks for begins at once.
+    play.meta["generation"] = json!(2);
+    play.seen.db = with(&play.meta, &spec, &serde_json::to_value(&play.seen.db.status).unwrap()).db;
+    assert_eq!(play.next(), ["create Job shop-check"]);
+}

@@ -97,7 +97,7 @@ pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go 
         Err(Ok(step)) => return Go::On(step),
         Err(Err(why)) => return Go::On(Step::Stuck("ServerFails", why)),
     }
-    if let Err(step) = let_in(observed) {
+    if let Err(step) = let_in(observed, now) {
         return Go::On(step);
     }
     if let Some(step) = drop_other_servers(observed, "RollingBack") {

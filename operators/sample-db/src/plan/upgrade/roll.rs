@@ -26,7 +26,7 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         // There is no way back: what was written since would be lost.
         Err(Err(why)) => return Go::On(super::Step::Stuck("ServerFails", why)),
     }
-    if let Err(step) = let_in(observed) {
+    if let Err(step) = let_in(observed, now) {
         return Go::On(step);
     }
     let upgrade = &observed.db.status.upgrade;

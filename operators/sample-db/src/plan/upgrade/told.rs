@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use runtime::plan::conditions::condition;
 
 use super::Turn;
+use super::start::put_off;
 use crate::plan::Observed;
 use crate::plan::target::{Target, target};
 use crate::plan::wish::{Refusal, Wish};
@@ -40,7 +41,10 @@ pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timesta
             let why = "the release that runs is the one to run";
             condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", why, now)
         }
-        Target::Upgrade(goal) => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
+        Target::Upgrade(goal) => match put_off(observed, wish, &goal, now) {
+            Some((reason, why)) => no(reason, why),
+            None => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
+        },
         Target::Available(goal) => no(
             "UpgradeAvailable",
             format!(

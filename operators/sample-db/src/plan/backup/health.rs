@@ -1,0 +1,91 @@
+//! Whether backups are as they should be. Pure.
+
+use api::sample_db::{VerifyMode, condition_type as domain};
+use api::sample_db_snapshot::{SnapshotPhase, VerificationPhase};
+use api::{Condition, ConditionStatus, condition_type};
+use jiff::{SignedDuration, Timestamp};
+use runtime::plan::conditions::condition;
+
+use super::{Backups, is_in_doubt, is_under_way, place};
+use crate::Snapshot;
+use crate::plan::Observed;
+use crate::plan::schedule::Schedule;
+use crate::snapshot::plan::{is_bad, is_proved};
+
+/// Whether backups are as they should be.
+pub(in crate::plan) fn conditions(observed: &Observed, backups: &Backups, now: Timestamp) -> Vec<Condition> {
+    vec![healthy(observed, backups, now), proved(observed, now)]
+}
+
+fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
+    use ConditionStatus::{False, True, Unknown};
+    let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
+    if let Some(Err(why)) = &backups.due {
+        return tell(False, "ScheduleInvalid", why.clone());
+    }
+    let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
+    let last = observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at);
+    let late = overdue(observed, now).map(|since| overdue_sentence(observed, since));
+    match (last, late) {
+        (Some(last), _) if is_bad(&last.status) => {
+            let why = last.status.error.clone().unwrap_or_default();
+            tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
+        }
+        (_, Some(why)) => tell(False, "Overdue", why),
+        (Some(last), None) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
+        (None, None) => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
+    }
+}
+
+/// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the
+/// next one is due to be taken and verified.
+fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    let db = &*observed.db;
+    let backup = &db.spec.backup;
+    let initialised = db.status.initialization.completed_at?;
+    let schedule = Schedule::parse(backup.schedule().filter(|_| !backup.suspend)?, backup.time_zone()).ok()?;
+    let schedule = schedule.spread(place(db));
+    let verifies = backup.verify.mode != VerifyMode::None;
+    let intervals = if verifies { backup.verify.every_nth() } else { 1 };
+    let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
+    let since = (0..intervals).try_fold(schedule.last_started(now)?, |since, _| earlier(since))?;
+    let good = |of: &&Snapshot| {
+        // One that is being proved again is what it was until that ends.
+        let again = of.status.phase == Some(SnapshotPhase::Ready) && is_in_doubt(&of.status);
+        let taken = of.status.completed_at.is_some() && !is_bad(&of.status);
+        if verifies { is_proved(&of.status) || again } else { taken }
+    };
+    let will_do = |of: &&Snapshot| good(of) && of.status.started_at.is_some_and(|at| at >= since);
+    (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)
+}
+
+fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
+    let waiting = observed.own_snapshots().find(|of| is_under_way(&of.status));
+    let cause = waiting.map_or_else(String::new, |of| {
+        let why = of.status.contract.condition(condition_type::READY).map(|ready| format!(": {}", ready.message));
+        format!("; the snapshot {} is under way{}", of.meta.key.name, why.unwrap_or_default())
+    });
+    let done = if observed.db.spec.backup.verify.mode == VerifyMode::None { "taken" } else { "verified" };
+    format!("no snapshot that was begun since {since} has been {done}, though backup.schedule asks for one{cause}")
+}
+
+/// By the last verdict, whichever snapshot it was about: files that went bad on a volume are no matter of that one alone.
+fn proved(observed: &Observed, now: Timestamp) -> Condition {
+    use ConditionStatus::{False, True, Unknown};
+    let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
+    let judged = |of: &&Snapshot| {
+        matches!(of.status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed))
+    };
+    match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
+        Some(last) if is_proved(&last.status) => {
+            tell(True, "Verified", format!("the snapshot {} can be restored", last.meta.key.name))
+        }
+        Some(last) => {
+            let why = last.status.verification.message.clone().unwrap_or_default();
+            let name = &last.meta.key.name;
+            let why = format!("the snapshot {name} cannot be relied upon: {why}");
+            tell(False, "VerificationFailed", why)
+        }
+        None => tell(Unknown, "NoneYet", "no snapshot has been verified yet".to_owned()),
+    }
+}

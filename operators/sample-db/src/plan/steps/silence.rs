@@ -1,0 +1,50 @@
+//! A server that runs and does not answer, such as one that was stopped by a signal, or whose disk hangs. Pure.
+
+use runtime::views::Pod;
+
+use super::Step;
+use super::server::restart;
+use crate::plan::Observed;
+use crate::plan::objects::SERVER;
+
+/// For how many seconds the server has not answered, if that is longer than the spec lets it.
+pub(super) fn too_long(observed: &Observed) -> Option<u64> {
+    let longest = u64::try_from(observed.db.spec.engine.max_silence_seconds()).unwrap_or(0);
+    observed.silent_for.map(|silent| silent.as_secs()).filter(|silent| *silent > longest)
+}
+
+/// What to do about a server that is not ready, and does not answer either. One that recovers says so, and is left to it.
+pub(super) fn unready(observed: &Observed, pod: &Pod) -> Option<Step> {
+    let silent = too_long(observed)?;
+    let name = &pod.meta.key.name;
+    if was_ready(pod) {
+        return Some(restart(observed, &format!("the server runs, and has not answered for {silent} s")));
+    }
+    let message = format!(
+        "the server runs, and has not answered for {silent} s since it was started: see the log of the pod {name}; delete \
+         the pod to have it started again"
+    );
+    Some(Step::Stuck("ServerSilent", message))
+}
+
+/// What to say of a server that is ready, and does not answer the operator. Its own probe says that it serves, so it is left
+/// alone.
+pub(super) fn ready(observed: &Observed, why: &str) -> Step {
+    match too_long(observed) {
+        None => Step::Wait("ServerSilent", format!("the server was asked in vain: {why}")),
+        Some(silent) => {
+            let message = format!(
+                "the server is ready, and has not answered the manager for {silent} s: {why}; network policies must let the \
+                 manager through to port 5432 of the pod"
+            );
+            Step::Stuck("ServerSilent", message)
+        }
+    }
+}
+
+/// Whether the server that runs has been ready before: its pod was, after it was started.
+fn was_ready(pod: &Pod) -> bool {
+    let Some(running) = pod.running.as_deref() else { return false };
+    let since = running.container(SERVER).filter(|server| server.running).and_then(|server| server.since);
+    !running.ready && running.ready_since.zip(since).is_some_and(|(turned, begun)| turned > begun)
+}

@@ -1,0 +1,197 @@
+//! A server that does not answer, is killed, has a full volume, or does not let the application in.
+
+use std::time::Duration;
+
+use super::server::{says, standing};
+use super::*;
+use crate::plan::Login;
+
+fn settled() -> Value {
+    let mut status = initialised();
+    status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
+    status["volumes"] = json!([{ "claim": "data-shop-0", "capacity": "1Gi" }]);
+    status
+}
+
+/// A database of which the server's pod has another status.
+fn with_pod(spec: &Value, status: &Value) -> Observed {
+    let mut seen = standing(spec, &settled());
+    let made = seen.pods[0].running.as_deref().unwrap();
+    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": made.labels,
+        "annotations": made.annotations }, "status": status });
+    seen.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    seen.asked = Asked::Nothing;
+    seen
+}
+
+/// A pod whose server runs since 07:00 and is not ready since then.
+fn unready(since: &str) -> Value {
+    json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "False", "lastTransitionTime": since }],
+        "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 0,
+            "state": { "running": { "startedAt": "2027-01-15T07:00:00Z" } } }] })
+}
+
+/// A pod whose server keeps ending.
+fn ended(code: i32, why: &str, log: &str) -> Value {
+    json!({ "conditions": [{ "type": "Ready", "status": "False" }],
+        "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 3,
+            "state": { "waiting": { "reason": "CrashLoopBackOff" } },
+            "lastState": { "terminated": { "exitCode": code, "reason": why, "message": log } } }] })
+}
+
+fn told(seen: &Observed) -> (Vec<String>, SampleDBStatus) {
+    let decided = plan(seen, now());
+    (done(&decided), decided.status.unwrap())
+}
+
+#[test]
+fn a_server_that_was_ready_and_does_not_answer_is_started_again() {
+    let mut seen = with_pod(&json!({}), &unready("2027-01-15T07:55:00Z"));
+    for silent in [None, Some(Duration::from_secs(120))] {
+        seen.silent_for = silent;
+        let (done, status) = told(&seen);
+        assert_eq!(done, Vec::<String>::new(), "it may recover from a crash, and says so");
+        assert_eq!(reason(&status, "Reconciling").1, "ServerStarting");
+    }
+    seen.silent_for = Some(Duration::from_secs(121));
+    assert_eq!(told(&seen).0, ["delete Pod shop-0"]);
+    // The spec says for how long.
+    let mut patient = with_pod(&json!({ "engine": { "maxSilenceSeconds": 600 } }), &unready("2027-01-15T07:55:00Z"));
+    patient.silent_for = Some(Duration::from_secs(600));
+    assert_eq!(told(&patient).0, Vec::<String>::new());
+    patient.silent_for = Some(Duration::from_secs(601));
+    assert_eq!(told(&patient).0, ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_server_that_has_never_answered_is_a_persons_matter() {
+    let mut seen = with_pod(&json!({}), &unready("2027-01-15T06:59:58Z"));
+    seen.silent_for = Some(Duration::from_secs(200));
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new(), "another start would do no better");
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ServerSilent".to_owned()));
+}
+
+#[test]
+fn a_server_that_is_ready_is_left_alone_though_the_manager_cannot_reach_it() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = Asked::Failed("the server does not answer within 3 s".to_owned());
+    seen.silent_for = Some(Duration::from_secs(10));
+    assert_eq!(reason(&told(&seen).1, "Reconciling").1, "ServerSilent");
+    seen.silent_for = Some(Duration::from_secs(3600));
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new());
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ServerSilent".to_owned()));
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+}
+
+#[test]
+fn a_pod_that_has_failed_is_replaced() {
+    let ended = json!({ "phase": "Failed", "conditions": [{ "type": "Ready", "status": "False" }] });
+    let mut seen = with_pod(&json!({}), &ended);
+    assert_eq!(told(&seen).0, Vec::<String>::new());
+    seen.failed = Some("Evicted: the node was low on memory".to_owned());
+    let (done, status) = told(&seen);
+    assert_eq!(done, ["delete Pod shop-0"]);
+    assert!(status.contract.condition("Ready").unwrap().message.contains("Evicted"));
+}
+
+#[test]
+fn what_used_too_much_memory_is_told_before_the_log() {
+    let (_, status) = told(&with_pod(&json!({}), &ended(137, "OOMKilled", "LOG:  database system is ready\n")));
+    let ready = status.contract.condition("Ready").unwrap();
+    assert!(
+        ready.message.contains("resources.limits.memory") && ready.message.contains("OOMKilled"),
+        "{}",
+        ready.message
+    );
+}
+
+/// What the server of a full volume says, of which the last three lines do not tell why.
+const FULL: &str = "LOG:  redo starts at 0/1\n\
+    PANIC:  could not write to file \"pg_wal/xlogtemp.31\": No space left on device\n\
+    LOG:  startup process was terminated by signal 6: Aborted\nLOG:  aborting startup\nLOG:  database system is shut down\n";
+
+#[test]
+fn a_full_volume_is_named_with_what_to_do() {
+    let mut seen = with_pod(&json!({}), &ended(1, "Error", FULL));
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new());
+    let ready = &status.contract.condition("Ready").unwrap().message;
+    assert!(ready.contains("No space left on device"), "{ready}");
+    let storage = status.contract.condition("StorageHealthy").unwrap();
+    assert_eq!((storage.status, &*storage.reason), (ConditionStatus::False, "VolumeFull"));
+    assert!(storage.message.contains("data-shop-0") && storage.message.contains("storage.size"), "{}", storage.message);
+    // There is room: the kubelet's next try may be minutes away.
+    let grown = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
+        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
+        "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } } });
+    seen.claims = vec![Arc::new(Claim::decode(&grown.to_string()).unwrap())];
+    let (done, status) = told(&seen);
+    assert_eq!(done, ["delete Pod shop-0"]);
+    assert_eq!(status.volumes[0].capacity.as_deref(), Some("2Gi"), "so that it is done once");
+}
+
+#[test]
+fn another_volume_that_is_full_is_not_said_to_be_the_datas() {
+    let mut seen = standing(&json!({}), &settled());
+    let failed = json!({ "phase": "Failed", "sampleDBUID": "u-1", "startedAt": "2027-01-15T07:59:00Z",
+        "error": "the backup failed: No space left on device" });
+    seen.snapshots = vec![snapshot("shop-1", "Scheduled", &failed)];
+    let status = told(&seen).1;
+    assert_ne!(reason(&status, "StorageHealthy").1, "VolumeFull");
+    assert_eq!(reason(&status, "BackupHealthy"), (ConditionStatus::False, "LastFailed".to_owned()));
+}
+
+#[test]
+fn a_volume_that_fills_is_told_of_early() {
+    let mut seen = standing(&json!({}), &settled());
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
+        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
+        "status": { "phase": "Bound", "capacity": { "storage": "1Gi" } } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    seen.asked = says(|answer| answer.bytes = 860 << 20);
+    assert_eq!(reason(&told(&seen).1, "StorageHealthy"), (ConditionStatus::False, "NearlyFull".to_owned()));
+}
+
+#[test]
+fn messages_are_short() {
+    let log = format!("{}\nFATAL:  the cause\n{}\n", "x".repeat(3000), "y".repeat(3000));
+    let (_, status) = told(&with_pod(&json!({}), &ended(1, "Error", &log)));
+    for told in &status.contract.conditions {
+        assert!(told.message.len() <= 1000, "{}: {}", told.type_, told.message.len());
+    }
+    let ready = &status.contract.condition("Ready").unwrap().message;
+    assert!(ready.starts_with("the server does not start: FATAL:  the cause"), "{ready}");
+}
+
+#[test]
+fn an_application_that_may_not_log_in_is_told_of_and_nothing_is_set_for_ever() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.login = Login::Refused("the password of the role app has expired".to_owned()));
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new());
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "ApplicationRefused".to_owned()));
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ApplicationRefused".to_owned()));
+    assert_eq!(status.ready.as_deref(), Some("1/1"), "backups go on");
+    seen.asked = says(|answer| answer.login = Login::Busy);
+    assert_eq!(reason(&told(&seen).1, "Ready").0, ConditionStatus::True);
+}
+
+#[test]
+fn parameters_that_no_server_starts_with_get_into_no_file() {
+    let spec = json!({ "engine": { "parameters": { "max_connections": "2" } } });
+    let first = plan(&observed(&spec, &json!({})), now());
+    assert!(first.effects.is_empty() && first.aside.is_empty());
+    assert_eq!(reason(&first.status.unwrap(), "Stalled").1, "ParameterRefused");
+    let mut seen = standing(&json!({}), &settled());
+    let (configuration, pods) = (std::mem::replace(&mut seen.configuration, Seen::Absent), seen.pods.clone());
+    seen.db = observed(&spec, &settled()).db;
+    super::server::stand(&mut seen);
+    (seen.configuration, seen.pods) = (configuration, pods);
+    seen.asked = says(|answer| answer.parameters.set = vec![("max_connections".to_owned(), "2".to_owned())]);
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new());
+    assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
+}

@@ -1,0 +1,167 @@
+//! What the server is told beside what the spec says: limits of the WAL that fit the volume; and which of the spec's
+//! parameters no server can start with. Pure.
+
+use std::collections::BTreeMap;
+
+use runtime::plan::quantity;
+
+use super::catalog::Release;
+use crate::SampleDB;
+
+const MB: i128 = 1 << 20;
+/// Which part of the volume the WAL may take between two checkpoints, and which part a replication slot may hold back.
+const WAL: i128 = 8;
+const SLOTS: i128 = 4;
+/// Two segments: the server does not start with less.
+const LEAST: i128 = 32 * MB;
+/// What PostgreSQL has by itself.
+const MAX_WAL: i128 = 1024 * MB;
+const MIN_WAL: i128 = 80 * MB;
+/// So many connections are kept for superusers: the server does not start if there are no more.
+const RESERVED: i128 = 3;
+/// The first major version that can limit what slots hold back.
+const LIMITS_SLOTS: u32 = 13;
+
+/// The parameters to run with: the spec's that do no harm, and of the WAL what the spec says nothing of.
+#[must_use]
+pub fn wanted(db: &SampleDB) -> BTreeMap<String, String> {
+    let mut wanted = volume(db).map(|volume| limits(volume, limits_slots(db))).unwrap_or_default();
+    let given = db.spec.engine.parameters.iter().filter(|(name, value)| harm(db, name, value).is_none());
+    wanted.extend(given.map(|(name, value)| (name.clone(), value.clone())));
+    wanted
+}
+
+/// The limits that fit a volume of so many bytes.
+fn limits(volume: i128, slots: bool) -> BTreeMap<String, String> {
+    let most = (volume / WAL).clamp(LEAST, MAX_WAL);
+    let least = (most / 4).clamp(LEAST, MIN_WAL);
+    let mut all = vec![("max_wal_size", most), ("min_wal_size", least)];
+    all.extend(slots.then_some(("max_slot_wal_keep_size", volume / SLOTS)));
+    all.into_iter().map(|(name, bytes)| (name.to_owned(), format!("{}MB", bytes / MB))).collect()
+}
+
+/// The size of the volume: what is asked for, or less as long as it has not grown to that.
+fn volume(db: &SampleDB) -> Option<i128> {
+    let asked = quantity::whole(db.spec.storage.size())?;
+    let claim = db.status.storage.claim.as_deref();
+    let live = db.status.volumes.iter().find(|volume| claim.is_some() && volume.claim.as_deref() == claim);
+    let capacity = live.and_then(|volume| quantity::whole(volume.capacity.as_deref()?)).filter(|bytes| *bytes > 0);
+    Some(capacity.map_or(asked, |capacity| capacity.min(asked)))
+}
+
+fn limits_slots(db: &SampleDB) -> bool {
+    let engine = &db.status.engine;
+    let release = engine.version.as_deref().or(engine.running.as_deref()).and_then(Release::parse);
+    release.is_some_and(|release| release.major >= LIMITS_SLOTS)
+}
+
+/// Why the server could not start, or would fill its volume, with the spec's parameters; it would take them while it runs.
+#[must_use]
+pub fn refusal(db: &SampleDB) -> Option<String> {
+    db.spec.engine.parameters.iter().find_map(|(name, value)| harm(db, name, value))
+}
+
+/// What a parameter would do.
+fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
+    match name {
+        "max_connections" => {
+            let few = value.trim().parse::<i128>().ok().filter(|connections| *connections <= RESERVED)?;
+            Some(format!(
+                "max_connections {few} lets the server not start: {RESERVED} are kept for superusers, so give at least {}",
+                RESERVED + 1
+            ))
+        }
+        "max_wal_size" | "min_wal_size" if bytes(value)? < LEAST => {
+            Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB))
+        }
+        "max_wal_size" | "min_wal_size" | "wal_keep_size" => {
+            let (size, asked) = (bytes(value)?, db.spec.storage.size());
+            quantity::whole(asked).filter(|volume| size > volume / 2).map(|_| {
+                format!(
+                    "{name} of {}MB is more than half of the volume, which WAL would fill: give less, or raise \
+                     storage.size ({asked})",
+                    size / MB
+                )
+            })
+        }
+        _ => None,
+    }
+}
+
+/// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is not a whole number: then the
+/// server judges it.
+fn bytes(value: &str) -> Option<i128> {
+    let value = value.trim();
+    let (number, unit) = value.split_at(value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len()));
+    let unit = match unit.trim() {
+        "B" => 1,
+        "kB" => 1 << 10,
+        "" | "MB" => MB,
+        "GB" => 1 << 30,
+        "TB" => 1 << 40,
+        _ => return None,
+    };
+    number.parse::<i128>().ok()?.checked_mul(unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::cache::View;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn database(spec: &Value, status: &Value) -> SampleDB {
+        let db =
+            json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u" }, "spec": spec, "status": status });
+        SampleDB::decode(&db.to_string()).unwrap()
+    }
+
+    fn said(db: &SampleDB) -> Vec<String> {
+        wanted(db).iter().map(|(name, value)| format!("{name}={value}")).collect()
+    }
+
+    #[test]
+    fn wal_fits_the_volume() {
+        let status = json!({ "engine": { "version": "17.12" }, "storage": { "claim": "data-shop-0" } });
+        let small = said(&database(&json!({}), &status));
+        assert_eq!(small, ["max_slot_wal_keep_size=256MB", "max_wal_size=128MB", "min_wal_size=32MB"]);
+        let least = said(&database(&json!({ "storage": { "size": "64Mi" } }), &status));
+        assert_eq!(least[1..], ["max_wal_size=32MB", "min_wal_size=32MB"]);
+        let large = said(&database(&json!({ "storage": { "size": "100Gi" } }), &status));
+        assert_eq!(large[1..], ["max_wal_size=1024MB", "min_wal_size=80MB"]);
+        // A volume that is to grow has not grown yet.
+        let mut grows = status.clone();
+        grows["volumes"] = json!([{ "claim": "data-shop-0", "capacity": "1Gi" }]);
+        assert_eq!(said(&database(&json!({ "storage": { "size": "100Gi" } }), &grows)), small);
+        // What the spec says holds; and an old server does not know one of them.
+        let mine = json!({ "engine": { "parameters": { "max_wal_size": "64MB" } } });
+        let old = json!({ "engine": { "version": "12.22" } });
+        assert_eq!(said(&database(&mine, &old)), ["max_wal_size=64MB", "min_wal_size=32MB"]);
+    }
+
+    #[test]
+    fn what_no_server_starts_with_is_refused() {
+        let refused = |name: &str, value: &str| {
+            refusal(&database(&json!({ "engine": { "parameters": { name: value } } }), &json!({})))
+        };
+        for (name, value) in [
+            ("max_connections", "2"),
+            ("max_connections", "3"),
+            ("max_wal_size", "2MB"),
+            ("max_wal_size", "31"),
+            ("min_wal_size", "16MB"),
+            ("max_wal_size", "1GB"),
+            ("wal_keep_size", "600"),
+        ] {
+            assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
+            let with = database(&json!({ "engine": { "parameters": { name: value } } }), &json!({}));
+            assert_ne!(wanted(&with).get(name).map(String::as_str), Some(value), "it gets into no file");
+        }
+        for (name, value) in
+            [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]
+        {
+            assert_eq!(refused(name, value), None, "{name} {value}");
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! When an upgrade begins that nothing else keeps from it. Pure.
+
+use api::ConditionStatus;
+use api::sample_db::{SampleDBStatus, condition_type as domain};
+use jiff::{SignedDuration, Timestamp, Unit};
+
+use crate::plan::Observed;
+use crate::plan::objects::fingerprint;
+use crate::plan::target::Goal;
+use crate::plan::wish::{Refusal, Wish};
+
+/// Over how many seconds the upgrades are spread that a new catalog leads to, since all databases see it at once.
+const SPREAD: u64 = 300;
+/// The reason of one that waits for its turn.
+const WAITS: &str = "UpgradeWaits";
+
+/// Why an upgrade does not begin yet, and until when.
+pub(super) fn put_off(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Option<Refusal> {
+    let kept = still_kept(observed, wish, goal, now).map(|why| ("PreviousVolumeKept", why));
+    kept.or_else(|| spread(observed, wish, goal, now).map(|why| (WAITS, why)))
+}
+
+/// Whether an upgrade waits for a time that no watch tells of.
+pub(in crate::plan) fn is_spread(status: &SampleDBStatus) -> bool {
+    status.contract.condition(domain::UP_TO_DATE).is_some_and(|told| told.reason == WAITS)
+}
+
+/// It would take the place of the volume that was promised to be kept.
+fn still_kept(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Option<String> {
+    let storage = &observed.db.status.storage;
+    let until = storage.previous_claim_until.filter(|until| *until > now && goal.major != wish.major)?;
+    let claim = storage.previous_claim.as_deref().and_then(|claim| observed.claim(claim))?;
+    (!claim.meta.deleting).then(|| {
+        format!(
+            "PostgreSQL {} is to run once the volume {} of before the last upgrade is kept no longer, at {until} \
+             (upgrade.keepPreviousVolumeFor); to have it run now, delete that claim",
+            goal.name(),
+            claim.meta.key.name
+        )
+    })
+}
+
+/// What the catalog leads to begins some time after it was first seen, which follows from the database's uid. What somebody
+/// asks for in the spec begins at once.
+fn spread(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Option<String> {
+    let db = &*observed.db;
+    let exact = db.spec.engine.version.as_deref().is_some_and(|version| version.contains('.'));
+    let asked = goal.major != wish.major || exact || db.spec.engine.image.is_some();
+    if asked || db.status.contract.observed_generation != db.meta.generation {
+        return None;
+    }
+    let told = db.status.contract.condition(domain::UP_TO_DATE);
+    let told = told.filter(|told| told.status == ConditionStatus::False).map(|told| told.last_transition_time);
+    let seen = told.or_else(|| now.round(Unit::Second).ok())?;
+    let delay = i64::try_from(fingerprint(&db.meta.uid) % SPREAD).unwrap_or(0);
+    let start = seen.checked_add(SignedDuration::from_secs(delay)).ok().filter(|start| *start > now)?;
+    let goal = goal.name();
+    Some(format!("PostgreSQL {goal} of the catalog is to run, from {start} on: not all databases are upgraded at once"))
+}
