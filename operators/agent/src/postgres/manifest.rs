@@ -29,6 +29,9 @@ pub(crate) struct Manifest {
     pub(crate) superuser: String,
     /// Seconds since 1970.
     pub(crate) completed_at: u64,
+    /// What no snapshot has in it, in sentences.
+    #[serde(default)]
+    pub(crate) not_covered: Vec<String>,
     pub(crate) databases: Vec<Database>,
     pub(crate) files: Vec<FileEntry>,
 }
@@ -46,6 +49,23 @@ pub(crate) struct Database {
     /// Counted in the very snapshot that the dump is of; of a physical one nothing is counted.
     pub(crate) tables: Vec<Table>,
     pub(crate) large_objects: u64,
+    /// What follows, manifests of before have not.
+    #[serde(default)]
+    pub(crate) content: Option<Content>,
+}
+
+/// What a database holds beyond its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Content {
+    /// Of its objects with their kinds and owners.
+    pub(crate) objects: Sum,
+    pub(crate) large_objects: Sum,
+    pub(crate) is_template: bool,
+    pub(crate) allow_connections: bool,
+    pub(crate) connection_limit: i32,
+    /// Whether nothing in it is a user's: one that every server has may be so.
+    pub(crate) pristine: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +79,41 @@ pub(crate) struct Table {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) rows: u64,
+    /// Of its rows, whatever their order.
+    #[serde(default)]
+    pub(crate) checksum: Option<String>,
+}
+
+/// How many there are, and a sum of them that does not depend on their order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sum {
+    pub(crate) count: u64,
+    /// In hexadecimal.
+    pub(crate) checksum: String,
+}
+
+/// Sums up what comes line by line. It finds what went wrong, and is no proof against who wants two lines to look alike.
+#[derive(Default)]
+pub(crate) struct Summing {
+    count: u64,
+    sum: u64,
+}
+
+impl Summing {
+    pub(crate) fn add(&mut self, line: &[u8]) {
+        // FNV-1a, whose bits the rest spreads (splitmix64).
+        let hash = line.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        self.count += 1;
+        self.sum = self.sum.wrapping_add(hash ^ (hash >> 31));
+    }
+
+    pub(crate) fn sum(&self) -> Sum {
+        Sum { count: self.count, checksum: format!("{:016x}", self.sum) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +128,18 @@ pub(crate) struct FileEntry {
 impl Manifest {
     pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
         let (databases, files) = (Vec::new(), Vec::new());
-        Self { format: FORMAT, kind, engine_version, system_identifier, superuser, completed_at: 0, databases, files }
+        let not_covered = Vec::new();
+        Self {
+            format: FORMAT,
+            kind,
+            engine_version,
+            system_identifier,
+            superuser,
+            completed_at: 0,
+            not_covered,
+            databases,
+            files,
+        }
     }
 
     /// An error is a sentence.
@@ -113,11 +179,16 @@ const TOLD: usize = 5;
 pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
     let mut told = Vec::new();
     let name = |table: &Table| format!("{}.{}", table.schema, table.name);
-    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table.rows)).collect();
+    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table)).collect();
     for table in &expected.tables {
         match there.remove(&name(table)) {
-            Some(rows) if rows == table.rows => {}
-            Some(rows) => told.push(format!("{} has {rows} rows instead of {}", name(table), table.rows)),
+            Some(other) if other.rows != table.rows => {
+                told.push(format!("{} has {} rows instead of {}", name(table), other.rows, table.rows));
+            }
+            Some(other) if differ(other.checksum.as_ref(), table.checksum.as_ref()) => {
+                told.push(format!("{} has as many rows, and other values in them", name(table)));
+            }
+            Some(_) => {}
             None => told.push(format!("{} is missing", name(table))),
         }
     }
@@ -128,6 +199,15 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     if expected.large_objects != found.large_objects {
         told.push(format!("there are {} large objects instead of {}", found.large_objects, expected.large_objects));
     }
+    if let (Some(then), Some(now)) = (&expected.content, &found.content) {
+        if then.objects != now.objects {
+            let (then, now) = (then.objects.count, now.objects.count);
+            told.push(format!("its objects or their owners are others ({now} now, {then} then)"));
+        }
+        if expected.large_objects == found.large_objects && then.large_objects != now.large_objects {
+            told.push("large objects hold something else".into());
+        }
+    }
     let more = told.len().saturating_sub(TOLD);
     told.truncate(TOLD);
     if more > 0 {
@@ -136,12 +216,17 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     (!told.is_empty()).then(|| format!("database {}: {}", expected.name, told.join(", ")))
 }
 
+/// What a manifest of before does not tell is not compared.
+fn differ(one: Option<&String>, other: Option<&String>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
-        let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows };
+        let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows, checksum: None };
         let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
         Database {
             name: "d".into(),
@@ -164,6 +249,39 @@ mod tests {
         assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
         let large = Database { large_objects: 1, ..database(&[], &[]) };
         assert!(differences(&large, &database(&[], &[])).is_some());
+    }
+
+    /// 118 and 106: as many rows, and one that a superuser has changed meanwhile.
+    #[test]
+    fn other_values_in_as_many_rows_are_told() {
+        let sum = |lines: &[&str]| {
+            let mut summing = Summing::default();
+            lines.iter().for_each(|line| summing.add(line.as_bytes()));
+            summing.sum()
+        };
+        assert_eq!(sum(&["1\ta", "2\tb"]), sum(&["2\tb", "1\ta"]));
+        assert_ne!(sum(&["100", "18"]), sum(&["100", "6"]));
+        assert_ne!(sum(&["a", "a"]), sum(&["b", "b"]));
+        let with = |lines: &[&str]| {
+            let mut of = database(&[("a", 2)], &[]);
+            of.tables[0].checksum = Some(sum(lines).checksum);
+            of
+        };
+        assert_eq!(differences(&with(&["100", "18"]), &with(&["18", "100"])), None);
+        let told = differences(&with(&["100", "18"]), &with(&["100", "6"])).unwrap();
+        assert_eq!(told, "database d: s.a has as many rows, and other values in them");
+        // A manifest of before has no sums.
+        assert_eq!(differences(&database(&[("a", 2)], &[]), &with(&["x"])), None);
+    }
+
+    #[test]
+    fn a_planted_object_is_told() {
+        let with = |count| Database {
+            content: Some(Content { objects: Sum { count, checksum: count.to_string() }, ..Content::default() }),
+            ..database(&[], &[])
+        };
+        assert_eq!(differences(&with(2), &with(2)), None);
+        assert!(differences(&with(2), &with(3)).unwrap().contains("its objects or their owners are others (3 now, 2 then)"));
     }
 
     #[test]
