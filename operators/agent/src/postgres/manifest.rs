@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::databases;
+use crate::failure::cut;
+
 /// Raised when a reader of before would misread what is written now.
 const FORMAT: u32 = 1;
 
@@ -161,6 +164,31 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
+    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each; cut to what a
+    /// termination message has room for, with `...` as the last.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
+        let standing = |database: &Database| databases::may_be_pristine(&database.name);
+        let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
+        let (mut names, mut room) = (Vec::new(), 1500_usize);
+        for name in held.map(|database| &database.name) {
+            match room.checked_sub(name.len() + 6) {
+                Some(rest) => room = rest,
+                None => {
+                    names.push("...".to_owned());
+                    break;
+                }
+            }
+            names.push(name.clone());
+        }
+        names
+    }
+
+    /// The first five, each at most 200 bytes of it.
+    pub(crate) fn not_covered_in_short(&self) -> Vec<&str> {
+        self.not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect()
+    }
+
     pub(crate) fn tables(&self) -> usize {
         self.databases.iter().map(|database| database.tables.len()).sum()
     }
@@ -272,6 +300,22 @@ mod tests {
         assert_eq!(told, "database d: s.a has as many rows, and other values in them");
         // A manifest of before has no sums.
         assert_eq!(differences(&database(&[("a", 2)], &[]), &with(&["x"])), None);
+    }
+
+    #[test]
+    fn names_are_those_of_databases_that_hold_something() {
+        let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
+        let of = |name: &str, pristine| Database {
+            name: name.into(),
+            content: Some(Content { pristine, ..Content::default() }),
+            ..Database::default()
+        };
+        manifest.databases = vec![of("app", true), of("postgres", true), of("template1", false)];
+        assert_eq!(manifest.names(), ["app", "template1"]);
+        manifest.databases = (0..500).map(|at| of(&format!("database-{at}"), false)).collect();
+        let names = manifest.names();
+        assert_eq!(names.last().map(String::as_str), Some("..."));
+        assert!(serde_json::to_string(&names).unwrap().len() < 2000);
     }
 
     #[test]
