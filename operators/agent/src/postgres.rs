@@ -9,6 +9,9 @@
 //! | `manifest.rs` | what a snapshot holds, and what differs from it; pure |
 //! | `globals.rs` | the roles of a snapshot, for another server; pure |
 //! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
+//! | `toc.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
+//! | `load.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; owners that log in; rows from server to server; programs side by side |
+//! | `databases.rs`, `contents.rs`, `locks.rs` | which databases there are; what is in one beyond rows, and what is in no dump; locks that it takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
@@ -27,7 +30,9 @@ use crate::failure::{Failure, leave};
 pub(crate) mod basebackup;
 mod checks;
 pub(crate) mod configuration;
+mod contents;
 mod controldata;
+mod databases;
 pub(crate) mod dump;
 mod files;
 pub(crate) mod finish;
@@ -39,22 +44,30 @@ mod incoming;
 pub(crate) mod init;
 mod init_sql;
 mod inventory;
+mod load;
+mod loading;
 mod lock;
+mod locks;
+mod logins;
 mod making;
 mod manifest;
 mod outgoing;
 mod passwords;
+mod pipe;
 pub(crate) mod prepare;
 pub(crate) mod prune;
 mod quote;
 mod refill;
 pub(crate) mod restore;
+mod rights;
 pub(crate) mod run;
+mod running;
 mod scram;
 mod server;
 mod session;
 pub(crate) mod snapshot;
 mod statements;
+mod toc;
 mod tools;
 mod transfer;
 pub(crate) mod upgrade;

@@ -19,7 +19,7 @@ use crate::failure::{Failure, Reason};
 
 /// The settings of a database and of a role are in force as soon as they are there, and one may be that nothing is to be
 /// written, or that the session is another role's.
-const OWNERS: &str = "-c role=none -c search_path= -c default_transaction_read_only=off -c synchronous_commit=off \
+pub(crate) const OWNERS: &str = "-c role=none -c search_path= -c default_transaction_read_only=off -c synchronous_commit=off \
 -c maintenance_work_mem=128MB -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 \
 -c check_function_bodies=off -c row_security=off -c client_min_messages=warning";
 
@@ -30,6 +30,15 @@ const SUPERUSERS: &str = "-c role=none -c search_path= -c default_transaction_re
 /// One that every server has is filled where it is.
 pub(crate) fn stands(database: &str) -> bool {
     [MAINTENANCE, TEMPLATE].contains(&database)
+}
+
+/// How a database comes to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creation {
+    Make,
+    Replace,
+    /// It is there.
+    Fill,
 }
 
 pub(crate) struct Load<'a> {
@@ -70,13 +79,13 @@ impl<'a> Load<'a> {
     }
 
     /// Makes the database, with its settings and grants; one that stands gets those alone.
-    pub(crate) fn create(&self, replace: bool) -> Result<(), Failure> {
-        if stands(self.database) && !replace {
+    pub(crate) fn create(&self, how: Creation) -> Result<(), Failure> {
+        if how == Creation::Fill {
             return self.settle_in();
         }
-        let mut command = self.restore(self.connection, SUPERUSERS, if replace { TEMPLATE } else { MAINTENANCE });
+        let mut command = self.restore(self.connection, SUPERUSERS, TEMPLATE);
         command.arg("--create");
-        if replace {
+        if how == Creation::Replace {
             command.args(["--clean", "--if-exists"]);
         }
         self.execute(command, &self.plan.database)?;
@@ -131,10 +140,23 @@ impl<'a> Load<'a> {
         Ok(warnings)
     }
 
-    /// What stand-ins made becomes their superusers'.
-    pub(crate) fn hand_over(&self, logins: &Logins<'_>) -> Result<(), Failure> {
+    /// What stand-ins made becomes their superusers': one table after the other, as many at once would take many locks.
+    fn hand_over(&self, logins: &Logins<'_>) -> Result<(), Failure> {
         let mut session = self.superuser(self.database)?;
         for (role, owner) in logins.stand_ins() {
+            let tables = format!(
+                "SELECT pg_catalog.to_json(pg_catalog.format('ALTER %s %I.%I OWNER TO %I', \
+                 CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' \
+                 ELSE 'TABLE' END, n.nspname, c.relname, {1}::text)) \
+                 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
+                 WHERE r.rolname = {0} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+                literal(role),
+                literal(owner)
+            );
+            for statement in session.ask_json::<String>(&tables)? {
+                session.ask(&statement)?;
+            }
             let role = identifier(role);
             session.ask(&format!("REASSIGN OWNED BY {role} TO {}; DROP OWNED BY {role}", identifier(owner)))?;
         }
@@ -153,7 +175,7 @@ impl<'a> Load<'a> {
             return self.by_superuser(&run.ids);
         }
         let connection = logins.connection(&run.who)?;
-        let lent = self.lend(run, &connection.user)?;
+        let lent = self.lend(&run.rights, &connection.user)?;
         let mut command = self.restore(&connection, OWNERS, self.database);
         command.arg("--no-owner").arg(format!("--jobs={jobs}"));
         let executed = self.execute(command, &run.ids);
@@ -162,10 +184,10 @@ impl<'a> Load<'a> {
     }
 
     /// Lends what the role lacks, and tells what that was.
-    pub(crate) fn lend(&self, run: &Run, role: &str) -> Result<Vec<String>, Failure> {
+    pub(crate) fn lend(&self, rights: &BTreeSet<Right>, role: &str) -> Result<Vec<String>, Failure> {
         let mut session = self.superuser(self.database)?;
         let mut lacking = Vec::new();
-        for right in run.rights.iter().filter(|right| self.is_there(right)) {
+        for right in rights {
             let (function, name, word) = right.question();
             // Names of schemas and servers are asked for as they are, others as SQL has them.
             let asked = match right {
@@ -191,11 +213,7 @@ impl<'a> Load<'a> {
         Ok(lacking)
     }
 
-    /// A schema that the dump makes in this very run is its maker's.
-    fn is_there(&self, right: &Right) -> bool {
-        !matches!(right, Right::Use(schema) | Right::Create(schema) if schema.starts_with("\"pg_"))
-    }
-
+    /// To be called whatever became of the run.
     pub(crate) fn take_back(&self, lent: &[String], role: &str) -> Result<(), Failure> {
         let mut session = self.superuser(self.database)?;
         for right in lent {

@@ -69,6 +69,12 @@ impl<'a> Logins<'a> {
         Ok(self.connection.with_user(&lent.role, Some(&lent.password)))
     }
 
+    /// As the role of that name; none, if it has not been let in.
+    pub(crate) fn of_role(&self, role: &str) -> Option<Connection> {
+        let lent = self.lent.values().find(|lent| lent.role == role)?;
+        Some(self.connection.with_user(&lent.role, Some(&lent.password)))
+    }
+
     /// The stand-ins, and for whom they stand in.
     pub(crate) fn stand_ins(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lent.iter().filter_map(|(who, lent)| match who {
