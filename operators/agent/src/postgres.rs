@@ -19,7 +19,7 @@
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
-//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `upgrade.rs`, `finish.rs` | one verb each |
+//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
 use std::time::{Duration, Instant};
 
@@ -67,6 +67,7 @@ mod server;
 mod session;
 pub(crate) mod snapshot;
 mod statements;
+pub(crate) mod survey;
 mod toc;
 mod tools;
 mod transfer;
@@ -88,6 +89,7 @@ pub(crate) enum Verb {
     Prune(prune::Prune),
     Upgrade(upgrade::Upgrade),
     Finish(finish::Finish),
+    Survey(survey::Survey),
     /// What the image's own programs are.
     Version,
     /// Whether the server of this pod takes connections.
@@ -109,6 +111,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Prune(options) => prune::prune(options)?,
         Verb::Upgrade(options) => upgrade::upgrade(options)?,
         Verb::Finish(options) => finish::finish(options)?,
+        Verb::Survey(options) => survey::survey(options)?,
         Verb::Version => json!({ "version": tools::Tools::find()?.version()? }),
     };
     println!("{result}");

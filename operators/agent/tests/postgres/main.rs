@@ -6,6 +6,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+mod attack_scripts;
+mod attacks;
+mod complete;
 mod contents;
 mod finish;
 mod init;
