@@ -118,7 +118,7 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let claim = location.claim.clone().unwrap_or_default();
     JobOf {
-        volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
+        volumes: vec![(pod::of_claim("snapshots", &claim), pod::snapshots_to_read())],
         retries: RETRIES,
         ..JobOf::of_database(db, &job_name(db), arguments, DEADLINE)
     }
