@@ -94,15 +94,20 @@ impl<'a> Logins<'a> {
         if let Some(path) = self.rules.take() {
             write_rules(&mut session, &path, &hba::render(Access::Closed, &self.connection.user))?;
         }
-        for lent in std::mem::take(&mut self.lent).into_values() {
-            match lent.undo {
-                Some(undo) => {
-                    session.run(&undo)?;
-                    if self.noted {
-                        forget(&mut session, &lent.role)?;
-                    }
-                }
-                None => session.run(&format!("DROP ROLE IF EXISTS {}", identifier(&lent.role)))?,
+        let (owners, stand_ins): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.lent).into_values().partition(|lent| lent.undo.is_some());
+        for lent in owners {
+            session.run(lent.undo.as_deref().unwrap_or_default())?;
+            if self.noted {
+                forget(&mut session, &lent.role)?;
+            }
+        }
+        // One that still owns something after a load that failed stays, until that is dropped and loaded again.
+        for lent in stand_ins {
+            let dropped = Session::open(self.tools, self.connection, self.by_way_of)
+                .and_then(|mut session| session.ask(&format!("DROP ROLE IF EXISTS {}", identifier(&lent.role))));
+            if let Err(failure) = dropped {
+                eprintln!("{} stays: {}", lent.role, failure.message());
             }
         }
         session.ask(&format!("DROP ROLE IF EXISTS {}", identifier(LOADING))).map(|_| ())

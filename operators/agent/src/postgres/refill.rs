@@ -17,6 +17,9 @@ use super::statements::Open;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 
+/// What settings of a database could have it that a superuser's client does otherwise.
+pub(crate) const MAINTAINING: &str = "-c role=none -c search_path= -c default_transaction_read_only=off -c statement_timeout=0";
+
 #[derive(Clone, Copy)]
 pub(crate) struct Refill<'a> {
     pub(crate) tools: &'a Tools,
@@ -78,7 +81,7 @@ impl Refill<'_> {
     /// Statistics, which a dump has none of.
     pub(crate) fn analyze(&self, database: &Database) -> Result<(), Failure> {
         let mut command = self.connection.client_of(self.tools, "vacuumdb", &database.name);
-        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs));
+        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs)).env("PGOPTIONS", MAINTAINING);
         self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
     }
 

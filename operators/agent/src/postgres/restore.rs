@@ -108,10 +108,12 @@ fn chosen<'a>(manifest: &'a Manifest, options: &Restore) -> Result<Vec<&'a Datab
         return Err(Failure::new(Reason::DatabaseMissing, sentence));
     }
     let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
-    let all = manifest.databases.iter();
-    Ok(all
-        .filter(|database| if asked.is_empty() { !(load::stands(&database.name) && pristine(database)) } else { asked.contains(&database.name) })
-        .collect())
+    let nothing = |database: &Database| load::stands(&database.name) && pristine(database) && options.name.is_none();
+    let wanted = |database: &&Database| match asked.as_slice() {
+        [] => !nothing(database),
+        asked => asked.contains(&database.name),
+    };
+    Ok(manifest.databases.iter().filter(wanted).collect())
 }
 
 /// There must be one, and not the one that every server has.

@@ -85,7 +85,7 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
         if !need.schema.is_empty() {
             found.insert(Right::Use(identifier(&need.schema)));
         }
-        if need.owner != entry.owner {
+        if need.owner != entry.owner || matches!(who, Who::StandIn(_)) {
             found.extend(of_need(need));
         }
         if entry.kind == "FK CONSTRAINT" {

@@ -19,7 +19,7 @@ use super::tools::{self, Connection, Tools};
 use super::transfer::{Copied, TEMPLATE, Transfer};
 use super::upgraded::Upgraded;
 use super::{configuration, contents, controldata, making, quote, timed};
-use crate::failure::{Failure, Reason};
+use crate::failure::{Failure, Reason, cut};
 
 #[derive(Debug)]
 pub(crate) struct Upgrade {
@@ -56,9 +56,12 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
         Some(copy) => Ok((copy, true)),
         None => work.make(&mut outgoing, &mut incoming).map(|copy| (copy, false)),
     });
+    // Reported before, too, by pg-survey; slots are no reason to go back.
+    let not_covered = outgoing.not_covered().unwrap_or_default();
     let (copy, reused) = outcome.map_err(|failure| failure.with_closed(outgoing.closed))?;
     let mut result = json!(copy);
     result["reused"] = reused.into();
+    result["notCovered"] = not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect();
     Ok(timed(result, since))
 }
 

@@ -114,7 +114,7 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
     let location = &snapshot.status.location;
     let path = location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
     let mut arguments = vec!["pg-restore".to_owned(), format!("--snapshot={SNAPSHOTS}/{path}")];
-    arguments.push(format!("--database={}", names::database(db)));
+    // All that the snapshot holds: what is left out here is lost when the snapshot goes.
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let claim = location.claim.clone().unwrap_or_default();
     JobOf {
