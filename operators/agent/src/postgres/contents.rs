@@ -1,5 +1,6 @@
 //! What a database holds beyond rows, and what of a server no dump has in it: asked of catalogs alone.
 
+use super::globals;
 use super::inventory::{MAINTENANCE, SCHEMA};
 use super::manifest::{Content, Sum, Summing};
 use super::session::Session;
@@ -76,6 +77,14 @@ pub(crate) fn roles(session: &mut Session<'_>) -> Result<Sum, Failure> {
     let mut summing = Summing::default();
     session.ask(ROLES)?.iter().for_each(|line| summing.add(line.as_bytes()));
     Ok(summing.sum())
+}
+
+/// What pg_dumpall leaves out, as SQL.
+pub(crate) fn settings_of_all(session: &mut Session<'_>) -> Result<String, Failure> {
+    let sql = "SELECT pg_catalog.to_json(setting) FROM pg_catalog.pg_db_role_setting, \
+               pg_catalog.unnest(setconfig) AS setting WHERE setdatabase = 0 AND setrole = 0";
+    let settings: Vec<String> = session.ask_json(sql)?;
+    Ok(settings.iter().filter_map(|setting| globals::setting_of_all(setting)).collect())
 }
 
 const ROLES: &str = "SELECT pg_catalog.json_build_array(rolname::text, rolsuper, rolinherit, rolcreaterole, rolcreatedb, \

@@ -15,7 +15,7 @@ use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
 use super::databases::{self, Place};
-use super::{configuration, contents, controldata, folder_reader, timed};
+use super::{configuration, contents, controldata, files, folder_reader, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -102,7 +102,7 @@ impl Source<'_> {
         dumped?;
         self.refuse_a_gap(&mut session, &manifest)?;
         // Last, so that every role that an object belongs to is among them.
-        self.globals(folder)?;
+        self.globals(&mut session, folder)?;
         slot.finish(manifest)
     }
 
@@ -142,10 +142,13 @@ impl Source<'_> {
         }
     }
 
-    fn globals(&self, folder: &Path) -> Result<(), Failure> {
+    fn globals(&self, session: &mut Session<'_>, folder: &Path) -> Result<(), Failure> {
         let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE);
-        command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers", "--file"]);
-        self.tools.run(command.arg(folder.join(GLOBALS)), Reason::ToolFailed).map(|_| ())
+        command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
+        let roles = self.tools.run(command.env("PGOPTIONS", "-c role=none"), Reason::ToolFailed)?;
+        let path = folder.join(GLOBALS);
+        files::write(&path, &(roles + &contents::settings_of_all(session)?))
+            .map_err(|error| files::failed("written", &path, &error, Reason::ToolFailed))
     }
 
     /// The dump and the counts are of one moment: both see what the session exports.

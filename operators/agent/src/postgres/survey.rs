@@ -22,7 +22,8 @@ pub(crate) struct Survey {
 pub(crate) fn survey(options: &Survey) -> Result<Value, Failure> {
     let since = Instant::now();
     let tools = Tools::find()?;
-    let mut outgoing = Outgoing::open(&tools, &Connection::from_environment()?, options.connect_timeout)?;
+    let connection = Connection::from_environment()?;
+    let mut outgoing = Outgoing::open(&tools, &connection, options.connect_timeout)?;
     outgoing.refuse_what_would_be_lost()?;
     let not_covered = outgoing.not_covered()?;
     let databases = outgoing.databases()?.len();

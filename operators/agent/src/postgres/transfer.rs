@@ -13,7 +13,7 @@ use super::manifest::{self, Database};
 use super::pipe::{self, Pipe};
 use super::session::Session;
 use super::tools::{Connection, Tools};
-use super::{quote, refill};
+use super::{contents, quote, refill};
 use crate::failure::{Failure, Reason};
 
 /// The one database of a new server that is never replaced here; `postgres` is, so that its settings come along.
@@ -58,8 +58,9 @@ impl Transfer<'_> {
     pub(crate) fn roles(&self) -> Result<(), Failure> {
         let mut command = self.from.client_of(self.tools, "pg_dumpall", MAINTENANCE);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let text = self.tools.run(&mut command, Reason::ToolFailed)?;
-        refill::make_roles(self.tools, self.to, TEMPLATE, &text, &self.from.user)
+        let roles = self.tools.run(command.env("PGOPTIONS", "-c role=none"), Reason::ToolFailed)?;
+        let all = contents::settings_of_all(&mut Session::open(self.tools, self.from, MAINTENANCE)?)?;
+        refill::make_roles(self.tools, self.to, TEMPLATE, &(roles + &all), &self.from.user)
     }
 
     /// All but the rows: what the new version does not take is found while the old one still serves.
