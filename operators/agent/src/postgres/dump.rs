@@ -10,6 +10,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::inventory::{self, MAINTENANCE, SCHEMA};
 use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
+use super::refill::MAINTAINING;
 use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
@@ -145,7 +146,7 @@ impl Source<'_> {
     fn globals(&self, session: &mut Session<'_>, folder: &Path) -> Result<(), Failure> {
         let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let roles = self.tools.run(command.env("PGOPTIONS", "-c role=none"), Reason::ToolFailed)?;
+        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
         let path = folder.join(GLOBALS);
         files::write(&path, &(roles + &contents::settings_of_all(session)?))
             .map_err(|error| files::failed("written", &path, &error, Reason::ToolFailed))
@@ -161,7 +162,7 @@ impl Source<'_> {
         let mut command = self.connection.client_of(self.tools, "pg_dump", name);
         command.arg("--format=directory").arg("--file").arg(folder.join(into));
         command.arg(format!("--jobs={}", self.options.jobs)).arg(format!("--snapshot={moment}"));
-        command.args(["--quote-all-identifiers", "--no-sync"]).env("PGOPTIONS", "-c role=none");
+        command.args(["--quote-all-identifiers", "--no-sync"]).env("PGOPTIONS", MAINTAINING);
         command.args(self.options.compression.map(|level| format!("--compress={level}")));
         if name == MAINTENANCE {
             command.arg(format!("--exclude-schema={SCHEMA}"));

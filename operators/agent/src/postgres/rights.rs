@@ -85,7 +85,9 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
         if !need.schema.is_empty() {
             found.insert(Right::Use(identifier(&need.schema)));
         }
-        if need.owner != entry.owner || matches!(who, Who::StandIn(_)) {
+        // What a superuser has, its stand-in has not; what a role of PostgreSQL's has was made by the same stand-in.
+        let stands_in = matches!(who, Who::StandIn(superuser) if !superuser.starts_with("pg_"));
+        if need.owner != entry.owner || stands_in {
             found.extend(of_need(need));
         }
         if entry.kind == "FK CONSTRAINT" {

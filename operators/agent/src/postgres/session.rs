@@ -25,7 +25,7 @@ const NO_VIEWS: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table'
     WHERE name = 'restrict_nonsystem_relation_kind'";
 
 /// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked.
-const FROM_THE_BEGINNING: &str = "-c role=none -c search_path=";
+const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c statement_timeout=0 -c lock_timeout=0";
 
 /// What is said in the session does not get into the server's log; only a superuser may ask for that.
 pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \

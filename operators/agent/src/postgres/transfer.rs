@@ -11,6 +11,7 @@ use super::load::{Creation, Load};
 use super::logins::Logins;
 use super::manifest::{self, Database};
 use super::pipe::{self, Pipe};
+use super::refill::MAINTAINING;
 use super::session::Session;
 use super::tools::{Connection, Tools};
 use super::{contents, quote, refill};
@@ -58,7 +59,7 @@ impl Transfer<'_> {
     pub(crate) fn roles(&self) -> Result<(), Failure> {
         let mut command = self.from.client_of(self.tools, "pg_dumpall", MAINTENANCE);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let roles = self.tools.run(command.env("PGOPTIONS", "-c role=none"), Reason::ToolFailed)?;
+        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
         let all = contents::settings_of_all(&mut Session::open(self.tools, self.from, MAINTENANCE)?)?;
         refill::make_roles(self.tools, self.to, TEMPLATE, &(roles + &all), &self.from.user)
     }
@@ -166,7 +167,7 @@ impl Transfer<'_> {
         let mut command = self.from.client_of(self.tools, "pg_dump", name);
         command.args(["--format=directory", "--compress=0", "--quote-all-identifiers", "--no-sync"]).args(parts);
         // Its own folder it makes itself.
-        command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", "-c role=none");
+        command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", MAINTAINING);
         self.tools.run(&mut command, Reason::ToolFailed)?;
         Ok(archive)
     }

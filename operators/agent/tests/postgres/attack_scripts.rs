@@ -57,7 +57,7 @@ pub const ATTACKS: [(&str, u32, &str); 66] = [
     ("catalog in place of the server's", 13, "CREATE VIEW public.pg_class AS SELECT hit(1)::oid AS oid; CREATE VIEW public.pg_extension AS SELECT hit(1)::text AS extname; ALTER DATABASE $DATABASE SET search_path = public, pg_catalog"),
     ("role of the database", 13, "CREATE TABLE t (a int CHECK (ok(a))); INSERT INTO t VALUES (1); ALTER DATABASE $DATABASE SET role = 'app'"),
     ("nothing is to be written", 13, "CREATE TABLE t (a int CHECK (ok(a))); INSERT INTO t VALUES (1); ALTER DATABASE $DATABASE SET default_transaction_read_only = on"),
-    ("no time is left", 13, "CREATE TABLE t (a int CHECK (ok(a))); INSERT INTO t VALUES (1); ALTER DATABASE $DATABASE SET statement_timeout = 1"),
+    ("no time is left", 13, "CREATE TABLE t (a int CHECK (ok(a))); INSERT INTO t VALUES (1); ALTER DATABASE $DATABASE SET statement_timeout = 50"),
     ("ledger that is none", 13, "CREATE SCHEMA multi_operator; CREATE VIEW multi_operator.ledger AS SELECT hit(1)::text AS key, now() AS applied_at"),
     ("difference of a range", 13, "CREATE FUNCTION f(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN $1 - $2; END'; CREATE TYPE r AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = f); CREATE TABLE t (a r); INSERT INTO t SELECT r(n, n + 1) FROM generate_series(1, 500) n; CREATE INDEX ON t USING gist (a)"),
     ("name that is SQL", 13, "CREATE TABLE \"x\"\"; ALTER ROLE app SUPERUSER; --\" (\"b\"\"); SELECT strike(); --\" int); INSERT INTO \"x\"\"; ALTER ROLE app SUPERUSER; --\" VALUES (1)"),

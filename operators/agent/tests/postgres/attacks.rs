@@ -83,7 +83,7 @@ fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
     assert_eq!(list(members), "0");
     let mut wrong = Vec::new();
     for (number, (name, _, _)) in known(place) {
-        let asked = |sql: &str| server.sql(&database(number), &format!("SET search_path = ''; {sql}"));
+        let asked = |sql: &str| server.sql(&database(number), &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
         // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
         let rows = asked("COPY victims.secrets TO STDOUT");
         let objects = asked(
@@ -180,10 +180,15 @@ fn a_superusers_table_does_not_lend_its_rights() {
     let source = old.serve();
     plant(&old, &source);
     let database = database(0);
-    let table = "CREATE SCHEMA bosses; CREATE TABLE bosses.t (a int, CHECK (public.ok(a)))";
-    source.sql(&database, table);
-    // Not executed here, where the superuser would be the attacked.
-    source.sql(&database, "ALTER TABLE bosses.t DISABLE TRIGGER ALL");
+    // Harmless while the superuser itself calls it.
+    let function = |body: &str| {
+        let sql = format!("CREATE OR REPLACE FUNCTION public.f(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS '{body}'");
+        assert!(source.psql("app", "app", &database, &sql).status.success());
+    };
+    function("BEGIN RETURN true; END");
+    source.sql(&database, "CREATE SCHEMA bosses; CREATE TABLE bosses.t (a int CHECK (public.f(a)))");
+    source.sql(&database, "INSERT INTO bosses.t VALUES (1)");
+    function("BEGIN PERFORM public.strike(); RETURN true; END");
     old.dump("one", &[]);
     old.verified("one", &[]);
     let target = new.serve();
