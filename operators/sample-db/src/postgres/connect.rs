@@ -13,6 +13,9 @@ use crate::plan::objects::{PORT, SUPERUSER};
 const CONNECT: Duration = Duration::from_secs(3);
 const WORK: Duration = Duration::from_secs(10);
 
+/// Nothing that a user made is found in place of what is meant, whatever a database or a role has set.
+const ALONE: &str = "-c search_path= -c role=none -c default_transaction_read_only=off";
+
 /// Why a server could not be asked.
 #[derive(Debug)]
 pub(super) enum Refused {
@@ -70,6 +73,9 @@ impl<'a> Address<'a> {
         let mut config = Config::new();
         config.host(self.host).port(u16::try_from(PORT).unwrap_or(5432));
         config.user(user).password(password).dbname(database).application_name("multi-operator");
+        if user == SUPERUSER {
+            config.options(ALONE);
+        }
         config.ssl_mode(SslMode::Disable).connect_timeout(CONNECT);
         let connected = tokio::time::timeout(CONNECT, config.connect(NoTls)).await;
         let (client, connection) =
