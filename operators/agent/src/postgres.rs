@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `folder.rs`, `controldata.rs` | is this the data folder that it should be; pure |
 //! | `hba.rs`, `configuration.rs` | who may connect, and settings; pure |
-//! | `manifest.rs` | what a snapshot holds, and what differs from it; pure |
+//! | `manifest.rs`, `sums.rs` | what a snapshot holds, and what differs from it; pure |
 //! | `globals.rs` | the roles of a snapshot, for another server; pure |
 //! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
 //! | `toc.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
@@ -67,6 +67,7 @@ mod server;
 mod session;
 pub(crate) mod snapshot;
 mod statements;
+mod sums;
 pub(crate) mod survey;
 mod toc;
 mod tools;

@@ -2,8 +2,9 @@
 
 use super::globals;
 use super::inventory::{MAINTENANCE, SCHEMA};
-use super::manifest::{Content, Sum, Summing};
+use super::manifest::Content;
 use super::session::Session;
+use super::sums::{Sum, Summing};
 use crate::failure::Failure;
 
 /// Objects with kind, name and owner, as every version has them. What belongs to an extension, or was made by the server for

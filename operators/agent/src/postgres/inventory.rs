@@ -1,8 +1,9 @@
 //! What is in a database: asked in a session that sees what a dump sees.
 
 use super::contents;
-use super::manifest::{Database, Extension, Sum, Summing, Table};
+use super::manifest::{Database, Extension, Table};
 use super::session::Session;
+use super::sums::{Sum, Summing};
 use crate::failure::{Failure, Reason};
 
 /// Notes of the agent and of the operator in a database.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::databases;
+use super::sums::Sum;
 use crate::failure::cut;
 
 /// Raised when a reader of before would misread what is written now.
@@ -85,38 +86,6 @@ pub(crate) struct Table {
     /// Of its rows, whatever their order.
     #[serde(default)]
     pub(crate) checksum: Option<String>,
-}
-
-/// How many there are, and a sum of them that does not depend on their order.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Sum {
-    pub(crate) count: u64,
-    /// In hexadecimal.
-    pub(crate) checksum: String,
-}
-
-/// Sums up what comes line by line. It finds what went wrong, and is no proof against who wants two lines to look alike.
-#[derive(Default)]
-pub(crate) struct Summing {
-    count: u64,
-    sum: u64,
-}
-
-impl Summing {
-    pub(crate) fn add(&mut self, line: &[u8]) {
-        // FNV-1a, whose bits the rest spreads (splitmix64).
-        let hash = line.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(hash ^ (hash >> 31));
-    }
-
-    pub(crate) fn sum(&self) -> Sum {
-        Sum { count: self.count, checksum: format!("{:016x}", self.sum) }
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -250,99 +219,5 @@ fn differ(one: Option<&String>, other: Option<&String>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
-        let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows, checksum: None };
-        let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
-        Database {
-            name: "d".into(),
-            tables: tables.iter().map(table).collect(),
-            extensions: extensions.iter().map(extension).collect(),
-            ..Database::default()
-        }
-    }
-
-    #[test]
-    fn what_differs_is_told() {
-        let expected = database(&[("a", 1), ("b", 2)], &["citext"]);
-        assert_eq!(differences(&expected, &expected), None);
-        let found = database(&[("a", 3), ("c", 2)], &[]);
-        assert_eq!(
-            differences(&expected, &found).unwrap(),
-            "database d: s.a has 3 rows instead of 1, s.b is missing, s.c was not there, extension citext is missing"
-        );
-        let many: Vec<_> = (0..9).map(|_| ("x", 1)).collect();
-        assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
-        let large = Database { large_objects: 1, ..database(&[], &[]) };
-        assert!(differences(&large, &database(&[], &[])).is_some());
-    }
-
-    /// 118 and 106: as many rows, and one that a superuser has changed meanwhile.
-    #[test]
-    fn other_values_in_as_many_rows_are_told() {
-        let sum = |lines: &[&str]| {
-            let mut summing = Summing::default();
-            lines.iter().for_each(|line| summing.add(line.as_bytes()));
-            summing.sum()
-        };
-        assert_eq!(sum(&["1\ta", "2\tb"]), sum(&["2\tb", "1\ta"]));
-        assert_ne!(sum(&["100", "18"]), sum(&["100", "6"]));
-        assert_ne!(sum(&["a", "a"]), sum(&["b", "b"]));
-        let with = |lines: &[&str]| {
-            let mut of = database(&[("a", 2)], &[]);
-            of.tables[0].checksum = Some(sum(lines).checksum);
-            of
-        };
-        assert_eq!(differences(&with(&["100", "18"]), &with(&["18", "100"])), None);
-        let told = differences(&with(&["100", "18"]), &with(&["100", "6"])).unwrap();
-        assert_eq!(told, "database d: s.a has as many rows, and other values in them");
-        // A manifest of before has no sums.
-        assert_eq!(differences(&database(&[("a", 2)], &[]), &with(&["x"])), None);
-    }
-
-    #[test]
-    fn names_are_those_of_databases_that_hold_something() {
-        let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
-        let of = |name: &str, pristine| Database {
-            name: name.into(),
-            content: Some(Content { pristine, ..Content::default() }),
-            ..Database::default()
-        };
-        manifest.databases = vec![of("app", true), of("postgres", true), of("template1", false)];
-        assert_eq!(manifest.names(), ["app", "template1"]);
-        manifest.databases = (0..500).map(|at| of(&format!("database-{at}"), false)).collect();
-        let names = manifest.names();
-        assert_eq!(names.last().map(String::as_str), Some("..."));
-        assert!(serde_json::to_string(&names).unwrap().len() < 2000);
-    }
-
-    #[test]
-    fn a_planted_object_is_told() {
-        let with = |count| Database {
-            content: Some(Content { objects: Sum { count, checksum: count.to_string() }, ..Content::default() }),
-            ..database(&[], &[])
-        };
-        assert_eq!(differences(&with(2), &with(2)), None);
-        assert!(differences(&with(2), &with(3)).unwrap().contains("its objects or their owners are others (3 now, 2 then)"));
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
-        manifest.databases.push(database(&[("a", 1), ("b", 2)], &[]));
-        let file = |path: &str| FileEntry { path: path.into(), bytes: 3, sha256: "00".into() };
-        manifest.files.push(file("a/b"));
-        let text = serde_json::to_vec(&manifest).unwrap();
-        assert_eq!(Manifest::parse(&text), Ok(manifest.clone()));
-        assert_eq!((manifest.bytes(), manifest.tables(), manifest.rows()), (3, 2, 3));
-        for path in ["/etc/passwd", "a/../../b"] {
-            let wrong = Manifest { files: vec![file(path)], ..manifest.clone() };
-            assert!(Manifest::parse(&serde_json::to_vec(&wrong).unwrap()).unwrap_err().contains(path));
-        }
-        let newer = Manifest { format: 2, ..manifest };
-        assert!(Manifest::parse(&serde_json::to_vec(&newer).unwrap()).unwrap_err().contains("format 2"));
-        assert!(Manifest::parse(b"{").is_err());
-    }
-}
+#[path = "manifest_tests.rs"]
+mod tests;

@@ -10,10 +10,11 @@ use super::globals::{self, Place};
 use super::inventory::{self, MAINTENANCE};
 use super::load::{self, Creation, Load};
 use super::logins::Logins;
-use super::manifest::{self, Database, Manifest, Sum};
+use super::manifest::{self, Database, Manifest};
 use super::quote;
 use super::session::{Session, UNLOGGED};
 use super::statements::Open;
+use super::sums::Sum;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 
