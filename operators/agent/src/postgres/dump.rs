@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::databases::{self, Place};
 use super::folder::{self, Verdict, Wanted};
 use super::inventory::{self, MAINTENANCE, SCHEMA};
 use super::lock::{self, Without};
@@ -15,7 +16,6 @@ use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::databases::{self, Place};
 use super::{configuration, contents, controldata, files, folder_reader, timed};
 use crate::failure::{Failure, Reason};
 
@@ -136,7 +136,8 @@ impl Source<'_> {
         let has = |place: &Place| manifest.databases.iter().any(|database| database.name == place.name);
         match databases::all(session)?.iter().find(|place| !has(place)) {
             Some(place) => {
-                let sentence = format!("database {:?} was made while the snapshot was taken: take it again", place.name);
+                let sentence =
+                    format!("database {:?} was made while the snapshot was taken: take it again", place.name);
                 Err(Failure::new(Reason::DatabaseMissing, sentence))
             }
             None => Ok(()),

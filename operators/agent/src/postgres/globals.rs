@@ -152,7 +152,11 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
         let list = setting_of_all("search_path=\"$user\", public").unwrap();
         assert!(list.contains("set_config('search_path', '\"$user\", public', false)"), "{list}");
         let place = Place { superuser: "boss", superuser_then: "boss", roles: BTreeSet::new() };
-        assert_eq!(adapted(&list, &place).unwrap().len(), 3, "none of it is taken for a setting of pg_dumpall's session");
+        assert_eq!(
+            adapted(&list, &place).unwrap().len(),
+            3,
+            "none of it is taken for a setting of pg_dumpall's session"
+        );
         assert_eq!(setting_of_all("nothing"), None);
     }
 

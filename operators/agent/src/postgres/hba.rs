@@ -54,7 +54,10 @@ pub(crate) fn render(access: Access, superuser: &str) -> String {
 /// The whole file of a closed server while something is loaded: members of `group` come in, too, whose passwords only the
 /// agent knows. By its first line it is closed, should the agent be killed.
 pub(crate) fn loading(superuser: &str, group: &str) -> String {
-    format!("{}host all +{group} all scram-sha-256\nlocal all +{group} scram-sha-256\n", render(Access::Closed, superuser))
+    format!(
+        "{}host all +{group} all scram-sha-256\nlocal all +{group} scram-sha-256\n",
+        render(Access::Closed, superuser)
+    )
 }
 
 /// The last line of a file that shuts out all but the superuser for the sake of a copy. A copy is good while it stands

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::files;
 use super::inventory::MAINTENANCE;
 use super::loading::{self, Loading, Run, Who};
 use super::logins::Logins;
@@ -14,7 +15,6 @@ use super::session::Session;
 use super::toc::{self, Entry};
 use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
-use super::files;
 use crate::failure::{Failure, Reason};
 
 /// The settings of a database and of a role are in force as soon as they are there, and one may be that nothing is to be
@@ -191,7 +191,9 @@ impl<'a> Load<'a> {
             let (function, name, word) = right.question();
             // Names of schemas and servers are asked for as they are, others as SQL has them.
             let asked = match right {
-                Right::Use(_) | Right::Create(_) | Right::Server(_) => format!("pg_catalog.parse_ident({})::text[]", literal(name)),
+                Right::Use(_) | Right::Create(_) | Right::Server(_) => {
+                    format!("pg_catalog.parse_ident({})::text[]", literal(name))
+                }
                 _ => format!("ARRAY[{}]::text[]", literal(name)),
             };
             let sql = format!(
@@ -203,7 +205,10 @@ impl<'a> Load<'a> {
                 lacking.push(right.of());
             }
         }
-        let connect = format!("SELECT pg_catalog.has_database_privilege({}, pg_catalog.current_database(), 'CONNECT')", literal(role));
+        let connect = format!(
+            "SELECT pg_catalog.has_database_privilege({}, pg_catalog.current_database(), 'CONNECT')",
+            literal(role)
+        );
         if session.ask_one(&connect)?.as_deref() != Some("t") {
             lacking.push(format!("CONNECT ON DATABASE {}", identifier(self.database)));
         }

@@ -117,8 +117,10 @@ pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<L
     let known: BTreeMap<u32, &Entry> = entries.iter().map(|entry| (entry.id, entry)).collect();
     let chosen: Vec<(&Entry, Who)> =
         entries.iter().map(|entry| Ok((entry, who(entry, &known, superusers)?))).collect::<Result<_, String>>()?;
-    let owners: BTreeSet<&str> =
-        chosen.iter().filter_map(|(_, who)| if let Who::Owner(name) = who { Some(name.as_str()) } else { None }).collect();
+    let owners: BTreeSet<&str> = chosen
+        .iter()
+        .filter_map(|(_, who)| if let Who::Owner(name) = who { Some(name.as_str()) } else { None })
+        .collect();
     let mut loading = Loading::default();
     let mut groups = Groups::default();
     for (entry, who) in &chosen {
@@ -127,7 +129,9 @@ pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<L
         match kind {
             _ if SETTINGS.contains(&kind) => {}
             "DATABASE" | "DATABASE PROPERTIES" => loading.database.push(entry.id),
-            "ACL" | "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("DATABASE ") => loading.database.push(entry.id),
+            "ACL" | "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("DATABASE ") => {
+                loading.database.push(entry.id)
+            }
             "ACL" if is_early(entry, &owners) => append(&mut loading.definitions, entry, &Who::Superuser, &known),
             "ACL" | "COMMENT" | "SECURITY LABEL" | "DEFAULT ACL" => loading.grants.push(entry.id),
             "EVENT TRIGGER" => loading.last.push(entry.id),

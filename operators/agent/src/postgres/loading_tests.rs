@@ -36,10 +36,36 @@ fn short(runs: &[Run]) -> Vec<(Who, Vec<u32>)> {
 #[test]
 fn what_a_user_wrote_is_never_the_superusers_to_execute() {
     let kinds = [
-        "TABLE", "TABLE DATA", "TABLE ATTACH", "VIEW", "MATERIALIZED VIEW", "MATERIALIZED VIEW DATA", "INDEX",
-        "INDEX ATTACH", "CONSTRAINT", "FK CONSTRAINT", "CHECK CONSTRAINT", "TRIGGER", "RULE", "POLICY", "ROW SECURITY",
-        "DEFAULT", "DOMAIN", "TYPE", "SHELL TYPE", "FUNCTION", "PROCEDURE", "AGGREGATE", "OPERATOR", "STATISTICS",
-        "FOREIGN TABLE", "SEQUENCE", "COLLATION", "CONVERSION", "TEXT SEARCH DICTIONARY", "PROPERTY GRAPH",
+        "TABLE",
+        "TABLE DATA",
+        "TABLE ATTACH",
+        "VIEW",
+        "MATERIALIZED VIEW",
+        "MATERIALIZED VIEW DATA",
+        "INDEX",
+        "INDEX ATTACH",
+        "CONSTRAINT",
+        "FK CONSTRAINT",
+        "CHECK CONSTRAINT",
+        "TRIGGER",
+        "RULE",
+        "POLICY",
+        "ROW SECURITY",
+        "DEFAULT",
+        "DOMAIN",
+        "TYPE",
+        "SHELL TYPE",
+        "FUNCTION",
+        "PROCEDURE",
+        "AGGREGATE",
+        "OPERATOR",
+        "STATISTICS",
+        "FOREIGN TABLE",
+        "SEQUENCE",
+        "COLLATION",
+        "CONVERSION",
+        "TEXT SEARCH DICTIONARY",
+        "PROPERTY GRAPH",
     ];
     for kind in kinds {
         let loading = planned(&[entry(1, kind, "app", &[])]);
@@ -139,8 +165,12 @@ fn only_what_a_definition_itself_needs_is_lent() {
     let function = Entry { schema: "f".into(), ..entry(3, "FUNCTION", "b", &[]) };
     let loading =
         planned(&[table, key, function, entry(4, "FK CONSTRAINT", "a", &[2]), entry(5, "TRIGGER", "a", &[3])]);
-    let lent: Vec<String> =
-        loading.later.iter().filter(|run| run.who == owner("a")).flat_map(|run| run.rights.iter().map(Right::of)).collect();
+    let lent: Vec<String> = loading
+        .later
+        .iter()
+        .filter(|run| run.who == owner("a"))
+        .flat_map(|run| run.rights.iter().map(Right::of))
+        .collect();
     assert_eq!(
         lent,
         [

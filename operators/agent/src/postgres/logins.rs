@@ -5,11 +5,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::hba::{self, Access};
-use super::{files, init};
 use super::loading::Who;
 use super::quote::{identifier, literal};
 use super::session::{Session, UNLOGGED};
 use super::tools::{Connection, Tools};
+use super::{files, init};
 use crate::failure::{Failure, Reason};
 
 /// What the rules of a closed server let in while something is loaded.
@@ -130,7 +130,8 @@ impl<'a> Logins<'a> {
             Who::Superuser => return Err(Failure::new(Reason::ToolFailed, "the superuser needs no login")),
         };
         let role = identifier(&lent.role);
-        let until = if lent.undo.as_ref().is_some_and(|undo| undo.contains(UNTIL)) { " VALID UNTIL 'infinity'" } else { "" };
+        let until =
+            if lent.undo.as_ref().is_some_and(|undo| undo.contains(UNTIL)) { " VALID UNTIL 'infinity'" } else { "" };
         session.run(&format!("ALTER ROLE {role} LOGIN CONNECTION LIMIT -1 PASSWORD {verifier}{until}"))?;
         session.ask(&format!("GRANT {} TO {role}", identifier(LOADING)))?;
         Ok(lent)

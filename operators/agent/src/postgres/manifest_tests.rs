@@ -1,7 +1,8 @@
 use super::*;
 
 fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
-    let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows, checksum: None };
+    let table =
+        |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows, checksum: None };
     let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
     Database {
         name: "d".into(),
@@ -64,7 +65,9 @@ fn a_planted_object_is_told() {
         ..database(&[], &[])
     };
     assert_eq!(differences(&with(2), &with(2)), None);
-    assert!(differences(&with(2), &with(3)).unwrap().contains("its objects or their owners are others (3 now, 2 then)"));
+    assert!(
+        differences(&with(2), &with(3)).unwrap().contains("its objects or their owners are others (3 now, 2 then)")
+    );
 }
 
 #[test]

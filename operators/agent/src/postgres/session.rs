@@ -103,7 +103,15 @@ impl<'a> Session<'a> {
             let _ = words.read_to_end(&mut all);
             String::from_utf8_lossy(&all).into_owned()
         });
-        Ok(Self { tools, process, input: Some(input), output: BufReader::new(output), words: Some(words), mark, asked: 0 })
+        Ok(Self {
+            tools,
+            process,
+            input: Some(input),
+            output: BufReader::new(output),
+            words: Some(words),
+            mark,
+            asked: 0,
+        })
     }
 
     /// Runs SQL, and gives the lines that come of it.

@@ -231,7 +231,8 @@ mod tests {
 
     #[test]
     fn every_version_is_read() {
-        let entries = [table(), Entry { id: 4, kind: "ENCODING".into(), section: Section::Definitions, ..Entry::default() }];
+        let entries =
+            [table(), Entry { id: 4, kind: "ENCODING".into(), section: Section::Definitions, ..Entry::default() }];
         for minor in 12..=16 {
             assert_eq!(parse(&archive(minor, &entries)).unwrap(), entries, "1.{minor}");
         }

@@ -231,7 +231,8 @@ impl Work<'_> {
         };
         let copied = names.iter().map(copy).collect::<Result<_, Failure>>()?;
         if rights()? != before {
-            let sentence = "while the databases were copied, roles or their members changed: code in them tried to gain rights";
+            let sentence =
+                "while the databases were copied, roles or their members changed: code in them tried to gain rights";
             return Err(Failure::new(Reason::RestoreFailed, sentence));
         }
         Ok(copied)

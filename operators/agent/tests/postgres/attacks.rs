@@ -3,9 +3,15 @@
 
 use std::fs;
 
-use crate::attack_scripts::ATTACKS;
+use crate::attacks_by_names::NAMES;
+use crate::attacks_by_rows::ROWS;
+use crate::attacks_by_types::TYPES;
 use crate::support::{PASSWORD, Place, Server, stderr};
 use crate::upgrade::Pair;
+
+/// A name, the lowest major version that knows the means, and SQL in which `strike()` tries to gain rights, and `hit(n)` and
+/// `ok(n)` call it and claim to be immutable.
+pub type Attack = (&'static str, u32, &'static str);
 
 /// Gains what it can, whoever it is. As an immutable function may not change anything, two call it that claim to be.
 const STRIKE: &str = "
@@ -36,9 +42,9 @@ fn marker(place: &Place) -> String {
     place.text("marker")
 }
 
-fn known(place: &Place) -> impl Iterator<Item = (usize, &'static (&'static str, u32, &'static str))> {
+fn known(place: &Place) -> impl Iterator<Item = (usize, &'static Attack)> {
     let major: u32 = place.major().parse().unwrap();
-    ATTACKS.iter().enumerate().filter(move |(_, (_, since, _))| *since <= major)
+    ROWS.iter().chain(&TYPES).chain(&NAMES).enumerate().filter(move |(_, (_, since, _))| *since <= major)
 }
 
 /// What the application and its victim have, attacks and all.
@@ -182,7 +188,8 @@ fn a_superusers_table_does_not_lend_its_rights() {
     let database = database(0);
     // Harmless while the superuser itself calls it.
     let function = |body: &str| {
-        let sql = format!("CREATE OR REPLACE FUNCTION public.f(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS '{body}'");
+        let sql =
+            format!("CREATE OR REPLACE FUNCTION public.f(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS '{body}'");
         assert!(source.psql("app", "app", &database, &sql).status.success());
     };
     function("BEGIN RETURN true; END");
@@ -194,7 +201,10 @@ fn a_superusers_table_does_not_lend_its_rights() {
     let target = new.serve();
     new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
     check(&new, &target, &["app", "victim"]);
-    assert_eq!(target.sql(&database, "SELECT tableowner FROM pg_tables WHERE tablename = 't' AND schemaname = 'bosses'"), "boss");
+    assert_eq!(
+        target.sql(&database, "SELECT tableowner FROM pg_tables WHERE tablename = 't' AND schemaname = 'bosses'"),
+        "boss"
+    );
 }
 
 /// A row that looks like the end of an answer ends none, and passwords lent for the load are nobody's afterwards.

@@ -9,7 +9,9 @@ fn templates_closed_databases_and_those_of_the_server_come_back() {
     let (old, new) = (Place::new("all"), Place::new("all-restored"));
     let source = old.serve();
     source.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app' CREATEDB");
-    for (name, more) in [("app", "IS_TEMPLATE true"), ("closed", "ALLOW_CONNECTIONS false CONNECTION LIMIT 7"), ("other", "")] {
+    for (name, more) in
+        [("app", "IS_TEMPLATE true"), ("closed", "ALLOW_CONNECTIONS false CONNECTION LIMIT 7"), ("other", "")]
+    {
         source.sql("postgres", &format!("CREATE DATABASE {name} OWNER app TEMPLATE template0"));
         source.sql(name, "CREATE TABLE t AS SELECT n FROM generate_series(1, 10) n");
         if !more.is_empty() {
@@ -30,7 +32,9 @@ fn templates_closed_databases_and_those_of_the_server_come_back() {
     assert_eq!(old.verified("one", &[])["tables"], 5);
     let target = new.serve();
     new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
-    for (database, table, rows) in [("app", "t", "10"), ("other", "t", "10"), ("postgres", "loose", "1"), ("template1", "of_template", "1")] {
+    for (database, table, rows) in
+        [("app", "t", "10"), ("other", "t", "10"), ("postgres", "loose", "1"), ("template1", "of_template", "1")]
+    {
         assert_eq!(target.sql(database, &format!("SELECT count(*) FROM {table}")), rows, "{database}");
     }
     assert_eq!(target.sql("postgres", closed), "false 7");
@@ -90,7 +94,10 @@ fn what_an_upgrade_leaves_behind_is_told_before() {
     server.sql("postgres", "SELECT pg_create_logical_replication_slot('feed', 'pgoutput')");
     let told = place.run(&["pg-survey"])["notCovered"].to_string();
     assert!(told.contains("feed") && told.contains("replication slot"), "{told}");
-    server.sql("postgres", "DO $$ BEGIN FOR n IN 1..300 LOOP EXECUTE 'CREATE TABLE t' || n || ' (a int)'; COMMIT; END LOOP; END $$");
+    server.sql(
+        "postgres",
+        "DO $$ BEGIN FOR n IN 1..300 LOOP EXECUTE 'CREATE TABLE t' || n || ' (a int)'; COMMIT; END LOOP; END $$",
+    );
     let (reason, message) = place.fails(&["pg-survey"]);
     assert_eq!(reason, "Unsupported");
     assert!(message.contains("max_locks_per_transaction"), "{message}");
