@@ -6,9 +6,12 @@
 //! |---|---|
 //! | `folder.rs`, `controldata.rs` | is this the data folder that it should be; pure |
 //! | `hba.rs`, `configuration.rs` | who may connect, and settings; pure |
-//! | `manifest.rs` | what a snapshot holds, and what differs from it; pure |
+//! | `manifest.rs`, `sums.rs` | what a snapshot holds, and what differs from it; pure |
 //! | `globals.rs` | the roles of a snapshot, for another server; pure |
 //! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
+//! | `toc.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
+//! | `load.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; owners that log in; rows from server to server; programs side by side |
+//! | `databases.rs`, `contents.rs`, `locks.rs` | which databases there are; what is in one beyond rows, and what is in no dump; locks that it takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
@@ -16,7 +19,7 @@
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
-//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `upgrade.rs`, `finish.rs` | one verb each |
+//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +30,9 @@ use crate::failure::{Failure, leave};
 pub(crate) mod basebackup;
 mod checks;
 pub(crate) mod configuration;
+mod contents;
 mod controldata;
+mod databases;
 pub(crate) mod dump;
 mod files;
 pub(crate) mod finish;
@@ -39,22 +44,32 @@ mod incoming;
 pub(crate) mod init;
 mod init_sql;
 mod inventory;
+mod load;
+mod loading;
 mod lock;
+mod locks;
+mod logins;
 mod making;
 mod manifest;
 mod outgoing;
 mod passwords;
+mod pipe;
 pub(crate) mod prepare;
 pub(crate) mod prune;
 mod quote;
 mod refill;
 pub(crate) mod restore;
+mod rights;
 pub(crate) mod run;
+mod running;
 mod scram;
 mod server;
 mod session;
 pub(crate) mod snapshot;
 mod statements;
+mod sums;
+pub(crate) mod survey;
+mod toc;
 mod tools;
 mod transfer;
 pub(crate) mod upgrade;
@@ -75,6 +90,7 @@ pub(crate) enum Verb {
     Prune(prune::Prune),
     Upgrade(upgrade::Upgrade),
     Finish(finish::Finish),
+    Survey(survey::Survey),
     /// What the image's own programs are.
     Version,
     /// Whether the server of this pod takes connections.
@@ -96,6 +112,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Prune(options) => prune::prune(options)?,
         Verb::Upgrade(options) => upgrade::upgrade(options)?,
         Verb::Finish(options) => finish::finish(options)?,
+        Verb::Survey(options) => survey::survey(options)?,
         Verb::Version => json!({ "version": tools::Tools::find()?.version()? }),
     };
     println!("{result}");

@@ -19,6 +19,7 @@ Usage: agent VERB ...
   pg-init        makes an application's role and database, and runs SQL once
   pg-prune       removes snapshots
   pg-upgrade     copies all databases of a server into a new data folder, under a higher major version
+  pg-survey      tells what a major upgrade would refuse, and what it would not carry over
   pg-finish      does what a server needs after an upgrade, while it serves
   pg-version     tells which PostgreSQL the image is
 

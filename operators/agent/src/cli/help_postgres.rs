@@ -56,7 +56,7 @@ Usage: agent pg-dump --to DIRECTORY/NAME [--database NAME]... [--jobs N] [--comp
 
   --to DIRECTORY/NAME          where the snapshot is going to be; it is made in DIRECTORY/NAME.partial. One that is there
                                and intact is told of, and not made again
-  --database NAME              one of the databases to dump (all that take connections and are no templates)
+  --database NAME              one of the databases to dump (all, templates and those that take no connections too)
   --jobs N                     how many tables are dumped at once (1)
   --compression 0..9           of gzip; pg_dump's own default is 6
   --connect-timeout SECONDS    how long to try while the server does not answer (30)
@@ -68,8 +68,10 @@ Usage: agent pg-dump --to DIRECTORY/NAME [--database NAME]... [--jobs N] [--comp
 
 Environment: PGUSER (postgres), and but for --offline PGHOST, PGPORT (5432), PGPASSWORD: the superuser's.
 Result: {\"name\", \"kind\", \"bytes\", \"files\", \"sha256\" (of manifest.json), \"engineVersion\", \"systemIdentifier\",
-\"schemaVersion\", \"databases\", \"tables\", \"rows\", \"completedAt\" (seconds since 1970), \"reused\", \"seconds\"}
-Reasons: ConnectionFailed AuthenticationFailed PermissionDenied DatabaseMissing NoSpace DataInUse DataMissing ForeignData
+\"schemaVersion\", \"databases\", \"databaseNames\" (of those that hold something; \"...\" if there are more than a message has
+room for), \"notCovered\" (sentences), \"tables\", \"rows\", \"completedAt\" (seconds since 1970), \"reused\", \"seconds\"}
+Unsupported: a minor release that cannot be dumped safely while clients work (CVE-2024-7348).
+Reasons: ConnectionFailed Unsupported AuthenticationFailed PermissionDenied DatabaseMissing NoSpace DataInUse DataMissing ForeignData
 WrongMajor DataCorrupt CannotStart ToolFailed ToolMissing BadInput";
 
 pub(super) const BASE_BACKUP: &str = "\
@@ -91,8 +93,8 @@ Usage: agent pg-verify --snapshot DIRECTORY/NAME [--sha256 HEX] [--mode restore|
   --snapshot DIRECTORY/NAME   the snapshot; it is only read
   --sha256 HEX                what its manifest.json must be
   --mode checksum             every file is as it was written
-  --mode restore              and restored into a server that is thrown away, it has the rows and extensions that the
-                              manifest tells of; of a physical one, every row can be read (the default)
+  --mode restore              and loaded by its owners into a server that is thrown away, it has the rows, contents,
+                              objects, owners and extensions that the manifest tells of; of a physical one, every row can be read (the default)
   --scratch DIRECTORY         where there is room for the data; what is made there is removed
   --run-dir DIRECTORY         where there is room for a socket (/tmp)
   --checks FILE               [{\"sql\", \"expect\", \"database\"}]: run by the database's owner, who can write nothing. expect
@@ -112,17 +114,18 @@ Usage: agent pg-restore --snapshot DIRECTORY/NAME [--sha256 HEX] [--database NAM
 
   --snapshot DIRECTORY/NAME   the snapshot
   --sha256 HEX                what its manifest.json must be
-  --database NAME             one of the databases to restore (all)
+  --database NAME             one of the databases to restore (all that hold something)
   --as NAME                   what the one database is to be called; its owner and all in it stay as they were
   --jobs N                    how many tables are restored at once (1)
   --connect-timeout SECONDS   how long to try while the server does not answer (30)
 
+Each object is loaded by its owner, in a session of its own; a load that changes what roles may do is RestoreFailed.
 Roles that are there keep their passwords and attributes; the others come from the snapshot, but for the superuser.
 A database that is there is replaced only if it is empty, or is what a run of this left unfinished: TargetNotEmpty.
 What was restored from the same snapshot before is left alone.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
-Result: {\"databases\", \"tables\", \"rows\", \"engineVersion\", \"from\", \"reused\", \"seconds\"}
+Result: {\"databases\", \"tables\", \"rows\", \"engineVersion\", \"from\", \"reused\", \"warnings\", \"seconds\"}
 Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch NewerSnapshot TargetNotEmpty RestoreFailed
 CountMismatch DatabaseMissing NoSpace ConnectionFailed AuthenticationFailed ToolFailed ToolMissing BadInput";
 

@@ -20,8 +20,9 @@ Usage: agent pg-upgrade --to ADDRESS --major NUMBER [--to-port PORT] [--room BYT
 
 While writers work: what could not be copied is refused, and all definitions are tried in the new version. Then
 pg_hba.conf of the old server is closed, every session but its own is ended, and from there to the end nobody writes:
-pg_dump into pg_restore, rows, extensions, large objects and sequences compared, statistics made roughly (agent pg-finish
---major makes the rest), all made to last. Nobody is let in again, whatever happens: the new server is to be closed, and
+definitions and rows are loaded by their owners, each in a session of its own; rows with their contents, objects with their
+owners, extensions, large objects and sequences are compared, statistics made roughly (agent pg-finish --major makes the
+rest), all made to last. A write of a superuser, whom the rules let in, is CountMismatch. Nobody is let in again, whatever happens: the new server is to be closed, and
 after a failure it is the operator's to open the old. Run again, it tells of the copy that is there (reused) if the old
 server has been closed ever since; a new server with anything else in it is ForeignData.
 
@@ -32,6 +33,21 @@ A failure has \"closed\" too, when the old server was reached: whether writers a
 Reasons: ExtensionMissing PreparedTransactions Unsupported NoSpace DatabaseMissing WrongMajor ForeignData RestoreFailed
 SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied CannotInitialise CannotStart BadPassword
 BadInput ToolFailed ToolMissing";
+
+pub(super) const SURVEY: &str = "\
+Tells what a major upgrade of a server would refuse, and what it would not carry over. Nothing is changed.
+
+Usage: agent pg-survey [--connect-timeout SECONDS]
+
+  --connect-timeout SECONDS   how long to try while the server does not answer (30)
+
+Refused are prepared transactions, tablespaces, databases that take no connections, subscriptions that are enabled, partitions
+and children of another owner than their parent's, range types whose canonical function is not C, and more tables in a
+database than the server can lock at once.
+
+Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
+Result: {\"version\", \"databases\", \"notCovered\": [sentences, such as of replication slots], \"seconds\"}
+Reasons: Unsupported PreparedTransactions ConnectionFailed AuthenticationFailed PermissionDenied ToolFailed ToolMissing";
 
 pub(super) const FINISH: &str = "\
 Does what a server needs after an upgrade, while it serves: extensions are brought to the versions of the image.

@@ -33,6 +33,7 @@ pub(super) fn parse(verb: &str, parser: &mut Parser) -> Option<(Result<Verb, Sto
         "pg-init" => (init(parser), help_postgres::INIT),
         "pg-prune" => (prune(parser), help_postgres::PRUNE),
         "pg-upgrade" => (upgrade::upgrade(parser), help_upgrade::UPGRADE),
+        "pg-survey" => (upgrade::survey(parser), help_upgrade::SURVEY),
         "pg-finish" => (upgrade::finish(parser), help_upgrade::FINISH),
         "pg-ready" => (upgrade::ready(parser), help_upgrade::READY),
         "pg-version" => (Flags::read(parser, &[]).map(|_| Verb::Version), help_upgrade::VERSION),

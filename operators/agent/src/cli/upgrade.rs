@@ -7,6 +7,7 @@ use super::postgres::{jobs, run_dir};
 use super::{Stop, wrong};
 use crate::postgres::Verb;
 use crate::postgres::finish::Finish;
+use crate::postgres::survey::Survey;
 use crate::postgres::upgrade::Upgrade;
 
 pub(super) fn upgrade(parser: &mut Parser) -> Result<Verb, Stop> {
@@ -38,6 +39,11 @@ pub(super) fn upgrade(parser: &mut Parser) -> Result<Verb, Stop> {
         from_system_identifier: flags.text("from-system-identifier")?,
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
+}
+
+pub(super) fn survey(parser: &mut Parser) -> Result<Verb, Stop> {
+    let flags = Flags::read(parser, &[("connect-timeout", Kind::Value)])?;
+    Ok(Verb::Survey(Survey { connect_timeout: flags.seconds("connect-timeout", 30)? }))
 }
 
 pub(super) fn finish(parser: &mut Parser) -> Result<Verb, Stop> {

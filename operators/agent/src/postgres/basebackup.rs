@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::databases;
 use super::inventory::{self, MAINTENANCE};
-use super::manifest::{Kind, Manifest};
+use super::manifest::{Database, Kind, Manifest};
 use super::session::Session;
 use super::snapshot::Slot;
 use super::timed;
@@ -37,11 +38,16 @@ fn make(options: &BaseBackup, slot: &Slot) -> Result<Value, Failure> {
     let connection = Connection::from_environment()?;
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, _, identifier) = inventory::server(&mut session)?;
-    let names = inventory::databases(&mut session, &[])?;
+    let places = databases::all(&mut session)?;
     drop(session);
     let mut manifest = Manifest::new(Kind::Physical, version, identifier, connection.user.clone());
-    for name in names {
-        manifest.databases.push(inventory::outline(&mut Session::open(&tools, &connection, &name)?, &name)?);
+    for place in places {
+        // One that takes no connections is in the backup all the same.
+        manifest.databases.push(if place.open {
+            inventory::outline(&mut Session::open(&tools, &connection, &place.name)?, &place.name)?
+        } else {
+            Database { name: place.name, ..Database::default() }
+        });
     }
     let base = slot.folder()?.join(BASE);
     let mut command = connection.client(&tools, "pg_basebackup");

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::databases::may_be_pristine;
 use super::inventory::MAINTENANCE;
 use super::manifest::{Database, Manifest};
 use super::quote;
@@ -80,7 +81,7 @@ fn place<'a>(manifest: &'a Manifest, check: &Check) -> Option<&'a Database> {
     let mut databases = manifest.databases.iter();
     match &check.database {
         Some(name) => databases.find(|database| database.name == *name),
-        None => databases.find(|database| database.name != MAINTENANCE).or_else(|| manifest.databases.first()),
+        None => databases.find(|database| !may_be_pristine(&database.name)).or_else(|| manifest.databases.first()),
     }
 }
 

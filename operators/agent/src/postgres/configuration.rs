@@ -71,6 +71,8 @@ fn alone() -> BTreeMap<String, String> {
         ("session_preload_libraries", ""),
         ("local_preload_libraries", ""),
         ("cluster_name", ""),
+        // A subscription would write, and run triggers of users' while it does.
+        ("max_logical_replication_workers", "0"),
     ];
     settings.into_iter().map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
 }
@@ -114,6 +116,7 @@ mod tests {
         let text = offline(&control.unwrap(), &[("jit".into(), "on".into())]);
         assert!(text.contains("max_connections = '300'\n"), "{text}");
         assert!(text.contains("max_prepared_transactions = '12'\n"));
+        assert!(text.contains("max_logical_replication_workers = '0'\n"));
         assert!(text.contains("listen_addresses = ''\n") && text.contains("jit = 'on'\n"));
     }
 

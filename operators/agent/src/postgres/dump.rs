@@ -6,15 +6,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use super::databases::{self, Place};
 use super::folder::{self, Verdict, Wanted};
 use super::inventory::{self, MAINTENANCE, SCHEMA};
 use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
+use super::refill::MAINTAINING;
 use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{configuration, controldata, folder_reader, timed};
+use super::{configuration, contents, controldata, files, folder_reader, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -84,35 +86,84 @@ impl Source<'_> {
     fn dump(&self, slot: &Slot) -> Result<Value, Failure> {
         let patience = self.options.connect_timeout;
         let mut session = Session::open_within(self.tools, &self.connection, MAINTENANCE, patience)?;
-        let (version, _, identifier) = inventory::server(&mut session)?;
-        let names = inventory::databases(&mut session, &self.options.databases)?;
-        drop(session);
+        let (version, number, identifier) = inventory::server(&mut session)?;
+        // Without a server nobody else is there.
+        if let Some(sentence) = databases::unsafe_to_dump(number).filter(|_| self.options.offline.is_none()) {
+            return Err(Failure::new(Reason::Unsupported, sentence));
+        }
+        // A run of before may have been killed.
+        databases::close_opened(&mut session)?;
+        let places = databases::chosen(databases::all(&mut session)?, &self.options.databases)?;
+        let not_dumped = contents::not_dumped(&mut session)?;
         let folder = slot.folder()?;
         let mut manifest = Manifest::new(Kind::Logical, version, identifier, self.connection.user.clone());
-        for (at, name) in names.iter().enumerate() {
-            manifest.databases.push(self.database(name, folder, &format!("database-{at}"))?);
-        }
+        manifest.not_covered = not_dumped;
+        let dumped = self.databases(&mut session, &places, folder, &mut manifest);
+        databases::close_opened(&mut session)?;
+        dumped?;
+        self.refuse_a_gap(&mut session, &manifest)?;
         // Last, so that every role that an object belongs to is among them.
-        self.globals(folder)?;
+        self.globals(&mut session, folder)?;
         slot.finish(manifest)
     }
 
-    fn globals(&self, folder: &Path) -> Result<(), Failure> {
+    fn databases(
+        &self,
+        session: &mut Session<'_>,
+        places: &[Place],
+        folder: &Path,
+        manifest: &mut Manifest,
+    ) -> Result<(), Failure> {
+        for (at, place) in places.iter().enumerate() {
+            if !place.open {
+                databases::open(session, place)?;
+            }
+            let mut database = self.database(&place.name, folder, &format!("database-{at}"), manifest)?;
+            if let Some(content) = &mut database.content {
+                (content.allow_connections, content.connection_limit) = (place.open, place.limit);
+            }
+            manifest.databases.push(database);
+        }
+        Ok(())
+    }
+
+    /// What the server has is what the manifest has: a database that was made meanwhile is in the next snapshot, and one
+    /// that is missing for any other reason is in none.
+    fn refuse_a_gap(&self, session: &mut Session<'_>, manifest: &Manifest) -> Result<(), Failure> {
+        if !self.options.databases.is_empty() {
+            return Ok(());
+        }
+        let has = |place: &Place| manifest.databases.iter().any(|database| database.name == place.name);
+        match databases::all(session)?.iter().find(|place| !has(place)) {
+            Some(place) => {
+                let sentence =
+                    format!("database {:?} was made while the snapshot was taken: take it again", place.name);
+                Err(Failure::new(Reason::DatabaseMissing, sentence))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn globals(&self, session: &mut Session<'_>, folder: &Path) -> Result<(), Failure> {
         let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE);
-        command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers", "--file"]);
-        self.tools.run(command.arg(folder.join(GLOBALS)), Reason::ToolFailed).map(|_| ())
+        command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
+        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
+        let path = folder.join(GLOBALS);
+        files::write(&path, &(roles + &contents::settings_of_all(session)?))
+            .map_err(|error| files::failed("written", &path, &error, Reason::ToolFailed))
     }
 
     /// The dump and the counts are of one moment: both see what the session exports.
-    fn database(&self, name: &str, folder: &Path, into: &str) -> Result<Database, Failure> {
+    fn database(&self, name: &str, folder: &Path, into: &str, manifest: &mut Manifest) -> Result<Database, Failure> {
         let mut session = Session::open(self.tools, &self.connection, name)?;
+        manifest.not_covered.extend(contents::not_loaded(&mut session, name)?);
         session.ask("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
         let exported = session.ask_one("SELECT pg_catalog.pg_export_snapshot()")?;
         let moment = exported.ok_or_else(|| Failure::new(Reason::ToolFailed, "the server exports no snapshot"))?;
         let mut command = self.connection.client_of(self.tools, "pg_dump", name);
         command.arg("--format=directory").arg("--file").arg(folder.join(into));
         command.arg(format!("--jobs={}", self.options.jobs)).arg(format!("--snapshot={moment}"));
-        command.args(["--quote-all-identifiers", "--no-sync"]);
+        command.args(["--quote-all-identifiers", "--no-sync"]).env("PGOPTIONS", MAINTAINING);
         command.args(self.options.compression.map(|level| format!("--compress={level}")));
         if name == MAINTENANCE {
             command.arg(format!("--exclude-schema={SCHEMA}"));

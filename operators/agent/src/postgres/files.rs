@@ -12,6 +12,14 @@ use sha2::{Digest, Sha256};
 use super::manifest::FileEntry;
 use crate::failure::{Failure, Reason};
 
+/// 32 hexadecimal digits that nobody can guess.
+pub(crate) fn secret() -> Result<String, Failure> {
+    let mut bytes = [0; 16];
+    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut bytes));
+    read.map_err(|error| Failure::new(Reason::ToolFailed, format!("/dev/urandom cannot be read: {error}")))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// What an error of the system means; `what` begins the sentence.
 pub(crate) fn failed(what: &str, path: &Path, error: &io::Error, otherwise: Reason) -> Failure {
     let reason = match error.kind() {

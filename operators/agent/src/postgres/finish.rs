@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::inventory;
 use super::inventory::MAINTENANCE;
 use super::quote::{identifier, literal};
+use super::refill::MAINTAINING;
 use super::session::Session;
 use super::timed;
 use super::tools::{Connection, Tools};
@@ -52,6 +53,7 @@ pub(crate) fn finish(options: &Finish) -> Result<Value, Failure> {
         if options.major {
             let mut command = connection.client_of(&tools, "vacuumdb", name);
             command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", options.jobs));
+            command.env("PGOPTIONS", MAINTAINING);
             tools.run(&mut command, Reason::ToolFailed)?;
             analyzed += 1;
         }

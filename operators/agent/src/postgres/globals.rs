@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::quote;
 use super::statements::{self, Open};
 
 /// What the server that is restored into has.
@@ -71,6 +72,31 @@ fn without_grantor(statement: &str) -> &str {
     statement.rsplit_once(" GRANTED BY ").map_or(statement, |(grant, _)| grant)
 }
 
+/// Settings whose values are lists of quoted names: only the server itself can read them back.
+const LISTS: [&str; 6] = [
+    "local_preload_libraries",
+    "search_path",
+    "session_preload_libraries",
+    "shared_preload_libraries",
+    "temp_tablespaces",
+    "unix_socket_directories",
+];
+
+/// `ALTER ROLE ALL SET`, which pg_dumpall leaves out, of `name=value` as the catalog has it.
+pub(crate) fn setting_of_all(setting: &str) -> Option<String> {
+    let (name, value) = setting.split_once('=')?;
+    let quoted: Vec<String> = name.split('.').map(quote::identifier).collect();
+    let (quoted, value) = (quoted.join("."), quote::literal(value));
+    if !LISTS.contains(&name) {
+        return Some(format!("ALTER ROLE ALL SET {quoted} TO {value};\n"));
+    }
+    let name = quote::literal(name);
+    Some(format!(
+        "SELECT pg_catalog.set_config({name}, {value}, false);\nALTER ROLE ALL SET {quoted} FROM CURRENT;\n\
+         SELECT pg_catalog.set_config({name}, '', false);\n"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,6 +143,21 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
                 r#"GRANT app TO "o""dd one" WITH INHERIT TRUE"#,
             ]
         );
+    }
+
+    #[test]
+    fn settings_of_all_roles_are_carried_over() {
+        assert_eq!(setting_of_all("lock_timeout=11s").unwrap(), "ALTER ROLE ALL SET \"lock_timeout\" TO '11s';\n");
+        assert_eq!(setting_of_all("a.b=c=d").unwrap(), "ALTER ROLE ALL SET \"a\".\"b\" TO 'c=d';\n");
+        let list = setting_of_all("search_path=\"$user\", public").unwrap();
+        assert!(list.contains("set_config('search_path', '\"$user\", public', false)"), "{list}");
+        let place = Place { superuser: "boss", superuser_then: "boss", roles: BTreeSet::new() };
+        assert_eq!(
+            adapted(&list, &place).unwrap().len(),
+            3,
+            "none of it is taken for a setting of pg_dumpall's session"
+        );
+        assert_eq!(setting_of_all("nothing"), None);
     }
 
     #[test]

@@ -51,6 +51,15 @@ pub(crate) fn render(access: Access, superuser: &str) -> String {
     )
 }
 
+/// The whole file of a closed server while something is loaded: members of `group` come in, too, whose passwords only the
+/// agent knows. By its first line it is closed, should the agent be killed.
+pub(crate) fn loading(superuser: &str, group: &str) -> String {
+    format!(
+        "{}host all +{group} all scram-sha-256\nlocal all +{group} scram-sha-256\n",
+        render(Access::Closed, superuser)
+    )
+}
+
 /// The last line of a file that shuts out all but the superuser for the sake of a copy. A copy is good while it stands
 /// there: whoever lets others in replaces the file.
 const SINCE: &str = "# closed for a copy since ";
@@ -88,6 +97,14 @@ mod tests {
         }
         assert_eq!(Access::of("# PostgreSQL Client Authentication\n"), None);
         assert_eq!(Access::of(""), None);
+    }
+
+    #[test]
+    fn a_server_that_is_loaded_counts_as_closed() {
+        let text = loading("boss", "group");
+        assert_eq!(Access::of(&text), Some(Access::Closed));
+        assert_eq!(renewed(&text, Access::Closed, "boss"), render(Access::Closed, "boss"));
+        assert!(text.contains("\nhost all +group all scram-sha-256\n") && !text.contains("host all all"));
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! What is in a database: asked in a session that sees what a dump sees.
 
+use super::contents;
 use super::manifest::{Database, Extension, Table};
-use super::quote;
 use super::session::Session;
+use super::sums::{Sum, Summing};
 use crate::failure::{Failure, Reason};
 
 /// Notes of the agent and of the operator in a database.
@@ -11,17 +12,26 @@ pub(crate) const SCHEMA: &str = "multi_operator";
 /// The one that every server has, and that is connected to for what concerns no database.
 pub(crate) const MAINTENANCE: &str = "postgres";
 
-/// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of.
+/// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of. Columns
+/// in the order of their names, as a restore may bring them into another one; what is computed is not asked for.
 ///
 /// As JSON, as a name may be of several lines.
-const TABLES: &str = "SELECT pg_catalog.to_json(pg_catalog.format(
-  'SELECT pg_catalog.json_build_array(%L::text, %L::text, pg_catalog.count(*)) FROM ONLY %I.%I',
-  n.nspname, c.relname, n.nspname, c.relname))
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
-  AND d.objid = c.oid AND d.deptype = 'e')
+const TABLES: &str = "SELECT pg_catalog.json_build_array(n.nspname::text, c.relname::text, \
+pg_catalog.format('COPY %I.%I %s TO STDOUT', n.nspname, c.relname, \
+  (SELECT '(' || pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attname) || ')' \
+   FROM pg_catalog.pg_attribute a \
+   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))) \
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
+AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
+  AND d.objid = c.oid AND d.deptype = 'e') \
 ORDER BY n.nspname, c.relname";
+
+/// What a value looks like depends on these, and a database may set them.
+const LOOKS: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('DateStyle', 'ISO'), \
+('IntervalStyle', 'postgres'), ('TimeZone', 'UTC'), ('extra_float_digits', '3'), ('bytea_output', 'hex'), \
+('lc_monetary', 'C'), ('xmlbinary', 'base64'), ('client_encoding', pg_catalog.current_setting('server_encoding'))) \
+AS looks (name, value)";
 
 /// Only a ledger of the operator's own is read: what stands in its place might run as the superuser.
 const LEDGER: &str = "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -30,17 +40,22 @@ WHERE n.nspname = 'multi_operator' AND c.relname = 'ledger' AND c.relkind = 'r' 
 
 pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
     let mut database = outline(session, name)?;
-    let statements: Vec<String> = session.ask_json(TABLES)?;
-    for statement in statements {
-        for (schema, table, rows) in session.ask_json::<(String, String, u64)>(&statement)? {
-            // In the database that has the notes on all others these are not dumped.
-            if name != MAINTENANCE || schema != SCHEMA {
-                database.tables.push(Table { schema, name: table, rows });
-            }
-        }
-    }
+    let tables: Vec<(String, String, String)> = session.ask_json(TABLES)?;
+    // In the database that has the notes on all others these are not dumped.
+    let own = |schema: &str| name == MAINTENANCE && schema == SCHEMA;
+    database.content = Some(contents::content(session, name)?);
     let sql = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata";
     database.large_objects = session.ask_json(sql)?.first().copied().unwrap_or(0);
+    session.ask(LOOKS)?;
+    for (schema, table, copy) in tables {
+        if !own(&schema) {
+            let mut summing = Summing::default();
+            session.copy(&copy, |line| summing.add(line))?;
+            let Sum { count, checksum } = summing.sum();
+            database.tables.push(Table { schema, name: table, rows: count, checksum: Some(checksum) });
+        }
+    }
+    session.ask("SET client_encoding = 'UTF8'")?;
     Ok(database)
 }
 
@@ -81,18 +96,6 @@ pub(crate) fn sequences(session: &mut Session<'_>) -> Result<Vec<Sequence>, Fail
         "SELECT pg_catalog.json_build_object('schema', schemaname::text, 'name', sequencename::text, 'last', last_value) \
          FROM pg_catalog.pg_sequences",
     )
-}
-
-/// The databases that a snapshot is of: those asked for, or all that take connections and are no templates.
-pub(crate) fn databases(session: &mut Session<'_>, asked: &[String]) -> Result<Vec<String>, Failure> {
-    let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
-               WHERE datallowconn AND NOT datistemplate ORDER BY datname";
-    let all: Vec<String> = session.ask_json(all)?;
-    if let Some(missing) = asked.iter().find(|name| !all.contains(name)) {
-        let sentence = format!("there is no database {}", quote::identifier(missing));
-        return Err(Failure::new(Reason::DatabaseMissing, sentence));
-    }
-    Ok(if asked.is_empty() { all } else { asked.to_vec() })
 }
 
 /// The server's version (15.18, and 150018) and system identifier.

@@ -4,6 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::databases;
+use super::sums::Sum;
+use crate::failure::cut;
+
 /// Raised when a reader of before would misread what is written now.
 const FORMAT: u32 = 1;
 
@@ -29,6 +33,9 @@ pub(crate) struct Manifest {
     pub(crate) superuser: String,
     /// Seconds since 1970.
     pub(crate) completed_at: u64,
+    /// What no snapshot has in it, in sentences.
+    #[serde(default)]
+    pub(crate) not_covered: Vec<String>,
     pub(crate) databases: Vec<Database>,
     pub(crate) files: Vec<FileEntry>,
 }
@@ -46,6 +53,23 @@ pub(crate) struct Database {
     /// Counted in the very snapshot that the dump is of; of a physical one nothing is counted.
     pub(crate) tables: Vec<Table>,
     pub(crate) large_objects: u64,
+    /// What follows, manifests of before have not.
+    #[serde(default)]
+    pub(crate) content: Option<Content>,
+}
+
+/// What a database holds beyond its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Content {
+    /// Of its objects with their kinds and owners.
+    pub(crate) objects: Sum,
+    pub(crate) large_objects: Sum,
+    pub(crate) is_template: bool,
+    pub(crate) allow_connections: bool,
+    pub(crate) connection_limit: i32,
+    /// Whether nothing in it is a user's: one that every server has may be so.
+    pub(crate) pristine: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +83,9 @@ pub(crate) struct Table {
     pub(crate) schema: String,
     pub(crate) name: String,
     pub(crate) rows: u64,
+    /// Of its rows, whatever their order.
+    #[serde(default)]
+    pub(crate) checksum: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,7 +100,18 @@ pub(crate) struct FileEntry {
 impl Manifest {
     pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
         let (databases, files) = (Vec::new(), Vec::new());
-        Self { format: FORMAT, kind, engine_version, system_identifier, superuser, completed_at: 0, databases, files }
+        let not_covered = Vec::new();
+        Self {
+            format: FORMAT,
+            kind,
+            engine_version,
+            system_identifier,
+            superuser,
+            completed_at: 0,
+            not_covered,
+            databases,
+            files,
+        }
     }
 
     /// An error is a sentence.
@@ -95,6 +133,31 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
+    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each; cut to what a
+    /// termination message has room for, with `...` as the last.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
+        let standing = |database: &Database| databases::may_be_pristine(&database.name);
+        let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
+        let (mut names, mut room) = (Vec::new(), 1500_usize);
+        for name in held.map(|database| &database.name) {
+            match room.checked_sub(name.len() + 6) {
+                Some(rest) => room = rest,
+                None => {
+                    names.push("...".to_owned());
+                    break;
+                }
+            }
+            names.push(name.clone());
+        }
+        names
+    }
+
+    /// The first five, each at most 200 bytes of it.
+    pub(crate) fn not_covered_in_short(&self) -> Vec<&str> {
+        self.not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect()
+    }
+
     pub(crate) fn tables(&self) -> usize {
         self.databases.iter().map(|database| database.tables.len()).sum()
     }
@@ -113,11 +176,16 @@ const TOLD: usize = 5;
 pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
     let mut told = Vec::new();
     let name = |table: &Table| format!("{}.{}", table.schema, table.name);
-    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table.rows)).collect();
+    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table)).collect();
     for table in &expected.tables {
         match there.remove(&name(table)) {
-            Some(rows) if rows == table.rows => {}
-            Some(rows) => told.push(format!("{} has {rows} rows instead of {}", name(table), table.rows)),
+            Some(other) if other.rows != table.rows => {
+                told.push(format!("{} has {} rows instead of {}", name(table), other.rows, table.rows));
+            }
+            Some(other) if differ(other.checksum.as_ref(), table.checksum.as_ref()) => {
+                told.push(format!("{} has as many rows, and other values in them", name(table)));
+            }
+            Some(_) => {}
             None => told.push(format!("{} is missing", name(table))),
         }
     }
@@ -128,6 +196,15 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     if expected.large_objects != found.large_objects {
         told.push(format!("there are {} large objects instead of {}", found.large_objects, expected.large_objects));
     }
+    if let (Some(then), Some(now)) = (&expected.content, &found.content) {
+        if then.objects != now.objects {
+            let (then, now) = (then.objects.count, now.objects.count);
+            told.push(format!("its objects or their owners are others ({now} now, {then} then)"));
+        }
+        if expected.large_objects == found.large_objects && then.large_objects != now.large_objects {
+            told.push("large objects hold something else".into());
+        }
+    }
     let more = told.len().saturating_sub(TOLD);
     told.truncate(TOLD);
     if more > 0 {
@@ -136,51 +213,11 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     (!told.is_empty()).then(|| format!("database {}: {}", expected.name, told.join(", ")))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
-        let table = |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows };
-        let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
-        Database {
-            name: "d".into(),
-            tables: tables.iter().map(table).collect(),
-            extensions: extensions.iter().map(extension).collect(),
-            ..Database::default()
-        }
-    }
-
-    #[test]
-    fn what_differs_is_told() {
-        let expected = database(&[("a", 1), ("b", 2)], &["citext"]);
-        assert_eq!(differences(&expected, &expected), None);
-        let found = database(&[("a", 3), ("c", 2)], &[]);
-        assert_eq!(
-            differences(&expected, &found).unwrap(),
-            "database d: s.a has 3 rows instead of 1, s.b is missing, s.c was not there, extension citext is missing"
-        );
-        let many: Vec<_> = (0..9).map(|_| ("x", 1)).collect();
-        assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
-        let large = Database { large_objects: 1, ..database(&[], &[]) };
-        assert!(differences(&large, &database(&[], &[])).is_some());
-    }
-
-    #[test]
-    fn what_is_written_is_read() {
-        let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
-        manifest.databases.push(database(&[("a", 1), ("b", 2)], &[]));
-        let file = |path: &str| FileEntry { path: path.into(), bytes: 3, sha256: "00".into() };
-        manifest.files.push(file("a/b"));
-        let text = serde_json::to_vec(&manifest).unwrap();
-        assert_eq!(Manifest::parse(&text), Ok(manifest.clone()));
-        assert_eq!((manifest.bytes(), manifest.tables(), manifest.rows()), (3, 2, 3));
-        for path in ["/etc/passwd", "a/../../b"] {
-            let wrong = Manifest { files: vec![file(path)], ..manifest.clone() };
-            assert!(Manifest::parse(&serde_json::to_vec(&wrong).unwrap()).unwrap_err().contains(path));
-        }
-        let newer = Manifest { format: 2, ..manifest };
-        assert!(Manifest::parse(&serde_json::to_vec(&newer).unwrap()).unwrap_err().contains("format 2"));
-        assert!(Manifest::parse(b"{").is_err());
-    }
+/// What a manifest of before does not tell is not compared.
+fn differ(one: Option<&String>, other: Option<&String>) -> bool {
+    one.zip(other).is_some_and(|(one, other)| one != other)
 }
+
+#[cfg(test)]
+#[path = "manifest_tests.rs"]
+mod tests;

@@ -8,7 +8,8 @@ use super::inventory::{self, MAINTENANCE};
 use super::quote::literal;
 use super::session::Session;
 use super::tools::{Connection, Tools};
-use super::{controldata, hba, quote};
+use super::transfer::TEMPLATE;
+use super::{contents, controldata, hba, locks, quote, refill};
 use crate::failure::{Failure, Reason};
 
 /// How long sessions may take to end, and the server to read its rules again. Whoever connects has 60 s for the password.
@@ -74,8 +75,11 @@ impl<'a> Outgoing<'a> {
     /// All databases to copy, with the extensions in each. Templates of users' are copied too.
     pub(crate) fn databases(&mut self) -> Result<Vec<(String, Vec<String>)>, Failure> {
         let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
-                   WHERE datallowconn AND datname NOT IN ('template0', 'template1') ORDER BY datname";
-        let names: Vec<String> = self.session.ask_json(all)?;
+                   WHERE datallowconn AND datname <> 'template0' ORDER BY datname";
+        let mut names: Vec<String> = self.session.ask_json(all)?;
+        if refill::is_empty(self.tools, self.connection, TEMPLATE)? {
+            names.retain(|name| name != TEMPLATE);
+        }
         let extensions = "SELECT pg_catalog.to_json(extname::text) FROM pg_catalog.pg_extension";
         let with = |name: String| {
             let found = Session::open(self.tools, self.connection, &name)?.ask_json(extensions)?;
@@ -90,11 +94,48 @@ impl<'a> Outgoing<'a> {
         Ok(self.session.ask_json(sql)?.pop().unwrap_or(0))
     }
 
+    /// Before anybody is shut out.
     pub(crate) fn refuse_what_would_be_lost(&mut self) -> Result<(), Failure> {
         self.refuse_prepared()?;
+        self.refuse_too_many_tables()?;
+        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
+        for name in self.session.ask_json::<String>(open)? {
+            let mut session = Session::open(self.tools, self.connection, &name)?;
+            if let Some(sentence) = contents::not_loaded(&mut session, &name)?.pop() {
+                return Err(Failure::new(Reason::Unsupported, sentence));
+            }
+        }
         for (sql, sentence) in UNSUPPORTED {
             if let Some(name) = self.session.ask_json::<String>(sql)?.first() {
                 return Err(Failure::new(Reason::Unsupported, format!("{}: {sentence}", quote::identifier(name))));
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes on as before afterwards, and is not in the new server: sentences.
+    pub(crate) fn not_covered(&mut self) -> Result<Vec<String>, Failure> {
+        contents::not_dumped(&mut self.session)
+    }
+
+    /// The number that the next transaction that writes is going to have.
+    pub(crate) fn next_transaction(&mut self) -> Result<u64, Failure> {
+        let sql = "SELECT pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot())";
+        let number: Option<u64> = self.session.ask_json(sql)?.pop();
+        number.ok_or_else(|| Failure::new(Reason::ToolFailed, "the old server tells no transaction"))
+    }
+
+    /// pg_dump holds a lock on each table of a database until it has ended.
+    fn refuse_too_many_tables(&mut self) -> Result<(), Failure> {
+        let limits = "SELECT pg_catalog.json_build_array(pg_catalog.current_setting('max_locks_per_transaction')::int8, \
+            pg_catalog.current_setting('max_connections')::int8, pg_catalog.current_setting('max_prepared_transactions')::int8)";
+        let limits = self.session.ask_json::<(u64, u64, u64)>(limits)?.pop().unwrap_or((64, 100, 0));
+        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
+        let tables = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p')";
+        for name in self.session.ask_json::<String>(open)? {
+            let found: Option<u64> = Session::open(self.tools, self.connection, &name)?.ask_json(tables)?.pop();
+            if let Some(needed) = locks::lacking(found.unwrap_or(0), limits) {
+                return Err(Failure::new(Reason::Unsupported, locks::sentence(&name, found.unwrap_or(0), needed)));
             }
         }
         Ok(())

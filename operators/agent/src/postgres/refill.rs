@@ -3,15 +3,24 @@
 use std::fs;
 use std::path::Path;
 
+use super::contents;
 use super::dump::GLOBALS;
+use super::files::Scratch;
 use super::globals::{self, Place};
 use super::inventory::{self, MAINTENANCE};
+use super::load::{self, Creation, Load};
+use super::logins::Logins;
 use super::manifest::{self, Database, Manifest};
 use super::quote;
 use super::session::{Session, UNLOGGED};
 use super::statements::Open;
+use super::sums::Sum;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
+
+/// What settings of a database could have it that a superuser's client does otherwise.
+pub(crate) const MAINTAINING: &str =
+    "-c role=none -c search_path= -c default_transaction_read_only=off -c statement_timeout=0";
 
 #[derive(Clone, Copy)]
 pub(crate) struct Refill<'a> {
@@ -20,6 +29,10 @@ pub(crate) struct Refill<'a> {
     pub(crate) snapshot: &'a Path,
     pub(crate) manifest: &'a Manifest,
     pub(crate) jobs: u16,
+    /// Where lists of what to load are written.
+    pub(crate) run: &'a Path,
+    /// Whether the server is kept, whatever becomes of this run.
+    pub(crate) lasting: bool,
 }
 
 impl Refill<'_> {
@@ -30,27 +43,47 @@ impl Refill<'_> {
         make_roles(self.tools, self.connection, MAINTENANCE, &text, &self.manifest.superuser)
     }
 
-    /// Makes the database, which must not be there (but for the one that every server has), and compares.
-    pub(crate) fn database(&self, database: &Database) -> Result<(), Failure> {
-        let mut command = self.connection.client_of(self.tools, "pg_restore", MAINTENANCE);
-        command.args(["--exit-on-error", "--no-tablespaces"]).arg(format!("--jobs={}", self.jobs));
-        if database.name != MAINTENANCE {
-            command.arg("--create");
-        }
-        let restored = self.tools.run(command.arg(self.snapshot.join(&database.folder)), Reason::RestoreFailed);
-        restored.map_err(restore_failed)?;
-        let mut session = Session::open(self.tools, self.connection, &database.name)?;
-        let found = inventory::describe(&mut session, &database.name)?;
+    /// Makes the database, which must not be there (but for those that every server has), and compares. What is to be told
+    /// of it are sentences.
+    pub(crate) fn database(&self, database: &Database) -> Result<Vec<String>, Failure> {
+        let archive = self.snapshot.join(&database.folder);
+        let folder = Scratch::new(self.run.join(format!("load-{}", std::process::id())))?;
+        let place = (archive.as_path(), folder.path());
+        let (tools, connection) = (self.tools, self.connection);
+        let load = Load::open(tools, connection, place, &database.name, self.jobs, &self.manifest.superuser)?;
+        load.create(if load::stands(&database.name) { Creation::Fill } else { Creation::Make })?;
+        let mut logins = Logins::new(tools, connection, MAINTENANCE, self.lasting);
+        logins.lend(&load.plan.roles())?;
+        load.definitions(&logins)?;
+        load.rows(&logins)?;
+        load.values()?;
+        let warnings = load.later(&logins)?;
+        logins.give_back()?;
+        let found = inventory::describe(&mut Session::open(tools, connection, &database.name)?, &database.name)?;
         match manifest::differences(database, &found) {
             Some(sentence) => Err(Failure::new(Reason::CountMismatch, sentence)),
-            None => Ok(()),
+            None => Ok(warnings),
         }
+    }
+
+    /// What roles may do. It is asked before user's code can have run, and afterwards.
+    pub(crate) fn rights(&self) -> Result<Sum, Failure> {
+        contents::roles(&mut Session::open(self.tools, self.connection, MAINTENANCE)?)
+    }
+
+    /// A load changes no role's rights.
+    pub(crate) fn refuse_gained_rights(&self, before: &Sum) -> Result<(), Failure> {
+        if self.rights()? == *before {
+            return Ok(());
+        }
+        let sentence = "while the snapshot was loaded, roles or their members changed: code in it tried to gain rights";
+        Err(Failure::new(Reason::RestoreFailed, sentence))
     }
 
     /// Statistics, which a dump has none of.
     pub(crate) fn analyze(&self, database: &Database) -> Result<(), Failure> {
         let mut command = self.connection.client_of(self.tools, "vacuumdb", &database.name);
-        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs));
+        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs)).env("PGOPTIONS", MAINTAINING);
         self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
     }
 

@@ -1,6 +1,6 @@
 //! `agent pg-restore`: a logical snapshot into the server that is going to serve it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -11,8 +11,8 @@ use super::quote;
 use super::refill::Refill;
 use super::session::Session;
 use super::tools::{Connection, Tools};
-use super::{controldata, snapshot, timed};
-use crate::failure::{Failure, Reason};
+use super::{controldata, load, logins, snapshot, timed};
+use crate::failure::{Failure, Reason, cut};
 
 #[derive(Debug)]
 pub(crate) struct Restore {
@@ -38,7 +38,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
             "a physical snapshot cannot be put into a server that runs; pg-prepare makes a data folder of it";
         return Err(Failure::new(Reason::BadInput, sentence));
     }
-    let databases = chosen(&manifest, &options.databases)?;
+    let databases = chosen(&manifest, options)?;
     refuse_to_rename(&databases, options.name.as_deref())?;
     snapshot::check_files(&options.snapshot, &manifest)?;
     let tools = Tools::find()?;
@@ -57,8 +57,12 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
         snapshot: &options.snapshot,
         manifest: &manifest,
         jobs: options.jobs,
+        run: Path::new("/tmp"),
+        lasting: true,
     };
     notes.ask(NOTES)?;
+    // What a run of before lent, and did not live to take back.
+    logins::give_back_noted(&mut notes)?;
     // Before anything is changed, as a refusal must leave all as it was.
     let mut open = Vec::new();
     for database in databases {
@@ -74,9 +78,12 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     if !open.is_empty() {
         refill.globals()?;
     }
+    let before = refill.rights()?;
+    let mut warnings = Vec::new();
     for database in &open {
-        put(&refill, &mut notes, database, &sha256)?;
-        finish(&refill, &mut notes, &database.name, options.name.as_ref().unwrap_or(&database.name), &sha256)?;
+        warnings.extend(put(&refill, &mut notes, database, &sha256)?);
+        refill.refuse_gained_rights(&before)?;
+        finish(&refill, &mut notes, database, options.name.as_ref().unwrap_or(&database.name), &sha256)?;
     }
     Ok(timed(
         json!({
@@ -86,19 +93,27 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
             "engineVersion": version,
             "from": manifest.engine_version,
             "reused": open.is_empty(),
+            "warnings": warnings.iter().take(5).map(|warning| cut(warning, 200)).collect::<Vec<_>>(),
         }),
         since,
     ))
 }
 
-fn chosen<'a>(manifest: &'a Manifest, asked: &[String]) -> Result<Vec<&'a Database>, Failure> {
+/// Those asked for, or all; what is to get another name is one of users'.
+fn chosen<'a>(manifest: &'a Manifest, options: &Restore) -> Result<Vec<&'a Database>, Failure> {
+    let asked = &options.databases;
     let has = |name: &String| manifest.databases.iter().any(|database| database.name == *name);
     if let Some(missing) = asked.iter().find(|name| !has(name)) {
         let sentence = format!("the snapshot holds no database {}", quote::identifier(missing));
         return Err(Failure::new(Reason::DatabaseMissing, sentence));
     }
-    let all = manifest.databases.iter();
-    Ok(all.filter(|database| asked.is_empty() || asked.contains(&database.name)).collect())
+    let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
+    let nothing = |database: &Database| load::stands(&database.name) && pristine(database) && options.name.is_none();
+    let wanted = |database: &&Database| match asked.as_slice() {
+        [] => !nothing(database),
+        asked => asked.contains(&database.name),
+    };
+    Ok(manifest.databases.iter().filter(wanted).collect())
 }
 
 /// There must be one, and not the one that every server has.
@@ -114,7 +129,14 @@ fn refuse_to_rename(databases: &[&Database], name: Option<&str>) -> Result<(), F
 }
 
 /// What was restored gets its name in one step with the notes on it: what bears a name is whole, or noted as not.
-fn finish(refill: &Refill<'_>, notes: &mut Session<'_>, from: &str, to: &str, sha256: &str) -> Result<(), Failure> {
+fn finish(
+    refill: &Refill<'_>,
+    notes: &mut Session<'_>,
+    database: &Database,
+    to: &str,
+    sha256: &str,
+) -> Result<(), Failure> {
+    let from = database.name.as_str();
     let mut renamed = String::new();
     if from != to {
         // One that is empty, as was seen before.
@@ -128,10 +150,15 @@ fn finish(refill: &Refill<'_>, notes: &mut Session<'_>, from: &str, to: &str, sh
             quote::literal(from)
         );
     }
+    // It was open to all while it was loaded.
+    let sealed = database.content.as_ref().map_or_else(String::new, |content| {
+        let (name, limit, open) = (quote::identifier(to), content.connection_limit, content.allow_connections);
+        format!("ALTER DATABASE {name} CONNECTION LIMIT {limit}; ALTER DATABASE {name} ALLOW_CONNECTIONS {open};")
+    });
     let (to, sha256) = (quote::literal(to), quote::literal(sha256));
     notes.ask("BEGIN")?;
     notes.ask(&format!(
-        "{renamed} INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({to}, {sha256}, true) \
+        "{renamed} {sealed} INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({to}, {sha256}, true) \
          ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = true"
     ))?;
     notes.ask("COMMIT").map(|_| ())
@@ -158,21 +185,29 @@ fn is_finished(refill: &Refill<'_>, notes: &mut Session<'_>, name: &str, sha256:
 }
 
 /// The note comes before the first change, and its end after the last: killed at any point, the next run begins anew.
-fn put(refill: &Refill<'_>, notes: &mut Session<'_>, database: &Database, sha256: &str) -> Result<(), Failure> {
+fn put(
+    refill: &Refill<'_>,
+    notes: &mut Session<'_>,
+    database: &Database,
+    sha256: &str,
+) -> Result<Vec<String>, Failure> {
     let (name, text) = (quote::identifier(&database.name), quote::literal(&database.name));
     notes.ask(&format!(
         "INSERT INTO multi_operator.restore (database, snapshot, finished) VALUES ({text}, {}, false) \
          ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = false",
         quote::literal(sha256)
     ))?;
-    if database.name == MAINTENANCE {
-        clear_maintenance(refill)?;
+    if load::stands(&database.name) {
+        refuse_remainder(refill, &database.name)?;
     } else if refill.exists(notes, &database.name)? {
+        // One that is a template cannot be dropped.
+        notes.ask(&format!("ALTER DATABASE {name} IS_TEMPLATE false"))?;
         notes.ask(&format!("DROP DATABASE {name} WITH (FORCE)"))?;
     }
     eprintln!("restoring database {name}");
-    refill.database(database)?;
-    refill.analyze(database)
+    let warnings = refill.database(database)?;
+    refill.analyze(database)?;
+    Ok(warnings)
 }
 
 fn occupied(name: &str, why: &str) -> Failure {
@@ -180,11 +215,12 @@ fn occupied(name: &str, why: &str) -> Failure {
     Failure::new(Reason::TargetNotEmpty, sentence)
 }
 
-/// It cannot be dropped, as the notes are in it; a first try that was killed leaves things there.
-fn clear_maintenance(refill: &Refill<'_>) -> Result<(), Failure> {
-    if refill.is_empty(MAINTENANCE)? {
+/// The notes are in one, and new databases are made of the other: neither is dropped. A first try that was killed leaves
+/// things there.
+fn refuse_remainder(refill: &Refill<'_>, name: &str) -> Result<(), Failure> {
+    if refill.is_empty(name)? {
         return Ok(());
     }
-    let sentence = "database postgres holds what an unfinished restore left; begin with a new server";
+    let sentence = format!("database {name} holds what an unfinished restore left; begin with a new server");
     Err(Failure::new(Reason::TargetNotEmpty, sentence))
 }

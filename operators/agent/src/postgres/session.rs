@@ -5,6 +5,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::files;
 use super::quote;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
@@ -18,6 +19,14 @@ const NO_LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', false) FROM pg_
 /// Nothing that a user made is found in place of what is meant.
 const SAFE_PATH: &str = "SELECT pg_catalog.set_config('search_path', '', false)";
 
+/// What is a table when it is looked for may be a view of a user's when it is read (CVE-2024-7348), whose functions would run
+/// as the superuser. Servers of August 2024 and later know a setting against that.
+const NO_VIEWS: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table', false) FROM pg_catalog.pg_settings \
+    WHERE name = 'restrict_nonsystem_relation_kind'";
+
+/// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked.
+const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c statement_timeout=0 -c lock_timeout=0";
+
 /// What is said in the session does not get into the server's log; only a superuser may ask for that.
 pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \
     ('log_min_error_statement', 'panic'), ('log_min_duration_statement', '-1'), ('log_duration', 'off'), \
@@ -30,15 +39,18 @@ pub(crate) struct Session<'a> {
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
     words: Option<JoinHandle<String>>,
+    /// No row of a user's looks like the end of an answer: nobody else knows this.
+    mark: String,
     asked: usize,
 }
 
 impl<'a> Session<'a> {
     /// A session of the superuser.
     pub(crate) fn open(tools: &'a Tools, connection: &Connection, database: &str) -> Result<Self, Failure> {
-        let mut session = Self::bare(tools, connection, database)?;
+        let mut session = Self::start(tools, connection, database, Some(FROM_THE_BEGINNING))?;
         session.ask(SAFE_PATH)?;
         session.ask(NO_LIMITS)?;
+        session.ask(NO_VIEWS)?;
         Ok(session)
     }
 
@@ -65,10 +77,20 @@ impl<'a> Session<'a> {
 
     /// A session in which nothing is set.
     pub(crate) fn bare(tools: &'a Tools, connection: &Connection, database: &str) -> Result<Self, Failure> {
+        Self::start(tools, connection, database, None)
+    }
+
+    fn start(
+        tools: &'a Tools,
+        connection: &Connection,
+        database: &str,
+        settings: Option<&str>,
+    ) -> Result<Self, Failure> {
+        let mark = files::secret()?;
         let mut command = connection.client_of(tools, "psql", database);
         command.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set=ON_ERROR_STOP=1"]);
         command.args(["--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never"]);
-        command.env("PGCLIENTENCODING", "UTF8");
+        command.env("PGCLIENTENCODING", "UTF8").envs(settings.map(|settings| ("PGOPTIONS", settings)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(|error| tools.not_started("psql", &error))?;
         let (Some(input), Some(output), Some(mut words)) =
@@ -81,7 +103,15 @@ impl<'a> Session<'a> {
             let _ = words.read_to_end(&mut all);
             String::from_utf8_lossy(&all).into_owned()
         });
-        Ok(Self { tools, process, input: Some(input), output: BufReader::new(output), words: Some(words), asked: 0 })
+        Ok(Self {
+            tools,
+            process,
+            input: Some(input),
+            output: BufReader::new(output),
+            words: Some(words),
+            mark,
+            asked: 0,
+        })
     }
 
     /// Runs SQL, and gives the lines that come of it.
@@ -118,25 +148,37 @@ impl<'a> Session<'a> {
         self.say(&format!("\\o /dev/null\n{}\n\\o", quote::opaque(sql))).map(|_| ())
     }
 
+    /// Copies rows out, line by line, in the bytes of the database's own encoding. COPY of a table evaluates nothing that a
+    /// user wrote, where a query would: to plan it, the server computes constants in expressions of indexes.
+    pub(crate) fn copy(&mut self, sql: &str, mut each: impl FnMut(&[u8])) -> Result<(), Failure> {
+        self.listen(&quote::opaque(sql), |line| each(line))
+    }
+
     fn say(&mut self, script: &str) -> Result<Vec<String>, Failure> {
+        let mut lines = Vec::new();
+        self.listen(script, |line| lines.push(String::from_utf8_lossy(line).into_owned()))?;
+        Ok(lines)
+    }
+
+    fn listen(&mut self, script: &str, mut each: impl FnMut(&[u8])) -> Result<(), Failure> {
         self.asked += 1;
-        let mark = format!("-- answered {} --", self.asked);
+        let mark = format!("-- answered {} {} --", self.asked, self.mark);
         // A psql that has ended is noticed below, with its last words.
         if let Some(input) = &mut self.input {
             let _ = write!(input, "{script}\n\\echo '{mark}'\n").and_then(|()| input.flush());
         }
-        let mut lines = Vec::new();
+        let mut line = Vec::new();
         loop {
-            let mut line = String::new();
-            match self.output.read_line(&mut line) {
+            line.clear();
+            match self.output.read_until(b'\n', &mut line) {
                 Ok(read) if read > 0 => {}
                 _ => return Err(self.last_words()),
             }
-            let line = line.trim_end_matches('\n');
-            if line == mark {
-                return Ok(lines);
+            let whole = line.strip_suffix(b"\n").unwrap_or(&line);
+            if whole == mark.as_bytes() {
+                return Ok(());
             }
-            lines.push(line.to_owned());
+            each(whole);
         }
     }
 

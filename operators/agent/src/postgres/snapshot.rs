@@ -104,6 +104,8 @@ impl Slot {
             "systemIdentifier": manifest.system_identifier,
             "schemaVersion": manifest.databases.iter().find_map(|database| database.schema_version.as_ref()),
             "databases": manifest.databases.len(),
+            "databaseNames": manifest.names(),
+            "notCovered": manifest.not_covered_in_short(),
             "tables": manifest.tables(),
             "rows": manifest.rows(),
             "completedAt": manifest.completed_at,

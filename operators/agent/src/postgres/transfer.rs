@@ -1,28 +1,27 @@
 //! Databases from one server straight into another: what is dumped is loaded as it comes, and lies nowhere between.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread::{self, JoinHandle};
+use std::process::Command;
+use std::thread;
 
+use super::files::Scratch;
 use super::inventory::{self, MAINTENANCE, Sequence};
+use super::load::{Creation, Load};
+use super::logins::Logins;
 use super::manifest::{self, Database};
-use super::refill;
+use super::pipe::{self, Pipe};
+use super::refill::MAINTAINING;
 use super::session::Session;
-use super::tools::{self, Connection, Tools};
+use super::tools::{Connection, Tools};
+use super::{contents, quote, refill};
 use crate::failure::{Failure, Reason};
 
 /// The one database of a new server that is never replaced here; `postgres` is, so that its settings come along.
 pub(crate) const TEMPLATE: &str = "template1";
 
-/// The settings of a database are in force as soon as it is there, and one may be that nothing is to be written.
-/// Nothing is made to last on the way: that is done once, when all is in.
-const WRITING: &str = "-c default_transaction_read_only=off -c synchronous_commit=off \
--c maintenance_work_mem=128MB -c wal_init_zero=off";
-
 /// One value a column is enough for plans that are not absurd, and takes moments; pg-finish makes the rest.
-const ROUGHLY: &str = "-c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0";
+const ROUGHLY: &str = "-c role=none -c search_path= -c statement_timeout=0 -c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0";
 
 pub(crate) struct Transfer<'a> {
     pub(crate) tools: &'a Tools,
@@ -33,37 +32,84 @@ pub(crate) struct Transfer<'a> {
     pub(crate) folder: &'a Path,
 }
 
+/// Below a folder of its own.
+const ARCHIVE: &str = "archive";
+
+/// What went from one server into the other, as the old one had it.
+pub(crate) struct Copied {
+    pub(crate) database: Database,
+    sequences: Vec<Sequence>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Copied {
+    fn refuse_differences(&self, (found, sequences): &(Database, Vec<Sequence>)) -> Result<(), Failure> {
+        let name = &self.database.name;
+        let differing = self.sequences.iter().find(|sequence| !sequences.contains(sequence));
+        let differing = differing.map(|one| format!("database {name}: sequence {}.{} differs", one.schema, one.name));
+        match manifest::differences(&self.database, found).or(differing) {
+            Some(sentence) => Err(Failure::new(Reason::CountMismatch, sentence)),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Transfer<'_> {
     /// Roles with their passwords. The superuser stays as the environment has it.
     pub(crate) fn roles(&self) -> Result<(), Failure> {
         let mut command = self.from.client_of(self.tools, "pg_dumpall", MAINTENANCE);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let text = self.tools.run(&mut command, Reason::ToolFailed)?;
-        refill::make_roles(self.tools, self.to, TEMPLATE, &text, &self.from.user)
+        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
+        let all = contents::settings_of_all(&mut Session::open(self.tools, self.from, MAINTENANCE)?)?;
+        refill::make_roles(self.tools, self.to, TEMPLATE, &(roles + &all), &self.from.user)
     }
 
     /// All but the rows: what the new version does not take is found while the old one still serves.
     pub(crate) fn rehearse(&self, name: &str) -> Result<(), Failure> {
-        self.stream(name, &["--schema-only"])
+        let archive = self.dump(name, "definitions", &["--schema-only"])?;
+        let folder = archive.path().join(ARCHIVE);
+        let load = self.load(name, &folder)?;
+        load.create(match name {
+            TEMPLATE => Creation::Fill,
+            MAINTENANCE => Creation::Replace,
+            _ => Creation::Make,
+        })?;
+        let mut logins = self.logins();
+        logins.lend(&load.plan.roles())?;
+        load.definitions(&logins)?;
+        load.later(&logins)?;
+        logins.give_back()
     }
 
-    /// Nothing changes in the old server any more, so counting it may go on beside the copy. Then both are compared.
-    pub(crate) fn database(&self, name: &str) -> Result<Database, Failure> {
+    /// Nothing is to change in the old server any more, so counting it may go on beside the copy. Then both are compared.
+    pub(crate) fn database(&self, name: &str) -> Result<Copied, Failure> {
         let (there, copied) = thread::scope(|scope| {
             let there = scope.spawn(|| self.count(self.from, name));
             let copied = self.copy(name);
             let sentence = "the old server was not counted to the end";
             (there.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, sentence))), copied)
         });
-        copied?;
-        let (expected, sequences) = there?;
-        let (found, found_sequences) = self.count(self.to, name)?;
-        let differing = sequences.iter().find(|sequence| !found_sequences.contains(sequence));
-        let differing = differing.map(|one| format!("database {name}: sequence {}.{} differs", one.schema, one.name));
-        match manifest::differences(&expected, &found).or(differing) {
-            Some(sentence) => Err(Failure::new(Reason::CountMismatch, sentence)),
-            None => Ok(expected),
-        }
+        let warnings = copied?;
+        let (database, sequences) = there?;
+        let copied = Copied { database, sequences, warnings };
+        copied.refuse_differences(&self.count(self.to, name)?)?;
+        Ok(copied)
+    }
+
+    /// Whether the old server still holds what was copied: a superuser comes in whatever the rules are.
+    pub(crate) fn refuse_changes(&self, copied: &Copied) -> Result<(), Failure> {
+        copied.refuse_differences(&self.count(self.from, &copied.database.name)?).map_err(|failure| {
+            let sentence = format!("a superuser wrote to the old server while it was copied: {}", failure.message());
+            Failure::new(Reason::CountMismatch, sentence)
+        })
+    }
+
+    /// It was open to all who loaded it.
+    pub(crate) fn seal(&self, copied: &Copied) -> Result<(), Failure> {
+        let Some(content) = &copied.database.content else { return Ok(()) };
+        let mut session = Session::open(self.tools, self.to, TEMPLATE)?;
+        let name = quote::identifier(&copied.database.name);
+        session.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT {}", content.connection_limit)).map(|_| ())
     }
 
     pub(crate) fn analyze_roughly(&self, name: &str) -> Result<(), Failure> {
@@ -78,101 +124,52 @@ impl Transfer<'_> {
         Ok((inventory::describe(&mut session, name)?, inventory::sequences(&mut session)?))
     }
 
-    /// A pipe carries one table after the other. Indexes and foreign keys take most of the time that is left, and several
-    /// can be made at once if their definitions lie in a file.
-    fn copy(&self, name: &str) -> Result<(), Failure> {
-        if self.jobs == 1 {
-            return self.stream(name, &[]);
-        }
-        let later = self.folder.join("indexes.dump");
-        thread::scope(|scope| {
-            let dumped = scope.spawn(|| {
-                let mut dump = self.dump(name, &["--section=post-data"]);
-                self.tools.run(dump.arg("--file").arg(&later), Reason::ToolFailed)
-            });
-            let streamed = self.stream(name, &["--section=pre-data", "--section=data"]);
-            let sentence = "pg_dump was not awaited";
-            let dumped = dumped.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, sentence)));
-            streamed.and(dumped)
-        })?;
-        let mut restore = self.restore(name);
-        restore.arg(format!("--jobs={}", self.jobs)).arg(&later);
-        self.tools.run(&mut restore, Reason::RestoreFailed).map_err(refill::restore_failed).map(|_| ())
+    /// Definitions and large objects by way of a folder, rows through pipes.
+    fn copy(&self, name: &str) -> Result<Vec<String>, Failure> {
+        let archive = self.dump(name, "definitions", &["--section=pre-data", "--section=post-data"])?;
+        let folder = archive.path().join(ARCHIVE);
+        let load = self.load(name, &folder)?;
+        // There is no other one of that name: it was dropped, to make way.
+        load.create(if name == TEMPLATE { Creation::Fill } else { Creation::Make })?;
+        let mut logins = self.logins();
+        logins.lend(&load.plan.roles())?;
+        load.definitions(&logins)?;
+        let pipe = Pipe { tools: self.tools, from: self.from, to: self.to, database: name, jobs: self.jobs };
+        pipe.rows(&load, &logins)?;
+        pipe::sequences(&pipe)?;
+        self.large_objects(name)?;
+        let warnings = load.later(&logins)?;
+        logins.give_back()?;
+        Ok(warnings)
     }
 
-    /// pg_dump into pg_restore, so that both work at once.
-    fn stream(&self, name: &str, parts: &[&str]) -> Result<(), Failure> {
-        let mut restore = self.restore(TEMPLATE);
-        restore.arg("--create");
-        if name == MAINTENANCE {
-            restore.args(["--clean", "--if-exists"]);
-        }
-        let mut dump = Running::start(self.tools, self.dump(name, parts).stdout(Stdio::piped()))?;
-        restore.stdin(dump.output()?).stdout(Stdio::null());
-        let restored = Running::start(self.tools, &mut restore).and_then(|restore| restore.end(Reason::RestoreFailed));
-        // The command has the pipe's end until it is gone, and pg_dump would wait for somebody to read.
-        drop(restore);
-        match (dump.end(Reason::ToolFailed), restored) {
-            // Whoever ended first left the other with a broken pipe, or with half of an archive.
-            (Err(dump), Err(restore)) if broken_pipe(dump.message()) => Err(refill::restore_failed(restore)),
-            (Err(dump), _) => Err(dump),
-            (Ok(()), restored) => restored.map_err(refill::restore_failed),
-        }
-    }
-
-    fn dump(&self, name: &str, parts: &[&str]) -> Command {
-        let mut command = self.from.client_of(self.tools, "pg_dump", name);
-        command.args(["--format=custom", "--compress=0", "--quote-all-identifiers", "--no-sync"]).args(parts);
-        command
-    }
-
-    fn restore(&self, database: &str) -> Command {
-        let mut command = self.to.client_of(self.tools, "pg_restore", database);
-        command.args(["--exit-on-error", "--no-tablespaces"]).env("PGOPTIONS", WRITING);
-        command
-    }
-}
-
-fn broken_pipe(words: &str) -> bool {
-    words.contains("Broken pipe") || words.contains("signal: 13")
-}
-
-/// A program beside others: whatever it says is read, so that it never waits for that.
-struct Running<'a> {
-    tools: &'a Tools,
-    program: String,
-    process: Child,
-    words: Option<JoinHandle<String>>,
-}
-
-impl<'a> Running<'a> {
-    fn start(tools: &'a Tools, command: &mut Command) -> Result<Self, Failure> {
-        let program = tools::name(command);
-        let spawned = command.stderr(Stdio::piped()).spawn();
-        let mut process = spawned.map_err(|error| tools.not_started(&program, &error))?;
-        let words = process.stderr.take().map(|mut words| {
-            thread::spawn(move || {
-                let mut all = Vec::new();
-                let _ = words.read_to_end(&mut all);
-                String::from_utf8_lossy(&all).into_owned()
-            })
-        });
-        Ok(Self { tools, program, process, words })
-    }
-
-    fn output(&mut self) -> Result<Stdio, Failure> {
-        let sentence = || Failure::new(Reason::ToolFailed, format!("{} has no pipe", self.program));
-        self.process.stdout.take().map(Stdio::from).ok_or_else(sentence)
-    }
-
-    fn end(mut self, otherwise: Reason) -> Result<(), Failure> {
-        let status = self.process.wait().map_err(|error| self.tools.not_started(&self.program, &error))?;
-        let words = self.words.take().and_then(|words| words.join().ok()).unwrap_or_default();
-        if status.success() {
+    /// Their contents; that they are there, and whose, is among the definitions.
+    fn large_objects(&self, name: &str) -> Result<(), Failure> {
+        let any = "SELECT 1 FROM pg_catalog.pg_largeobject_metadata LIMIT 1";
+        if Session::open(self.tools, self.from, name)?.ask_one(any)?.is_none() {
             return Ok(());
         }
-        let words = if words.trim().is_empty() { status.to_string() } else { words };
-        Err(self.tools.failure(&self.program, &words, otherwise))
+        let archive = self.dump(name, "large-objects", &["--section=data", "--exclude-table-data=*.*"])?;
+        self.load(name, &archive.path().join(ARCHIVE))?.values()
+    }
+
+    fn load<'b>(&'b self, name: &'b str, archive: &'b Path) -> Result<Load<'b>, Failure> {
+        Load::open(self.tools, self.to, (archive, self.folder), name, self.jobs, &self.from.user)
+    }
+
+    /// Whatever is left unfinished is thrown away with its server.
+    fn logins(&self) -> Logins<'_> {
+        Logins::new(self.tools, self.to, TEMPLATE, false)
+    }
+
+    fn dump(&self, name: &str, folder: &str, parts: &[&str]) -> Result<Scratch, Failure> {
+        let archive = Scratch::new(self.folder.join(folder))?;
+        let mut command = self.from.client_of(self.tools, "pg_dump", name);
+        command.args(["--format=directory", "--compress=0", "--quote-all-identifiers", "--no-sync"]).args(parts);
+        // Its own folder it makes itself.
+        command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", MAINTAINING);
+        self.tools.run(&mut command, Reason::ToolFailed)?;
+        Ok(archive)
     }
 }
 

@@ -16,10 +16,10 @@ use super::outgoing::{Outgoing, now};
 use super::server::Server;
 use super::session::Session;
 use super::tools::{self, Connection, Tools};
-use super::transfer::{TEMPLATE, Transfer};
+use super::transfer::{Copied, TEMPLATE, Transfer};
 use super::upgraded::Upgraded;
-use super::{configuration, controldata, making, quote, timed};
-use crate::failure::{Failure, Reason};
+use super::{configuration, contents, controldata, making, quote, timed};
+use crate::failure::{Failure, Reason, cut};
 
 #[derive(Debug)]
 pub(crate) struct Upgrade {
@@ -56,9 +56,12 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
         Some(copy) => Ok((copy, true)),
         None => work.make(&mut outgoing, &mut incoming).map(|copy| (copy, false)),
     });
+    // Reported before, too, by pg-survey; slots are no reason to go back.
+    let not_covered = outgoing.not_covered().unwrap_or_default();
     let (copy, reused) = outcome.map_err(|failure| failure.with_closed(outgoing.closed))?;
     let mut result = json!(copy);
     result["reused"] = reused.into();
+    result["notCovered"] = not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect();
     Ok(timed(result, since))
 }
 
@@ -127,7 +130,10 @@ impl Work<'_> {
         incoming.make_way()?;
         eprintln!("shutting writers out");
         let closed_at = outgoing.shut()?;
+        let began = outgoing.next_transaction()?;
         let copied = self.copy(&names)?;
+        self.refuse_superusers_writes(outgoing, began, &copied)?;
+        let copied: Vec<Database> = copied.into_iter().map(|copied| copied.database).collect();
         let copy = Upgraded {
             system_identifier: incoming.identifier.clone(),
             from_system_identifier: outgoing.identifier.clone(),
@@ -192,17 +198,44 @@ impl Work<'_> {
         tried.map_err(|failure| server.explain(failure))
     }
 
-    fn copy(&self, names: &[&str]) -> Result<Vec<Database>, Failure> {
+    /// The rules let superusers in. A transaction that wrote took a number; whether it changed what was copied, the contents
+    /// tell, since autovacuum takes numbers, too.
+    fn refuse_superusers_writes(
+        &self,
+        outgoing: &mut Outgoing<'_>,
+        began: u64,
+        copied: &[Copied],
+    ) -> Result<(), Failure> {
+        if outgoing.next_transaction()? == began {
+            return Ok(());
+        }
+        eprintln!("the old server has written meanwhile; comparing once more");
+        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
+        let transfer = self.transfer(self.to, folder.path());
+        copied.iter().try_for_each(|copied| transfer.refuse_changes(copied))
+    }
+
+    fn copy(&self, names: &[&str]) -> Result<Vec<Copied>, Failure> {
         let folder = Scratch::new(self.options.run.join(format!("copy-{}", std::process::id())))?;
         let transfer = self.transfer(self.to, folder.path());
         transfer.roles()?;
+        let rights = || contents::roles(&mut Session::open(self.tools, self.to, TEMPLATE)?);
+        let before = rights()?;
         let copy = |name: &&str| {
             eprintln!("copying database {}", quote::identifier(name));
-            let database = transfer.database(name)?;
+            let copied = transfer.database(name)?;
+            copied.warnings.iter().for_each(|warning| eprintln!("{warning}"));
             transfer.analyze_roughly(name)?;
-            Ok(database)
+            transfer.seal(&copied)?;
+            Ok(copied)
         };
-        names.iter().map(copy).collect()
+        let copied = names.iter().map(copy).collect::<Result<_, Failure>>()?;
+        if rights()? != before {
+            let sentence =
+                "while the databases were copied, roles or their members changed: code in them tried to gain rights";
+            return Err(Failure::new(Reason::RestoreFailed, sentence));
+        }
+        Ok(copied)
     }
 
     fn transfer<'b>(&'b self, to: &'b Connection, folder: &'b Path) -> Transfer<'b> {

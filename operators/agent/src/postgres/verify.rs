@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::basebackup::BASE;
 use super::checks::{self, Check};
+use super::databases;
 use super::files::{self, Scratch};
 use super::folder::{self, Verdict, Wanted};
 use super::inventory::{self, MAINTENANCE};
@@ -103,10 +104,18 @@ impl Proof<'_> {
             snapshot: &self.options.snapshot,
             manifest: self.manifest,
             jobs: self.options.jobs,
+            run: &self.options.run,
+            lasting: false,
         };
         let refilled = refill
             .globals()
-            .and_then(|()| self.manifest.databases.iter().try_for_each(|database| refill.database(database)))
+            .and_then(|()| {
+                let before = refill.rights()?;
+                for database in &self.manifest.databases {
+                    refill.database(database)?.iter().for_each(|warning| eprintln!("{warning}"));
+                }
+                refill.refuse_gained_rights(&before)
+            })
             .and_then(|()| checks::run(self.tools, &connection, self.manifest, self.checks));
         refilled.map_err(|failure| server.explain(failure))?;
         Ok((self.manifest.tables(), self.manifest.rows()))
@@ -138,7 +147,11 @@ impl Proof<'_> {
 
     fn read_all(&self, connection: &Connection) -> Result<(usize, u64), Failure> {
         let mut session = Session::open(self.tools, connection, MAINTENANCE)?;
-        let there = inventory::databases(&mut session, &[])?;
+        let places = databases::all(&mut session)?;
+        let there: Vec<String> = places.iter().map(|place| place.name.clone()).collect();
+        for place in places.iter().filter(|place| !place.open) {
+            databases::open(&mut session, place)?;
+        }
         let (mut tables, mut rows) = (0, 0);
         for name in &there {
             let database = inventory::describe(&mut Session::open(self.tools, connection, name)?, name)?;

@@ -6,6 +6,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails where it is surprised")]
 
+mod attacks;
+mod attacks_by_names;
+mod attacks_by_rows;
+mod attacks_by_types;
+mod complete;
 mod contents;
 mod finish;
 mod init;

@@ -25,7 +25,7 @@ fn all_comes_back() {
     let target = new.serve();
     let snapshot = moved(&old, &new);
     let result = new.run(&["pg-restore", "--snapshot", &snapshot, "--jobs", "2"]);
-    assert_eq!((&result["rows"], &result["databases"], &result["reused"]), (&ROWS.into(), &2.into(), &false.into()));
+    assert_eq!((&result["rows"], &result["databases"], &result["reused"]), (&ROWS.into(), &1.into(), &false.into()));
     target.check_contents();
     assert_eq!(target.sql("app", "SHOW work_mem"), "7MB");
     assert_eq!(target.sql("app", "SELECT rolconfig FROM pg_roles WHERE rolname = 'reader'"), "{lock_timeout=9s}");

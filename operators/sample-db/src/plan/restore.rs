@@ -114,11 +114,11 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
     let location = &snapshot.status.location;
     let path = location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
     let mut arguments = vec!["pg-restore".to_owned(), format!("--snapshot={SNAPSHOTS}/{path}")];
-    arguments.push(format!("--database={}", names::database(db)));
+    // All that the snapshot holds: what is left out here is lost when the snapshot goes.
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let claim = location.claim.clone().unwrap_or_default();
     JobOf {
-        volumes: vec![(pod::of_claim("snapshots", &claim), pod::mount("snapshots", SNAPSHOTS))],
+        volumes: vec![(pod::of_claim("snapshots", &claim), pod::snapshots_to_read())],
         retries: RETRIES,
         ..JobOf::of_database(db, &job_name(db), arguments, DEADLINE)
     }

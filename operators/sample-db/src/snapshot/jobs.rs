@@ -66,6 +66,8 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
     arguments.extend([format!("--mode={mode}"), "--scratch=/scratch".to_owned()]);
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let mut of = base(observed, &verify_name(snapshot), arguments);
+    of.labels.insert(pod::ISOLATED.to_owned(), "true".to_owned());
+    of.volumes.iter_mut().for_each(|(_, mount)| *mount = pod::snapshots_to_read());
     of.volumes.push((pod::empty("scratch"), pod::mount("scratch", "/scratch")));
     of.deadline_seconds = deadline_seconds;
     if checks.is_some() {

@@ -118,6 +118,15 @@ pub(crate) fn mount(name: &str, path: &str) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), ..VolumeMount::default() }
 }
 
+/// Label of pods that have business with nobody: what a user wrote may run in them. The policy of instances lets them neither
+/// out nor anybody in.
+pub(crate) const ISOLATED: &str = "multi-operator.example.com/isolated";
+
+/// The snapshots, for who only reads them: code of a user's that gets as far as the pod's file system destroys none.
+pub(crate) fn snapshots_to_read() -> VolumeMount {
+    VolumeMount { read_only: Some(true), ..mount("snapshots", SNAPSHOTS) }
+}
+
 /// A variable out of a Secret.
 pub(crate) fn secret_env(name: &str, secret: &str, key: &str) -> EnvVar {
     let key = SecretKeySelector { name: secret.to_owned(), key: key.to_owned(), optional: None };

@@ -142,7 +142,7 @@ fn prepare(
         let path = source.status.location.path.as_deref().unwrap_or(&source.meta.key.name);
         arguments.push(format!("--from={SNAPSHOTS}/{path}"));
         arguments.extend(source.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
-        mounts.push(pod::mount("snapshots", SNAPSHOTS));
+        mounts.push(pod::snapshots_to_read());
     }
     if observed.system_remade.is_some() {
         arguments.push("--reset-password".to_owned());

@@ -97,3 +97,26 @@ fn checks_come_with_the_job_and_are_those_of_the_very_database() {
     let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
     assert!(!job.body["spec"].to_string().contains("--checks"));
 }
+
+/// Code that a user wrote runs there: it destroys no snapshot, has no token, and reaches nobody where policies are enforced.
+#[test]
+fn what_is_verified_can_neither_write_to_snapshots_nor_reach_anybody() {
+    let observed = seen(&json!({}), &json!({}), &taken(1, "Running"));
+    let body = super::super::jobs::verify(&observed, api::sample_db::VerifyMode::Restore, None, 60).body;
+    let pod = &body["spec"]["template"];
+    assert_eq!(pod["metadata"]["labels"][crate::plan::objects::pod::ISOLATED], "true");
+    assert_eq!(pod["spec"]["automountServiceAccountToken"], false);
+    let container = &pod["spec"]["containers"][0];
+    assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true);
+    assert!(container["envFrom"].is_null(), "no password of a database's");
+    let mounts = container["volumeMounts"].as_array().unwrap();
+    let snapshots: Vec<_> = mounts.iter().filter(|mount| mount["name"] == "snapshots").collect();
+    assert_eq!(snapshots.len(), 1);
+    assert_eq!(snapshots[0]["readOnly"], true);
+    // What can be written to lives as long as the pod.
+    let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    for mount in mounts.iter().filter(|mount| mount["readOnly"] != true) {
+        let of = volumes.iter().find(|volume| volume["name"] == mount["name"]).unwrap();
+        assert!(!of["emptyDir"].is_null() || !of["downwardAPI"].is_null(), "{mount}");
+    }
+}

@@ -1,0 +1,115 @@
+//! The databases of a server, and those that take no connections opened for a dump: to superusers alone.
+
+use super::inventory::MAINTENANCE;
+use super::quote::{identifier, literal};
+use super::session::Session;
+use super::transfer::TEMPLATE;
+use crate::failure::{Failure, Reason};
+
+#[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
+pub(crate) struct Place {
+    pub(crate) name: String,
+    pub(crate) open: bool,
+    pub(crate) limit: i32,
+}
+
+/// All that can be dumped: templates too, and those that take no connections. `template0` is the server's own.
+const ALL: &str = "SELECT pg_catalog.json_build_object('name', datname::text, 'open', datallowconn, 'limit', datconnlimit) \
+FROM pg_catalog.pg_database WHERE datname <> 'template0' AND datconnlimit <> -2 ORDER BY datname";
+
+pub(crate) fn all(session: &mut Session<'_>) -> Result<Vec<Place>, Failure> {
+    session.ask_json(ALL)
+}
+
+/// Those asked for, or all.
+pub(crate) fn chosen(all: Vec<Place>, asked: &[String]) -> Result<Vec<Place>, Failure> {
+    if let Some(missing) = asked.iter().find(|name| !all.iter().any(|place| place.name == **name)) {
+        let sentence = format!("there is no database {}", identifier(missing));
+        return Err(Failure::new(Reason::DatabaseMissing, sentence));
+    }
+    Ok(all.into_iter().filter(|place| asked.is_empty() || asked.contains(&place.name)).collect())
+}
+
+/// The ones that every server has, and that are part of a snapshot only if somebody put something into them.
+pub(crate) fn may_be_pristine(name: &str) -> bool {
+    [MAINTENANCE, TEMPLATE].contains(&name)
+}
+
+/// Databases that were opened, noted for the next run after one that was killed.
+const NOTES: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
+CREATE TABLE IF NOT EXISTS multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL)";
+
+/// Lets superusers in, and nobody else: a limit of none holds for all others.
+pub(crate) fn open(session: &mut Session<'_>, place: &Place) -> Result<(), Failure> {
+    let name = identifier(&place.name);
+    session.ask("SET default_transaction_read_only = off")?;
+    session.ask(NOTES)?;
+    session.ask(&format!(
+        "INSERT INTO multi_operator.opened VALUES ({}, {}) ON CONFLICT DO NOTHING",
+        literal(&place.name),
+        place.limit
+    ))?;
+    session.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT 0"))?;
+    session.ask(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true")).map(|_| ())
+}
+
+/// Closes all that were opened, by whichever run.
+pub(crate) fn close_opened(session: &mut Session<'_>) -> Result<(), Failure> {
+    let noted = "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 WHERE n.nspname = 'multi_operator' AND c.relname = 'opened'";
+    if session.ask_one(noted)?.is_none() {
+        return Ok(());
+    }
+    session.ask("SET default_transaction_read_only = off")?;
+    let opened = "SELECT pg_catalog.json_build_object('name', o.database, 'open', true, 'limit', o.connection_limit) \
+                  FROM multi_operator.opened o JOIN pg_catalog.pg_database d ON d.datname = o.database";
+    for place in session.ask_json::<Place>(opened)? {
+        close(session, &place.name, place.limit)?;
+    }
+    session.ask("DELETE FROM multi_operator.opened").map(|_| ())
+}
+
+/// Takes no connections any more.
+pub(crate) fn close(session: &mut Session<'_>, name: &str, limit: i32) -> Result<(), Failure> {
+    let name = identifier(name);
+    session.ask(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false"))?;
+    session.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT {limit}")).map(|_| ())
+}
+
+/// The first minor release of each major that can keep a table from being swapped for a view while it is dumped.
+const SAFE_SINCE: [(u32, u32); 5] = [(12, 20), (13, 16), (14, 13), (15, 8), (16, 4)];
+
+/// Why a server of that version number (150007) cannot be dumped while others work in it. Pure.
+pub(crate) fn unsafe_to_dump(number: u32) -> Option<String> {
+    let (major, minor) = (number / 10_000, number % 10_000);
+    let (_, since) = SAFE_SINCE.into_iter().find(|(of, _)| *of == major)?;
+    (minor < since).then(|| {
+        format!(
+            "PostgreSQL {major}.{minor} cannot be dumped safely while clients work (CVE-2024-7348): upgrade it to \
+             {major}.{since} or later"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_with_the_race_is_refused() {
+        assert!(unsafe_to_dump(150_007).unwrap().contains("upgrade it to 15.8 or later"));
+        assert!(unsafe_to_dump(130_015).is_some());
+        for safe in [130_016, 150_008, 150_018, 160_004, 170_000, 180_001] {
+            assert_eq!(unsafe_to_dump(safe), None, "{safe}");
+        }
+    }
+
+    #[test]
+    fn every_database_is_chosen_unless_some_are_asked_for() {
+        let place = |name: &str, open| Place { name: name.into(), open, limit: -1 };
+        let all = vec![place("app", false), place("postgres", true)];
+        assert_eq!(chosen(all.clone(), &[]).unwrap(), all);
+        assert_eq!(chosen(all.clone(), &["app".into()]).unwrap(), all[..1]);
+        assert_eq!(chosen(all, &["lost".into()]).unwrap_err().reason(), Reason::DatabaseMissing);
+    }
+}

@@ -1,0 +1,249 @@
+//! Loads a dump: each entry in a session of its owner's, as `loading.rs` says.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use super::files;
+use super::inventory::MAINTENANCE;
+use super::loading::{self, Loading, Run, Who};
+use super::logins::Logins;
+use super::quote::{identifier, literal};
+use super::refill::restore_failed;
+use super::rights::Right;
+use super::session::Session;
+use super::toc::{self, Entry};
+use super::tools::{Connection, Tools};
+use super::transfer::TEMPLATE;
+use crate::failure::{Failure, Reason};
+
+/// The settings of a database and of a role are in force as soon as they are there, and one may be that nothing is to be
+/// written, or that the session is another role's.
+pub(crate) const OWNERS: &str = "-c role=none -c search_path= -c default_transaction_read_only=off -c synchronous_commit=off \
+-c maintenance_work_mem=128MB -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 \
+-c check_function_bodies=off -c row_security=off -c client_min_messages=warning";
+
+/// What a server that is about to serve needs no log of, until all is in.
+const SUPERUSERS: &str = "-c role=none -c search_path= -c default_transaction_read_only=off -c synchronous_commit=off \
+-c maintenance_work_mem=128MB -c wal_init_zero=off -c statement_timeout=0 -c lock_timeout=0";
+
+/// One that every server has is filled where it is.
+pub(crate) fn stands(database: &str) -> bool {
+    [MAINTENANCE, TEMPLATE].contains(&database)
+}
+
+/// How a database comes to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creation {
+    Make,
+    Replace,
+    /// It is there.
+    Fill,
+}
+
+pub(crate) struct Load<'a> {
+    tools: &'a Tools,
+    /// The superuser's.
+    connection: &'a Connection,
+    /// The folder that pg_dump made.
+    archive: &'a Path,
+    /// Where lists of entries can be written.
+    folder: &'a Path,
+    database: &'a str,
+    jobs: u16,
+    entries: Vec<Entry>,
+    pub(crate) plan: Loading,
+}
+
+impl<'a> Load<'a> {
+    /// Reads what there is to load. `superuser_then` is a superuser's name of the server that was dumped.
+    pub(crate) fn open(
+        tools: &'a Tools,
+        connection: &'a Connection,
+        (archive, folder): (&'a Path, &'a Path),
+        database: &'a str,
+        jobs: u16,
+        superuser_then: &str,
+    ) -> Result<Self, Failure> {
+        let path = archive.join("toc.dat");
+        let bytes = fs::read(&path).map_err(|error| files::failed("read", &path, &error, Reason::Corrupt))?;
+        let wrong = |why: String| Failure::new(Reason::RestoreFailed, format!("{}: {why}", path.display()));
+        let entries = toc::parse(&bytes).map_err(wrong)?;
+        // By way of the template, as the one to load may not be there.
+        let mut session = Session::open(tools, connection, TEMPLATE)?;
+        let all = "SELECT pg_catalog.to_json(rolname::text) FROM pg_catalog.pg_roles WHERE rolsuper";
+        let mut superusers: BTreeSet<String> = session.ask_json::<String>(all)?.into_iter().collect();
+        superusers.insert(superuser_then.to_owned());
+        let plan = loading::plan(&entries, &superusers).map_err(wrong)?;
+        Ok(Self { tools, connection, archive, folder, database, jobs, entries, plan })
+    }
+
+    /// Makes the database, with its settings and grants; one that stands gets those alone.
+    pub(crate) fn create(&self, how: Creation) -> Result<(), Failure> {
+        if how == Creation::Fill {
+            return self.settle_in();
+        }
+        let mut command = self.restore(self.connection, SUPERUSERS, TEMPLATE);
+        command.arg("--create");
+        if how == Creation::Replace {
+            command.args(["--clean", "--if-exists"]);
+        }
+        self.execute(command, &self.plan.database)?;
+        // Owners come in whatever the limit is; the manifest has what it was.
+        let name = identifier(self.database);
+        self.superuser(TEMPLATE)?.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT -1")).map(|_| ())
+    }
+
+    fn settle_in(&self) -> Result<(), Failure> {
+        let mut session = self.superuser(self.database)?;
+        let of = self.entries.iter().filter(|entry| self.plan.database.contains(&entry.id) && entry.kind != "DATABASE");
+        for entry in of {
+            session.run(&entry.definition).map_err(restore_failed)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn definitions(&self, logins: &Logins<'_>) -> Result<(), Failure> {
+        self.plan.definitions.iter().try_for_each(|run| self.run(run, logins, 1))
+    }
+
+    /// Rows that lie in the archive.
+    pub(crate) fn rows(&self, logins: &Logins<'_>) -> Result<(), Failure> {
+        self.plan.rows.iter().try_for_each(|run| self.run(run, logins, self.jobs))
+    }
+
+    /// Large objects, and values of sequences.
+    pub(crate) fn values(&self) -> Result<(), Failure> {
+        self.by_superuser(&self.plan.values)
+    }
+
+    /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.
+    pub(crate) fn later(&self, logins: &Logins<'_>) -> Result<Vec<String>, Failure> {
+        self.plan.later.iter().try_for_each(|run| self.run(run, logins, self.jobs))?;
+        self.by_superuser(&self.plan.grants)?;
+        let mut warnings = Vec::new();
+        for run in &self.plan.views {
+            match (self.run(run, logins, 1), &run.who) {
+                (Err(failure), Who::StandIn(owner)) if failure.reason() == Reason::RestoreFailed => {
+                    warnings.push(format!(
+                        "database {}: materialized views of superuser {} stay unfilled, REFRESH them: {}",
+                        self.database,
+                        identifier(owner),
+                        failure.message()
+                    ));
+                }
+                (outcome, _) => outcome?,
+            }
+        }
+        self.hand_over(logins)?;
+        self.by_superuser(&self.plan.last)?;
+        Ok(warnings)
+    }
+
+    /// What stand-ins made becomes their superusers': one table after the other, as many at once would take many locks.
+    fn hand_over(&self, logins: &Logins<'_>) -> Result<(), Failure> {
+        let mut session = self.superuser(self.database)?;
+        for (role, owner) in logins.stand_ins() {
+            let tables = format!(
+                "SELECT pg_catalog.to_json(pg_catalog.format('ALTER %s %I.%I OWNER TO %I', \
+                 CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' \
+                 ELSE 'TABLE' END, n.nspname, c.relname, {1}::text)) \
+                 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+                 JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
+                 WHERE r.rolname = {0} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
+                literal(role),
+                literal(owner)
+            );
+            for statement in session.ask_json::<String>(&tables)? {
+                session.ask(&statement)?;
+            }
+            let role = identifier(role);
+            session.ask(&format!("REASSIGN OWNED BY {role} TO {}; DROP OWNED BY {role}", identifier(owner)))?;
+        }
+        Ok(())
+    }
+
+    fn by_superuser(&self, ids: &[u32]) -> Result<(), Failure> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        self.execute(self.restore(self.connection, SUPERUSERS, self.database), ids)
+    }
+
+    fn run(&self, run: &Run, logins: &Logins<'_>, jobs: u16) -> Result<(), Failure> {
+        if run.who == Who::Superuser {
+            return self.by_superuser(&run.ids);
+        }
+        let connection = logins.connection(&run.who)?;
+        let lent = self.lend(&run.rights, &connection.user)?;
+        let mut command = self.restore(&connection, OWNERS, self.database);
+        command.arg("--no-owner").arg(format!("--jobs={jobs}"));
+        let executed = self.execute(command, &run.ids);
+        self.take_back(&lent, &connection.user)?;
+        executed
+    }
+
+    /// Lends what the role lacks, and tells what that was.
+    pub(crate) fn lend(&self, rights: &BTreeSet<Right>, role: &str) -> Result<Vec<String>, Failure> {
+        let mut session = self.superuser(self.database)?;
+        let mut lacking = Vec::new();
+        for right in rights {
+            let (function, name, word) = right.question();
+            // Names of schemas and servers are asked for as they are, others as SQL has them.
+            let asked = match right {
+                Right::Use(_) | Right::Create(_) | Right::Server(_) => {
+                    format!("pg_catalog.parse_ident({})::text[]", literal(name))
+                }
+                _ => format!("ARRAY[{}]::text[]", literal(name)),
+            };
+            let sql = format!(
+                "SELECT pg_catalog.to_json(pg_catalog.{function}({}, name, '{word}')) \
+                 FROM (SELECT ({asked})[1] AS name) AS asked",
+                literal(role)
+            );
+            if session.ask_json::<bool>(&sql)?.pop() != Some(true) {
+                lacking.push(right.of());
+            }
+        }
+        let connect = format!(
+            "SELECT pg_catalog.has_database_privilege({}, pg_catalog.current_database(), 'CONNECT')",
+            literal(role)
+        );
+        if session.ask_one(&connect)?.as_deref() != Some("t") {
+            lacking.push(format!("CONNECT ON DATABASE {}", identifier(self.database)));
+        }
+        for right in &lacking {
+            session.ask(&format!("GRANT {right} TO {}", identifier(role)))?;
+        }
+        Ok(lacking)
+    }
+
+    /// To be called whatever became of the run.
+    pub(crate) fn take_back(&self, lent: &[String], role: &str) -> Result<(), Failure> {
+        let mut session = self.superuser(self.database)?;
+        for right in lent {
+            session.ask(&format!("REVOKE {right} FROM {}", identifier(role)))?;
+        }
+        Ok(())
+    }
+
+    fn superuser(&self, database: &str) -> Result<Session<'a>, Failure> {
+        let mut session = Session::open(self.tools, self.connection, database)?;
+        session.ask("SET default_transaction_read_only = off")?;
+        Ok(session)
+    }
+
+    fn restore(&self, connection: &Connection, settings: &str, database: &str) -> std::process::Command {
+        let mut command = connection.client_of(self.tools, "pg_restore", database);
+        command.args(["--exit-on-error", "--no-tablespaces"]).env("PGOPTIONS", settings);
+        command
+    }
+
+    fn execute(&self, mut command: std::process::Command, ids: &[u32]) -> Result<(), Failure> {
+        let list = self.folder.join("entries.list");
+        let text: String = ids.iter().map(|id| format!("{id};\n")).collect();
+        files::write(&list, &text).map_err(|error| files::failed("written", &list, &error, Reason::RestoreFailed))?;
+        command.arg("--use-list").arg(&list).arg(self.archive);
+        self.tools.run(&mut command, Reason::RestoreFailed).map_err(restore_failed).map(|_| ())
+    }
+}

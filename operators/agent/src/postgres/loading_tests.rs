@@ -1,0 +1,185 @@
+use super::*;
+
+fn entry(id: u32, kind: &str, owner: &str, needs: &[u32]) -> Entry {
+    let section = match kind {
+        "INDEX" | "CONSTRAINT" | "FK CONSTRAINT" | "TRIGGER" => Section::Later,
+        "TABLE DATA" | "SEQUENCE SET" | "BLOBS" => Section::Data,
+        "ACL" | "COMMENT" => Section::Beside,
+        _ => Section::Definitions,
+    };
+    Entry {
+        id,
+        kind: kind.into(),
+        tag: format!("n{id}"),
+        schema: if kind == "SCHEMA" { String::new() } else { "s".into() },
+        owner: owner.into(),
+        drop: format!("DROP {kind} \"s\".\"n{id}\";"),
+        section,
+        needs: needs.to_vec(),
+        ..Entry::default()
+    }
+}
+
+fn planned(entries: &[Entry]) -> Loading {
+    plan(entries, &BTreeSet::from(["boss".to_owned()])).unwrap()
+}
+
+fn owner(name: &str) -> Who {
+    Who::Owner(name.into())
+}
+
+fn short(runs: &[Run]) -> Vec<(Who, Vec<u32>)> {
+    runs.iter().map(|run| (run.who.clone(), run.ids.clone())).collect()
+}
+
+/// Whatever may hold an expression of a user's, in the words of pg_dump, and what does not exist yet.
+#[test]
+fn what_a_user_wrote_is_never_the_superusers_to_execute() {
+    let kinds = [
+        "TABLE",
+        "TABLE DATA",
+        "TABLE ATTACH",
+        "VIEW",
+        "MATERIALIZED VIEW",
+        "MATERIALIZED VIEW DATA",
+        "INDEX",
+        "INDEX ATTACH",
+        "CONSTRAINT",
+        "FK CONSTRAINT",
+        "CHECK CONSTRAINT",
+        "TRIGGER",
+        "RULE",
+        "POLICY",
+        "ROW SECURITY",
+        "DEFAULT",
+        "DOMAIN",
+        "TYPE",
+        "SHELL TYPE",
+        "FUNCTION",
+        "PROCEDURE",
+        "AGGREGATE",
+        "OPERATOR",
+        "STATISTICS",
+        "FOREIGN TABLE",
+        "SEQUENCE",
+        "COLLATION",
+        "CONVERSION",
+        "TEXT SEARCH DICTIONARY",
+        "PROPERTY GRAPH",
+    ];
+    for kind in kinds {
+        let loading = planned(&[entry(1, kind, "app", &[])]);
+        assert_eq!(loading.roles(), BTreeSet::from([&owner("app")]), "{kind}");
+        assert!(loading.values.is_empty() && loading.grants.is_empty() && loading.last.is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn relations_of_a_superuser_are_a_stand_ins() {
+    for kind in RELATIONS {
+        let loading = planned(&[entry(1, kind, "boss", &[])]);
+        assert_eq!(loading.roles(), BTreeSet::from([&Who::StandIn("boss".into())]), "{kind}");
+    }
+    let system = planned(&[entry(1, "FUNCTION", "pg_database_owner", &[])]);
+    assert_eq!(system.roles(), BTreeSet::from([&Who::StandIn("pg_database_owner".into())]));
+}
+
+#[test]
+fn a_name_does_not_choose_the_role() {
+    let spoof = Entry { tag: "x public boss\n3; 0 0 TABLE x public boss".into(), ..entry(1, "TABLE", "app", &[]) };
+    assert_eq!(short(&planned(&[spoof]).definitions), [(owner("app"), vec![1])]);
+}
+
+#[test]
+fn the_order_of_definitions_is_kept() {
+    let of = |id, kind: &str, owner: &str| entry(id, kind, owner, &[]);
+    let loading = planned(&[
+        of(1, "SCHEMA", "app"),
+        of(2, "TYPE", "app"),
+        of(3, "FUNCTION", "app"),
+        of(4, "TABLE", "other"),
+        of(5, "TABLE", "app"),
+    ]);
+    assert_eq!(
+        short(&loading.definitions),
+        [(Who::Superuser, vec![1]), (owner("app"), vec![2, 3]), (owner("other"), vec![4]), (owner("app"), vec![5])]
+    );
+}
+
+#[test]
+fn rows_are_one_run_a_role_and_what_follows_as_few_as_can_be() {
+    let loading = planned(&[
+        entry(1, "TABLE DATA", "a", &[]),
+        entry(2, "TABLE DATA", "b", &[]),
+        entry(3, "TABLE DATA", "a", &[]),
+        entry(4, "SEQUENCE SET", "a", &[]),
+        entry(5, "CONSTRAINT", "a", &[]),
+        entry(6, "INDEX", "b", &[]),
+        entry(7, "INDEX", "a", &[]),
+        entry(8, "FK CONSTRAINT", "b", &[5]),
+        entry(9, "FK CONSTRAINT", "a", &[8]),
+    ]);
+    assert_eq!(short(&loading.rows), [(owner("a"), vec![1, 3]), (owner("b"), vec![2])]);
+    assert_eq!(loading.values, [4]);
+    assert_eq!(short(&loading.later), [(owner("a"), vec![5, 7]), (owner("b"), vec![6, 8]), (owner("a"), vec![9])]);
+}
+
+#[test]
+fn what_is_open_at_first_is_closed_before_others_can_use_it() {
+    let acl = |id, tag: &str| Entry { tag: tag.into(), ..entry(id, "ACL", "app", &[]) };
+    let entries = |other: &str| {
+        vec![
+            entry(1, "FUNCTION", "app", &[]),
+            acl(2, "FUNCTION f()"),
+            entry(3, "TABLE", other, &[]),
+            acl(4, "TABLE FUNCTION x"),
+        ]
+    };
+    let several = planned(&entries("other"));
+    let expected = [(owner("app"), vec![1]), (Who::Superuser, vec![2]), (owner("other"), vec![3])];
+    assert_eq!(short(&several.definitions), expected);
+    assert_eq!(several.grants, [4]);
+    // With one owner there is nobody else to keep out.
+    assert_eq!(planned(&entries("app")).grants, [2, 4]);
+}
+
+#[test]
+fn the_database_and_what_would_fire_are_apart() {
+    let about = Entry { tag: "DATABASE app".into(), ..entry(2, "COMMENT", "app", &[]) };
+    let trigger = entry(3, "EVENT TRIGGER", "boss", &[]);
+    let loading = planned(&[entry(1, "DATABASE", "app", &[]), about, trigger, entry(4, "ENCODING", "", &[])]);
+    assert_eq!((loading.database, loading.last), (vec![1, 2], vec![3]));
+}
+
+#[test]
+fn what_attaches_is_the_attacheds_and_nothing_is_nobodys() {
+    let loading = planned(&[entry(1, "INDEX", "app", &[]), entry(2, "INDEX ATTACH", "", &[1])]);
+    assert_eq!(loading.roles(), BTreeSet::from([&owner("app")]));
+    assert!(plan(&[entry(1, "NEW KIND", "", &[])], &BTreeSet::new()).unwrap_err().contains("NEW KIND"));
+}
+
+#[test]
+fn only_what_a_definition_itself_needs_is_lent() {
+    let table = entry(1, "TABLE", "b", &[]);
+    let key = entry(2, "CONSTRAINT", "b", &[1]);
+    let function = Entry { schema: "f".into(), ..entry(3, "FUNCTION", "b", &[]) };
+    let loading =
+        planned(&[table, key, function, entry(4, "FK CONSTRAINT", "a", &[2]), entry(5, "TRIGGER", "a", &[3])]);
+    let lent: Vec<String> = loading
+        .later
+        .iter()
+        .filter(|run| run.who == owner("a"))
+        .flat_map(|run| run.rights.iter().map(Right::of))
+        .collect();
+    assert_eq!(
+        lent,
+        [
+            "USAGE ON SCHEMA \"f\"",
+            "USAGE ON SCHEMA \"s\"",
+            "EXECUTE ON ROUTINE \"s\".\"n3\"",
+            "REFERENCES ON TABLE \"s\".\"n1\""
+        ]
+    );
+    let rows = planned(&[entry(1, "TABLE DATA", "boss", &[])]).rows;
+    assert!(rows[0].rights.contains(&Right::Insert("\"s\".\"n1\"".into())));
+}

@@ -1,0 +1,89 @@
+use super::*;
+
+fn database(tables: &[(&str, u64)], extensions: &[&str]) -> Database {
+    let table =
+        |(name, rows): &(&str, u64)| Table { schema: "s".into(), name: (*name).into(), rows: *rows, checksum: None };
+    let extension = |name: &&str| Extension { name: (*name).into(), version: "1".into() };
+    Database {
+        name: "d".into(),
+        tables: tables.iter().map(table).collect(),
+        extensions: extensions.iter().map(extension).collect(),
+        ..Database::default()
+    }
+}
+
+#[test]
+fn what_differs_is_told() {
+    let expected = database(&[("a", 1), ("b", 2)], &["citext"]);
+    assert_eq!(differences(&expected, &expected), None);
+    let found = database(&[("a", 3), ("c", 2)], &[]);
+    assert_eq!(
+        differences(&expected, &found).unwrap(),
+        "database d: s.a has 3 rows instead of 1, s.b is missing, s.c was not there, extension citext is missing"
+    );
+    let many: Vec<_> = (0..9).map(|_| ("x", 1)).collect();
+    assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
+    let large = Database { large_objects: 1, ..database(&[], &[]) };
+    assert!(differences(&large, &database(&[], &[])).is_some());
+}
+
+/// 118 and 106: as many rows, and one that a superuser has changed meanwhile.
+#[test]
+fn other_values_in_as_many_rows_are_told() {
+    let with = |lines: &[&str]| {
+        let mut of = database(&[("a", 2)], &[]);
+        of.tables[0].checksum = Some(crate::postgres::sums::tests::sum(lines).checksum);
+        of
+    };
+    assert_eq!(differences(&with(&["100", "18"]), &with(&["18", "100"])), None);
+    let told = differences(&with(&["100", "18"]), &with(&["100", "6"])).unwrap();
+    assert_eq!(told, "database d: s.a has as many rows, and other values in them");
+    // A manifest of before has no sums.
+    assert_eq!(differences(&database(&[("a", 2)], &[]), &with(&["x"])), None);
+}
+
+#[test]
+fn names_are_those_of_databases_that_hold_something() {
+    let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
+    let of = |name: &str, pristine| Database {
+        name: name.into(),
+        content: Some(Content { pristine, ..Content::default() }),
+        ..Database::default()
+    };
+    manifest.databases = vec![of("app", true), of("postgres", true), of("template1", false)];
+    assert_eq!(manifest.names(), ["app", "template1"]);
+    manifest.databases = (0..500).map(|at| of(&format!("database-{at}"), false)).collect();
+    let names = manifest.names();
+    assert_eq!(names.last().map(String::as_str), Some("..."));
+    assert!(serde_json::to_string(&names).unwrap().len() < 2000);
+}
+
+#[test]
+fn a_planted_object_is_told() {
+    let with = |count| Database {
+        content: Some(Content { objects: Sum { count, checksum: count.to_string() }, ..Content::default() }),
+        ..database(&[], &[])
+    };
+    assert_eq!(differences(&with(2), &with(2)), None);
+    assert!(
+        differences(&with(2), &with(3)).unwrap().contains("its objects or their owners are others (3 now, 2 then)")
+    );
+}
+
+#[test]
+fn what_is_written_is_read() {
+    let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
+    manifest.databases.push(database(&[("a", 1), ("b", 2)], &[]));
+    let file = |path: &str| FileEntry { path: path.into(), bytes: 3, sha256: "00".into() };
+    manifest.files.push(file("a/b"));
+    let text = serde_json::to_vec(&manifest).unwrap();
+    assert_eq!(Manifest::parse(&text), Ok(manifest.clone()));
+    assert_eq!((manifest.bytes(), manifest.tables(), manifest.rows()), (3, 2, 3));
+    for path in ["/etc/passwd", "a/../../b"] {
+        let wrong = Manifest { files: vec![file(path)], ..manifest.clone() };
+        assert!(Manifest::parse(&serde_json::to_vec(&wrong).unwrap()).unwrap_err().contains(path));
+    }
+    let newer = Manifest { format: 2, ..manifest };
+    assert!(Manifest::parse(&serde_json::to_vec(&newer).unwrap()).unwrap_err().contains("format 2"));
+    assert!(Manifest::parse(b"{").is_err());
+}

@@ -1,0 +1,115 @@
+//! Which rights a definition takes that its owner may lack by now, such as to create in a schema: they were there when it
+//! was made, and are lent for the load. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::loading::Who;
+use super::quote::identifier;
+use super::toc::Entry;
+
+/// One right, on what is named as SQL has it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Right {
+    Use(String),
+    Create(String),
+    Execute(String),
+    Type(String),
+    Server(String),
+    Refer(String),
+    Insert(String),
+}
+
+impl Right {
+    /// `USAGE ON SCHEMA "a"`, as GRANT and REVOKE have it.
+    pub(crate) fn of(&self) -> String {
+        match self {
+            Self::Use(schema) => format!("USAGE ON SCHEMA {schema}"),
+            Self::Create(schema) => format!("CREATE ON SCHEMA {schema}"),
+            Self::Execute(function) => format!("EXECUTE ON ROUTINE {function}"),
+            Self::Type(name) => format!("USAGE ON TYPE {name}"),
+            Self::Server(name) => format!("USAGE ON FOREIGN SERVER {name}"),
+            Self::Refer(table) => format!("REFERENCES ON TABLE {table}"),
+            Self::Insert(table) => format!("INSERT ON TABLE {table}"),
+        }
+    }
+
+    /// The function that tells whether a role has it, and what it is asked.
+    pub(crate) fn question(&self) -> (&'static str, &str, &'static str) {
+        match self {
+            Self::Use(schema) => ("has_schema_privilege", schema, "USAGE"),
+            Self::Create(schema) => ("has_schema_privilege", schema, "CREATE"),
+            Self::Execute(function) => ("has_function_privilege", function, "EXECUTE"),
+            Self::Type(name) => ("has_type_privilege", name, "USAGE"),
+            Self::Server(name) => ("has_server_privilege", name, "USAGE"),
+            Self::Refer(table) => ("has_table_privilege", table, "REFERENCES"),
+            Self::Insert(table) => ("has_table_privilege", table, "INSERT"),
+        }
+    }
+}
+
+/// What makes nothing that is in a schema by itself.
+const WITHIN: [&str; 13] = [
+    "CHECK CONSTRAINT",
+    "DEFAULT",
+    "FK CONSTRAINT",
+    "INDEX ATTACH",
+    "MATERIALIZED VIEW DATA",
+    "POLICY",
+    "ROW SECURITY",
+    "RULE",
+    "SEQUENCE OWNED BY",
+    "TABLE ATTACH",
+    "TABLE DATA",
+    "TRIGGER",
+    "ACL",
+];
+
+/// What an entry takes of a role that is no superuser.
+pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) -> BTreeSet<Right> {
+    let mut found = BTreeSet::new();
+    if *who == Who::Superuser {
+        return found;
+    }
+    if !entry.schema.is_empty() {
+        found.insert(Right::Use(identifier(&entry.schema)));
+        if !WITHIN.contains(&entry.kind.as_str()) {
+            found.insert(Right::Create(identifier(&entry.schema)));
+        }
+    }
+    if entry.kind == "TABLE DATA" && matches!(who, Who::StandIn(_)) {
+        // It may be an extension's, which the stand-in has not made.
+        found.insert(Right::Insert(format!("{}.{}", identifier(&entry.schema), identifier(&entry.tag))));
+    }
+    let needs = entry.needs.iter().filter_map(|id| known.get(id));
+    for need in needs {
+        if !need.schema.is_empty() {
+            found.insert(Right::Use(identifier(&need.schema)));
+        }
+        // What a superuser has, its stand-in has not; what a role of PostgreSQL's has was made by the same stand-in.
+        let stands_in = matches!(who, Who::StandIn(superuser) if !superuser.starts_with("pg_"));
+        if need.owner != entry.owner || stands_in {
+            found.extend(of_need(need));
+        }
+        if entry.kind == "FK CONSTRAINT" {
+            found.extend(referred(need, entry, known));
+        }
+    }
+    found
+}
+
+fn of_need(need: &Entry) -> Option<Right> {
+    let name = need.name()?.to_owned();
+    match need.kind.as_str() {
+        "FUNCTION" | "PROCEDURE" => Some(Right::Execute(name)),
+        "TYPE" | "DOMAIN" => Some(Right::Type(name)),
+        "SERVER" => Some(Right::Server(name)),
+        _ => None,
+    }
+}
+
+/// The table that a foreign key refers to: it needs that table, or the constraint or index on it.
+fn referred(need: &Entry, key: &Entry, known: &BTreeMap<u32, &Entry>) -> Vec<Right> {
+    let through = need.needs.iter().filter_map(|id| known.get(id).copied()).filter(|_| need.kind != "TABLE");
+    let tables = [need].into_iter().chain(through).filter(|table| table.kind == "TABLE" && table.owner != key.owner);
+    tables.filter_map(|table| Some(Right::Refer(table.name()?.to_owned()))).collect()
+}

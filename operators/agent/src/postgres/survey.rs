@@ -1,0 +1,33 @@
+//! `agent pg-survey`: what a major upgrade would refuse, and what it would not carry over: asked before it begins.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::outgoing::Outgoing;
+use super::timed;
+use super::tools::{Connection, Tools};
+use crate::failure::{Failure, cut};
+
+/// A termination message is short: so many sentences, of so many bytes.
+const TOLD: usize = 8;
+const LONGEST: usize = 250;
+
+#[derive(Debug)]
+pub(crate) struct Survey {
+    pub(crate) connect_timeout: Duration,
+}
+
+/// Nothing is changed, and nobody is shut out.
+pub(crate) fn survey(options: &Survey) -> Result<Value, Failure> {
+    let since = Instant::now();
+    let tools = Tools::find()?;
+    let connection = Connection::from_environment()?;
+    let mut outgoing = Outgoing::open(&tools, &connection, options.connect_timeout)?;
+    outgoing.refuse_what_would_be_lost()?;
+    let not_covered = outgoing.not_covered()?;
+    let databases = outgoing.databases()?.len();
+    let shown: Vec<&str> = not_covered.iter().take(TOLD).map(|sentence| cut(sentence, LONGEST)).collect();
+    let result = json!({ "version": outgoing.version, "databases": databases, "notCovered": shown });
+    Ok(timed(result, since))
+}

@@ -1,0 +1,230 @@
+//! A database owner who is an attacker. Each attack has a database of its own, in which another role has data, too; then
+//! everything is done to it that the operator does, and nobody may have gained a right, nor touched what is another's.
+
+use std::fs;
+
+use crate::attacks_by_names::NAMES;
+use crate::attacks_by_rows::ROWS;
+use crate::attacks_by_types::TYPES;
+use crate::support::{PASSWORD, Place, Server, stderr};
+use crate::upgrade::Pair;
+
+/// A name, the lowest major version that knows the means, and SQL in which `strike()` tries to gain rights, and `hit(n)` and
+/// `ok(n)` call it and claim to be immutable.
+pub type Attack = (&'static str, u32, &'static str);
+
+/// Gains what it can, whoever it is. As an immutable function may not change anything, two call it that claim to be.
+const STRIKE: &str = "
+CREATE FUNCTION public.strike() RETURNS void LANGUAGE plpgsql AS $body$ DECLARE step text; BEGIN
+  FOREACH step IN ARRAY ARRAY['RESET SESSION AUTHORIZATION', 'RESET ROLE', 'SET SESSION AUTHORIZATION boss', 'SET ROLE boss',
+    'CREATE ROLE gained_$NUMBER SUPERUSER', 'ALTER ROLE app SUPERUSER CREATEROLE', 'GRANT victim TO app',
+    'GRANT pg_read_server_files TO app', 'GRANT pg_execute_server_program TO app', 'GRANT ALL ON SCHEMA victims TO app',
+    'UPDATE victims.secrets SET value = 106', 'INSERT INTO victims.secrets VALUES (1)',
+    'CREATE FUNCTION victims.planted() RETURNS int LANGUAGE sql AS ''SELECT 1''',
+    'COPY (SELECT 1) TO ''$MARKER''', 'COPY (SELECT 1) TO PROGRAM ''touch $MARKER'''] LOOP
+    BEGIN EXECUTE step; EXCEPTION WHEN OTHERS THEN NULL; END;
+  END LOOP; END $body$;
+CREATE FUNCTION public.hit(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN $1; END';
+CREATE FUNCTION public.ok(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN true; END';
+CREATE FUNCTION public.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.strike(); RETURN NEW; END'";
+
+/// What another role has in the same database. Its function does as its owner may, for those whom it lets.
+const VICTIM: &str = "CREATE SCHEMA victims AUTHORIZATION victim; SET ROLE victim;
+CREATE TABLE victims.secrets (value int); INSERT INTO victims.secrets VALUES (100), (18);
+CREATE FUNCTION victims.steal() RETURNS void LANGUAGE sql SECURITY DEFINER AS 'UPDATE victims.secrets SET value = 0';
+REVOKE ALL ON FUNCTION victims.steal() FROM PUBLIC; GRANT USAGE ON SCHEMA victims TO PUBLIC";
+
+fn database(number: usize) -> String {
+    format!("attack_{number:02}")
+}
+
+fn marker(place: &Place) -> String {
+    place.text("marker")
+}
+
+fn known(place: &Place) -> impl Iterator<Item = (usize, &'static Attack)> {
+    let major: u32 = place.major().parse().unwrap();
+    ROWS.iter().chain(&TYPES).chain(&NAMES).enumerate().filter(move |(_, (_, since, _))| *since <= major)
+}
+
+/// What the application and its victim have, attacks and all.
+fn plant(place: &Place, server: &Server<'_>) {
+    for role in ["app", "victim"] {
+        server.sql("postgres", &format!("CREATE ROLE {role} LOGIN PASSWORD '{role}'"));
+    }
+    let mut failed = Vec::new();
+    for (number, (name, _, sql)) in known(place) {
+        let database = database(number);
+        server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
+        server.sql(&database, "GRANT CREATE ON SCHEMA public TO app");
+        server.sql(&database, VICTIM);
+        let fill = |text: &str| {
+            let text = text.replace("$DATABASE", &database).replace("$MARKER", &marker(place));
+            text.replace("$NUMBER", &number.to_string())
+        };
+        for text in [fill(STRIKE), fill(sql)] {
+            let output = server.psql("app", "app", &database, &text);
+            if !output.status.success() {
+                failed.push(format!("{name}: {}", stderr(&output)));
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{failed:#?}");
+    check(place, server, &["app", "victim"]);
+}
+
+/// Nobody gained a right, and nothing of another's was touched.
+fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
+    assert!(!place.path("marker").exists(), "a program was run, or a file written");
+    let list = |sql: &str| server.sql("postgres", &format!("SET search_path = ''; {sql}"));
+    assert_eq!(list("SELECT pg_catalog.string_agg(rolname, ' ') FROM pg_catalog.pg_roles WHERE rolsuper"), "boss");
+    let others = "SELECT pg_catalog.string_agg(rolname, ' ' ORDER BY rolname) FROM pg_catalog.pg_roles \
+                  WHERE rolname !~ '^pg_' AND rolname <> 'boss'";
+    assert_eq!(list(others), roles.join(" "));
+    let gained = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_roles WHERE rolname <> 'boss' AND (rolcreaterole OR rolcreatedb \
+                  OR rolreplication OR rolbypassrls)";
+    assert_eq!(list(gained), "0");
+    let members = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles r ON r.oid = m.member \
+                   WHERE r.rolname !~ '^pg_'";
+    assert_eq!(list(members), "0");
+    let mut wrong = Vec::new();
+    for (number, (name, _, _)) in known(place) {
+        let asked = |sql: &str| server.sql(&database(number), &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
+        // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
+        let rows = asked("COPY victims.secrets TO STDOUT");
+        let objects = asked(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
+             WHERE n.nspname = 'victims' OR (n.nspname = 'public' AND p.proowner = 10)",
+        );
+        let owners = asked(
+            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = 'public' AND pg_catalog.pg_get_userbyid(c.relowner) <> 'app'",
+        );
+        if (rows.as_str(), objects.as_str(), owners.as_str()) != ("100\n18", "1", "0") {
+            wrong.push(format!("{name}: {rows:?} {objects} {owners}"));
+        }
+        let log_in = server.psql("app", "app", &database(number), "SELECT 1");
+        if !log_in.status.success() {
+            wrong.push(format!("{name}: {}", stderr(&log_in)));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn no_attack_gains_anything_from_a_snapshot_its_verification_or_its_restore() {
+    let (old, new) = (Place::new("attacked"), Place::new("attacked-restored"));
+    let source = old.serve();
+    plant(&old, &source);
+    let dumped = old.dump("one", &[]);
+    assert_eq!(dumped["databaseNames"].as_array().unwrap().len(), known(&old).count(), "{dumped}");
+    check(&old, &source, &["app", "victim"]);
+    old.verified("one", &["--jobs", "2"]);
+    check(&old, &source, &["app", "victim"]);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one"), "--jobs", "2"]);
+    assert!(!old.path("marker").exists());
+    check(&new, &target, &["app", "victim"]);
+    new.run(&["pg-finish", "--major"]);
+    check(&new, &target, &["app", "victim"]);
+    // Once more, as scheduled snapshots are.
+    new.dump("two", &[]);
+    check(&new, &target, &["app", "victim"]);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn no_attack_gains_anything_from_an_upgrade() {
+    let pair = Pair::new("attacked-upgrade", "15", "17");
+    let old = pair.old.serve();
+    plant(&pair.old, &old);
+    let new = pair.empty();
+    pair.upgraded(&["--jobs", "2"]);
+    assert!(!pair.old.path("marker").exists());
+    check_closed(&pair.old, &new);
+    new.stop();
+    pair.new.prepared(&["--access", "open"]);
+    let new = pair.new.start();
+    pair.new.run(&["pg-finish", "--major"]);
+    check(&pair.old, &new, &["app", "victim"]);
+}
+
+/// The same of a server that lets nobody in: whoever was let in for the load is out again.
+fn check_closed(place: &Place, server: &Server<'_>) {
+    let refused = server.psql("app", "app", &database(0), "SELECT 1");
+    assert!(stderr(&refused).contains("no pg_hba.conf entry"), "{}", stderr(&refused));
+    assert_eq!(server.sql("template1", "SELECT string_agg(rolname, ' ') FROM pg_roles WHERE rolsuper"), "boss");
+    assert!(!place.path("marker").exists());
+}
+
+/// The canonical function of a range can be written in PL/pgSQL, if its body is not checked; it runs for each literal.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn what_cannot_be_loaded_safely_is_named() {
+    let pair = Pair::new("canonical", "15", "17");
+    let old = pair.old.serve();
+    old.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    old.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
+    let range = "SET check_function_bodies = off; CREATE TYPE r; \
+        CREATE FUNCTION c(r) RETURNS r LANGUAGE plpgsql IMMUTABLE AS 'BEGIN RETURN $1; END'; \
+        CREATE TYPE r AS RANGE (SUBTYPE = int, CANONICAL = c)";
+    old.sql("app", &format!("GRANT CREATE ON SCHEMA public TO app; SET ROLE app; {range}"));
+    let told = pair.old.dump("one", &[])["notCovered"].to_string();
+    assert!(told.contains("canonical function is not C"), "{told}");
+    let _new = pair.empty();
+    assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
+    let survey = pair.old.fails(&["pg-survey"]);
+    assert_eq!(survey.0, "Unsupported");
+}
+
+/// What belongs to a superuser and calls what a user wrote is executed by neither's rights.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_superusers_table_does_not_lend_its_rights() {
+    let (old, new) = (Place::new("lent"), Place::new("lent-restored"));
+    let source = old.serve();
+    plant(&old, &source);
+    let database = database(0);
+    // Harmless while the superuser itself calls it.
+    let function = |body: &str| {
+        let sql =
+            format!("CREATE OR REPLACE FUNCTION public.f(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS '{body}'");
+        assert!(source.psql("app", "app", &database, &sql).status.success());
+    };
+    function("BEGIN RETURN true; END");
+    source.sql(&database, "CREATE SCHEMA bosses; CREATE TABLE bosses.t (a int CHECK (public.f(a)))");
+    source.sql(&database, "INSERT INTO bosses.t VALUES (1)");
+    function("BEGIN PERFORM public.strike(); RETURN true; END");
+    old.dump("one", &[]);
+    old.verified("one", &[]);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    check(&new, &target, &["app", "victim"]);
+    assert_eq!(
+        target.sql(&database, "SELECT tableowner FROM pg_tables WHERE tablename = 't' AND schemaname = 'bosses'"),
+        "boss"
+    );
+}
+
+/// A row that looks like the end of an answer ends none, and passwords lent for the load are nobody's afterwards.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn what_was_lent_is_given_back() {
+    let (old, new) = (Place::new("given"), Place::new("given-back"));
+    let source = old.serve();
+    source.sql("postgres", "CREATE ROLE app NOLOGIN CONNECTION LIMIT 3 VALID UNTIL '2001-01-01'");
+    source.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0 CONNECTION LIMIT 0");
+    source.sql("app", "CREATE TABLE t (a int); ALTER TABLE t OWNER TO app; INSERT INTO t VALUES (1)");
+    old.dump("one", &[]);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    let role = "SELECT rolcanlogin || ' ' || rolconnlimit || ' ' || (rolpassword IS NULL) || ' ' || (rolvaliduntil < now()) \
+                FROM pg_authid WHERE rolname = 'app'";
+    assert_eq!(target.sql("postgres", role), "false 3 true true");
+    assert_eq!(target.sql("postgres", "SELECT datconnlimit FROM pg_database WHERE datname = 'app'"), "0");
+    assert_eq!(target.sql("postgres", "SELECT count(*) FROM pg_roles WHERE rolname ~ '^multi_operator'"), "0");
+    assert_eq!(target.sql("postgres", "SELECT count(*) FROM multi_operator.lent"), "0");
+    let log = fs::read_to_string(new.path("server.log")).unwrap();
+    assert!(!log.contains("SCRAM-SHA-256") && !log.contains(PASSWORD));
+}

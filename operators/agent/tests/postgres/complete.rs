@@ -1,0 +1,104 @@
+//! Snapshots that have everything in them, and tell what they have not.
+
+use crate::support::Place;
+use crate::upgrade::Pair;
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn templates_closed_databases_and_those_of_the_server_come_back() {
+    let (old, new) = (Place::new("all"), Place::new("all-restored"));
+    let source = old.serve();
+    source.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app' CREATEDB");
+    for (name, more) in
+        [("app", "IS_TEMPLATE true"), ("closed", "ALLOW_CONNECTIONS false CONNECTION LIMIT 7"), ("other", "")]
+    {
+        source.sql("postgres", &format!("CREATE DATABASE {name} OWNER app TEMPLATE template0"));
+        source.sql(name, "CREATE TABLE t AS SELECT n FROM generate_series(1, 10) n");
+        if !more.is_empty() {
+            source.sql("postgres", &format!("ALTER DATABASE {name} {more}"));
+        }
+    }
+    source.sql("postgres", "CREATE TABLE loose AS SELECT 1 AS a");
+    source.sql("template1", "CREATE TABLE of_template AS SELECT 1 AS a");
+    source.sql("postgres", "ALTER DATABASE app SET work_mem = '7MB'");
+    source.sql("postgres", "ALTER ROLE app SET work_mem = '8MB'");
+    source.sql("postgres", "ALTER ROLE app IN DATABASE other SET work_mem = '9MB'");
+    source.sql("postgres", "ALTER ROLE ALL SET lock_timeout = '11s'");
+    source.sql("postgres", "COMMENT ON DATABASE app IS 'about'; COMMENT ON ROLE app IS 'who'");
+    let result = old.dump("one", &[]);
+    assert_eq!(result["databaseNames"], serde_json::json!(["app", "closed", "other", "postgres", "template1"]));
+    let closed = "SELECT datallowconn || ' ' || datconnlimit FROM pg_database WHERE datname = 'closed'";
+    assert_eq!(source.sql("postgres", closed), "false 7");
+    assert_eq!(old.verified("one", &[])["tables"], 5);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    for (database, table, rows) in
+        [("app", "t", "10"), ("other", "t", "10"), ("postgres", "loose", "1"), ("template1", "of_template", "1")]
+    {
+        assert_eq!(target.sql(database, &format!("SELECT count(*) FROM {table}")), rows, "{database}");
+    }
+    assert_eq!(target.sql("postgres", closed), "false 7");
+    assert_eq!(target.sql("postgres", "SELECT datistemplate FROM pg_database WHERE datname = 'app'"), "t");
+    assert_eq!(target.sql("app", "SHOW work_mem"), "7MB");
+    assert_eq!(target.sql("other", "SHOW lock_timeout"), "11s");
+    let settings = "SELECT string_agg(array_to_string(setconfig, ' '), ' ' ORDER BY setconfig) FROM pg_db_role_setting";
+    assert_eq!(target.sql("postgres", settings), source.sql("postgres", settings));
+    let comment = "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = 'app'";
+    assert_eq!(target.sql("postgres", comment), "about");
+    assert_eq!(new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")])["reused"], true);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn other_values_in_as_many_rows_are_found() {
+    let place = Place::new("values");
+    let server = place.serve();
+    server.fill();
+    place.dump("one", &["--database", "app"]);
+    let manifest = place.path("snapshots/one/manifest.json");
+    let text = std::fs::read_to_string(&manifest).unwrap();
+    let at = text.find("\"checksum\": \"").unwrap() + 13;
+    let changed = if text.as_bytes()[at] == b'0' { "1" } else { "0" };
+    std::fs::write(&manifest, format!("{}{changed}{}", &text[..at], &text[at + 1..])).unwrap();
+    let (reason, message) = place.not_verified("one", &[]);
+    assert_eq!(reason, "CountMismatch", "{message}");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_superusers_write_during_an_upgrade_is_found() {
+    let pair = Pair::new("superuser-writes", "15", "17");
+    let old = pair.old.serve();
+    old.sql("postgres", "CREATE TABLE t AS SELECT 118 AS a");
+    old.sql("postgres", "CREATE TABLE much AS SELECT n, repeat('x', 500) AS x FROM generate_series(1, 400000) n");
+    let _new = pair.empty();
+    let child = pair.upgrade(&[]).spawn().unwrap();
+    // Another superuser's session is let in, as its role is.
+    while !std::fs::read_to_string(pair.old.path("volume/data/pg_hba.conf")).unwrap().contains("closed for a copy") {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    old.sql("postgres", "UPDATE t SET a = 106");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(pair.new.reason().0, "CountMismatch");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn what_an_upgrade_leaves_behind_is_told_before() {
+    let place = Place::new("survey");
+    std::fs::create_dir_all(place.path("conf")).unwrap();
+    place.write("conf/more.conf", "wal_level = logical\nmax_connections = 20\nmax_locks_per_transaction = 10\n");
+    let server = place.serve();
+    server.sql("postgres", "SELECT pg_create_logical_replication_slot('feed', 'pgoutput')");
+    let told = place.run(&["pg-survey"])["notCovered"].to_string();
+    assert!(told.contains("feed") && told.contains("replication slot"), "{told}");
+    server.sql(
+        "postgres",
+        "DO $$ BEGIN FOR n IN 1..300 LOOP EXECUTE 'CREATE TABLE t' || n || ' (a int)'; COMMIT; END LOOP; END $$",
+    );
+    let (reason, message) = place.fails(&["pg-survey"]);
+    assert_eq!(reason, "Unsupported");
+    assert!(message.contains("max_locks_per_transaction"), "{message}");
+}
