@@ -126,6 +126,13 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
+/// The first of some sentences, each cut, as they fit into a termination message: a control character, which a user's name may
+/// have, would take six bytes there.
+pub(crate) fn in_short(sentences: &[String], most: usize, bytes: usize) -> Vec<String> {
+    let plain = |sentence: &String| sentence.replace(char::is_control, " ");
+    sentences.iter().take(most).map(|sentence| cut(&plain(sentence), bytes).to_owned()).collect()
+}
+
 /// Leaves what a verb found out to the kubelet, which shows it as the container's termination message.
 pub(crate) fn leave(words: &impl Serialize) -> io::Result<()> {
     let named = std::env::var_os("TERMINATION_LOG").filter(|path| !path.is_empty());
@@ -153,5 +160,7 @@ mod tests {
     fn a_message_fits_into_what_the_kubelet_keeps() {
         let failure = Failure::new(Reason::ToolFailed, "\u{e4}\"".repeat(4000));
         assert!(serde_json::to_vec(&failure).unwrap().len() < 4096);
+        let sentences = in_short(&vec!["\u{1}".repeat(300); 9], 5, 200);
+        assert!(serde_json::to_vec(&sentences).unwrap().len() < 1100);
     }
 }

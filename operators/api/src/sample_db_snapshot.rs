@@ -19,6 +19,10 @@ pub const SNAPSHOT_FILES: &str = "example.com/snapshot-files";
 /// The annotation by which a snapshot is verified again: each new value once.
 pub const VERIFY: &str = "example.com/verify";
 
+/// The annotation that lets a snapshot go which is kept only since it holds a database that no later one holds; its value must
+/// be the snapshot's name.
+pub const RELEASE_SNAPSHOT: &str = "example.com/release-snapshot";
+
 /// The most characters of a SampleDBSnapshot's name: its Jobs are `<name>-backup` and `<name>-verify`, and end at 63. A
 /// SampleDB's name leaves 11 of them to what the operator adds.
 pub const LONGEST_SNAPSHOT_NAME: usize = 56;

@@ -25,6 +25,7 @@ mod observed;
 pub(crate) mod record;
 mod recovered;
 mod restore;
+pub(crate) mod retention;
 pub mod schedule;
 mod status;
 pub mod steps;

@@ -68,8 +68,8 @@ Usage: agent pg-dump --to DIRECTORY/NAME [--database NAME]... [--jobs N] [--comp
 
 Environment: PGUSER (postgres), and but for --offline PGHOST, PGPORT (5432), PGPASSWORD: the superuser's.
 Result: {\"name\", \"kind\", \"bytes\", \"files\", \"sha256\" (of manifest.json), \"engineVersion\", \"systemIdentifier\",
-\"schemaVersion\", \"databases\", \"databaseNames\" (of those that hold something; \"...\" if there are more than a message has
-room for), \"notCovered\" (sentences), \"tables\", \"rows\", \"completedAt\" (seconds since 1970), \"reused\", \"seconds\"}
+\"schemaVersion\", \"databases\", \"databaseNames\" (of those that hold something; \"...\" and the sum of all if a message has no
+room for them), \"notCovered\" (sentences), \"tables\", \"rows\", \"completedAt\" (seconds since 1970), \"reused\", \"seconds\"}
 Unsupported: a minor release that cannot be dumped safely while clients work (CVE-2024-7348).
 Reasons: ConnectionFailed Unsupported AuthenticationFailed PermissionDenied DatabaseMissing NoSpace DataInUse DataMissing ForeignData
 WrongMajor DataCorrupt CannotStart ToolFailed ToolMissing BadInput";

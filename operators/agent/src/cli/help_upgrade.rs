@@ -46,7 +46,8 @@ and children of another owner than their parent's, range types whose canonical f
 database than the server can lock at once.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
-Result: {\"version\", \"databases\", \"notCovered\": [sentences, such as of replication slots], \"seconds\"}
+Result: {\"version\" (of the image), \"from\" (of the server), \"databases\", \"notCovered\": [sentences, such as of replication
+slots], \"seconds\"}
 Reasons: Unsupported PreparedTransactions ConnectionFailed AuthenticationFailed PermissionDenied ToolFailed ToolMissing";
 
 pub(super) const FINISH: &str = "\

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::databases;
 use super::sums::Sum;
-use crate::failure::cut;
+use super::{databases, files};
+use crate::failure::{cut, in_short};
 
 /// Raised when a reader of before would misread what is written now.
 const FORMAT: u32 = 1;
@@ -133,29 +133,31 @@ impl Manifest {
         self.files.iter().map(|file| file.bytes).sum()
     }
 
-    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each; cut to what a
-    /// termination message has room for, with `...` as the last.
+    /// Of the databases that hold something. A retention that knows them keeps the last snapshot of each. If there are more
+    /// than a termination message has room for, the last entry is `...` and the sum of all of them: another one wherever
+    /// there is another database.
     pub(crate) fn names(&self) -> Vec<String> {
         let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
         let standing = |database: &Database| databases::may_be_pristine(&database.name);
         let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
-        let (mut names, mut room) = (Vec::new(), 1500_usize);
-        for name in held.map(|database| &database.name) {
-            match room.checked_sub(name.len() + 6) {
-                Some(rest) => room = rest,
-                None => {
-                    names.push("...".to_owned());
-                    break;
-                }
-            }
-            names.push(name.clone());
+        let mut all: Vec<&str> = held.map(|database| &*database.name).collect();
+        all.sort_unstable();
+        let mut room = 1500_usize;
+        let fits = |name: &&&str| {
+            // As it is written: a control character takes six bytes.
+            let bytes = serde_json::to_string(name).map_or(usize::MAX, |text| text.len().saturating_add(1));
+            room.checked_sub(bytes).inspect(|rest| room = *rest).is_some()
+        };
+        let mut names: Vec<String> = all.iter().take_while(fits).map(ToString::to_string).collect();
+        if names.len() < all.len() {
+            names.push(format!("...{}", cut(&files::sha256(all.join("\0").as_bytes()), 32)));
         }
         names
     }
 
     /// The first five, each at most 200 bytes of it.
-    pub(crate) fn not_covered_in_short(&self) -> Vec<&str> {
-        self.not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect()
+    pub(crate) fn not_covered_in_short(&self) -> Vec<String> {
+        in_short(&self.not_covered, 5, 200)
     }
 
     pub(crate) fn tables(&self) -> usize {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::outgoing::Outgoing;
 use super::timed;
 use super::tools::{Connection, Tools};
-use crate::failure::{Failure, cut};
+use crate::failure::{Failure, in_short};
 
 /// A termination message is short: so many sentences, of so many bytes.
 const TOLD: usize = 8;
@@ -22,12 +22,14 @@ pub(crate) struct Survey {
 pub(crate) fn survey(options: &Survey) -> Result<Value, Failure> {
     let since = Instant::now();
     let tools = Tools::find()?;
+    let version = tools.version()?;
     let connection = Connection::from_environment()?;
     let mut outgoing = Outgoing::open(&tools, &connection, options.connect_timeout)?;
     outgoing.refuse_what_would_be_lost()?;
     let not_covered = outgoing.not_covered()?;
     let databases = outgoing.databases()?.len();
-    let shown: Vec<&str> = not_covered.iter().take(TOLD).map(|sentence| cut(sentence, LONGEST)).collect();
-    let result = json!({ "version": outgoing.version, "databases": databases, "notCovered": shown });
+    let shown = in_short(&not_covered, TOLD, LONGEST);
+    let result =
+        json!({ "version": version, "from": outgoing.version, "databases": databases, "notCovered": shown });
     Ok(timed(result, since))
 }

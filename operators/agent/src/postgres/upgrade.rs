@@ -19,7 +19,7 @@ use super::tools::{self, Connection, Tools};
 use super::transfer::{Copied, TEMPLATE, Transfer};
 use super::upgraded::Upgraded;
 use super::{configuration, contents, controldata, making, quote, timed};
-use crate::failure::{Failure, Reason, cut};
+use crate::failure::{Failure, Reason, in_short};
 
 #[derive(Debug)]
 pub(crate) struct Upgrade {
@@ -61,7 +61,7 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
     let (copy, reused) = outcome.map_err(|failure| failure.with_closed(outgoing.closed))?;
     let mut result = json!(copy);
     result["reused"] = reused.into();
-    result["notCovered"] = not_covered.iter().take(5).map(|sentence| cut(sentence, 200)).collect();
+    result["notCovered"] = in_short(&not_covered, 5, 200).into();
     Ok(timed(result, since))
 }
 

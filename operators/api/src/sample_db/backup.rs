@@ -111,7 +111,8 @@ pub enum Method {
 }
 
 /// How long the snapshots that the schedule took are kept: each until there are `keepLast` newer ones or it is older
-/// than `maxAge`, whichever comes first. The newest verified one is never pruned.
+/// than `maxAge`, whichever comes first. Never pruned are the newest verified one, and the newest that holds a database which
+/// later ones lack, unless it has the annotation `example.com/release-snapshot` with its own name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {

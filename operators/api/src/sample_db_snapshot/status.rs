@@ -54,6 +54,10 @@ pub struct SampleDBSnapshotStatus {
     /// The sha256 over its files, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
+    /// The databases of the server that it holds, but for those that every server has as long as nothing is in them. If they
+    /// are many, the last entry is `...` and a sum of all names. Absent: it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database_names: Option<Vec<String>>,
     /// What of the database it does not hold, in sentences; at most 5.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,

@@ -10,7 +10,7 @@ use runtime::cache::View;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::schedule::{Due, Schedule};
-use super::{DbAct, Observed, objects};
+use super::{DbAct, Observed, objects, retention};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -114,9 +114,18 @@ fn scheduled(db: &SampleDB, slot: Timestamp) -> Create {
     objects::snapshot(db, &name, SnapshotReason::Scheduled, None)
 }
 
-/// A snapshot of the schedule's that is kept no longer. Never the newest that is proved, and none that is being judged. One
-/// that did not stand its proof does not count among those that are kept, and no more of them stay than of the good ones.
-fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
+/// What retention makes of a snapshot of the schedule's.
+enum Fate<'a> {
+    Stays,
+    /// For these databases alone.
+    Kept(Vec<&'a str>),
+    Goes,
+}
+
+/// What becomes of the schedule's snapshots, newest first. Never goes the newest that is proved, none that is being judged, and
+/// none that alone holds a database. One that did not stand its proof does not count among those that are kept, and no more of
+/// them stay than of the good ones.
+fn fates(observed: &Observed, now: Timestamp) -> Vec<(&Snapshot, Fate<'_>)> {
     let retention = &observed.db.spec.backup.retention;
     let keep = usize::try_from(retention.keep_last()).unwrap_or(usize::MAX);
     let oldest = span(retention.max_age()).and_then(|age| now.checked_sub(age).ok());
@@ -124,19 +133,34 @@ fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
         let over = !is_under_way(&snapshot.status) && !snapshot.meta.deleting;
         over && snapshot.spec.reason == SnapshotReason::Scheduled
     };
-    let mut all: Vec<&Snapshot> = observed.own_snapshots().filter(ours).collect();
+    let every: Vec<&Snapshot> = observed.own_snapshots().collect();
+    let mut all: Vec<&Snapshot> = every.iter().copied().filter(ours).collect();
     all.sort_by_key(|snapshot| std::cmp::Reverse(snapshot.status.started_at));
     let proved = all.iter().position(|snapshot| is_proved(&snapshot.status));
     let (mut good, mut bad) = (0, 0);
-    all.iter().enumerate().find_map(|(place, snapshot)| {
+    let fate = |(place, snapshot): (usize, &'_ Snapshot)| {
         let until = snapshot.spec.retain_until.is_some_and(|until| until > now);
         let old = snapshot.status.started_at.zip(oldest).is_some_and(|(at, oldest)| at < oldest);
         let many = good >= keep || bad >= keep && is_bad(&snapshot.status);
         let count = if is_bad(&snapshot.status) { &mut bad } else { &mut good };
         *count += 1;
-        let stays = until || Some(place) == proved || is_in_doubt(&snapshot.status);
-        ((old || many) && !stays).then_some(&**snapshot)
-    })
+        until || Some(place) == proved || is_in_doubt(&snapshot.status) || !(old || many)
+    };
+    let stays: Vec<bool> = all.iter().copied().enumerate().map(fate).collect();
+    let fate = |(snapshot, stays)| match stays {
+        true => (snapshot, Fate::Stays),
+        false => match retention::held_alone(snapshot, &every) {
+            names if names.is_empty() => (snapshot, Fate::Goes),
+            names => (snapshot, Fate::Kept(names)),
+        },
+    };
+    all.into_iter().zip(stays).map(fate).collect()
+}
+
+/// A snapshot of the schedule's that is kept no longer.
+fn surplus(observed: &Observed, now: Timestamp) -> Option<&Snapshot> {
+    let goes = |(snapshot, fate)| matches!(fate, Fate::Goes).then_some(snapshot);
+    fates(observed, now).into_iter().find_map(goes)
 }
 
 fn gone(snapshot: &Snapshot) -> Effect<DbAct> {

@@ -15,6 +15,7 @@ mod backups;
 mod deletion;
 mod failing;
 mod records;
+mod retention;
 mod server;
 mod upgrades;
 

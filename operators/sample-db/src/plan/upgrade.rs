@@ -25,6 +25,7 @@ mod start;
 mod told;
 
 pub(super) use start::is_spread;
+use told::leave_behind;
 pub(super) use told::{refusal, told_target, up_to_date};
 
 /// How long a server may take to start before the old one is brought back.
@@ -168,7 +169,8 @@ fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
 /// The new image is fetched, and says what it is, while the old server serves.
 fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let Some(goal) = goal(&observed.db) else { return end::fail(observed, "what it leads to is not known", now) };
-    let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal)) {
+    let copies = goal.major != wish.major;
+    let job = match jobs::run(observed, &jobs::check_name(observed), || jobs::check(observed, &goal, copies)) {
         Ok(words) => words,
         Err(jobs::NotDone::Step(step)) => return Go::On(step),
         Err(jobs::NotDone::Failed(why)) => return end::fail(observed, &why, now),
@@ -186,6 +188,7 @@ fn check(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     let step = if upgrade.snapshot_before() { At::Snapshot } else { after_snapshot(release, wish) };
     let mut turn = begin_of(observed, step, release, wish, now);
     turn.upgrade.to = Some(release.to_string());
+    leave_behind(&mut turn, &job.said.not_covered);
     let engine = turn.engine.unwrap_or_else(|| observed.db.status.engine.clone());
     turn.engine = Some(EngineStatus { target: Some(release.to_string()), ..engine });
     Go::Turn(Box::new(turn))
@@ -241,16 +244,6 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
             end::fail(observed, &format!("the snapshot {name} before it failed: {why}"), now)
         }
         _ => wait(format!("taking the snapshot {name} before the upgrade")),
-    }
-}
-
-/// What is not carried over is told before anything of the upgrade begins: what a dump does not hold, a copy does not either.
-fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
-    if !not_covered.is_empty() {
-        let message = format!("not carried over to the new version: {}", not_covered.join("; "));
-        turn.event =
-            Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: message.clone() });
-        turn.upgrade.message = Some(message);
     }
 }
 

@@ -54,6 +54,8 @@ pub struct Said {
     pub closed_at: Option<i64>,
     /// What was done only in part.
     pub warnings: Vec<String>,
+    /// The databases that a snapshot holds.
+    pub database_names: Option<Vec<String>>,
     /// What a snapshot does not hold, or a copy would not, in sentences.
     pub not_covered: Vec<String>,
 }

@@ -13,7 +13,7 @@ use runtime::views::{Job, JobEnd};
 use super::observed::Observed;
 use super::{events, jobs, proof, release, status};
 use crate::Snapshot;
-use crate::plan::{Heard, Words};
+use crate::plan::{Heard, Words, retention};
 
 /// After a step: its own events are no news, so look again by ourselves.
 pub(super) const STEP: Duration = Duration::from_millis(50);
@@ -155,7 +155,12 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
     if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
     {
-        return told(status::expired(observed, now));
+        let held = held_alone(observed);
+        if held.is_empty() {
+            return told(status::expired(observed, now));
+        }
+        let status = status::kept(observed, &held, now);
+        return Plan { status: Some(status), next: Next::After(Duration::from_secs(3600)), ..Plan::nothing() };
     }
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, gone(&job.meta, Job::KIND), now);
@@ -168,6 +173,16 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         Next::After(left.clamp(STEP, Duration::from_secs(3600)))
     });
     Plan { next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
+}
+
+/// The databases that it holds and none of those does that were taken since. Without a later one its time is over as it says.
+fn held_alone(observed: &Observed) -> Vec<&str> {
+    let of = |other: &&Snapshot| other.status.sample_db_uid == observed.snapshot.status.sample_db_uid;
+    let all: Vec<&Snapshot> = observed.siblings.iter().map(|other| &**other).filter(of).collect();
+    match retention::has_later(&observed.snapshot, &all) {
+        true => retention::held_alone(&observed.snapshot, &all),
+        false => Vec::new(),
+    }
 }
 
 /// Why a Job failed: what its pod said last; of one whose pods are gone, what kept them from working.

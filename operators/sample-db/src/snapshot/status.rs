@@ -10,7 +10,7 @@ use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
 use super::{jobs, proof};
-use crate::plan::{Words, brief, names};
+use crate::plan::{Words, brief, names, retention};
 use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
@@ -132,6 +132,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         bytes: said.bytes,
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
+        database_names: said.database_names.clone(),
         not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
         completed_at: second(now),
@@ -152,6 +153,18 @@ pub(super) fn taken(status: &Status) -> String {
     let seconds =
         status.started_at.zip(status.completed_at).map_or(0, |(begun, end)| end.duration_since(begun).as_secs());
     format!("the backup was taken in {seconds} s, and takes {} on the volume", status.size.as_deref().unwrap_or("room"))
+}
+
+/// Its time is over, but no later one holds those databases. One that is not Ready says why instead.
+pub(super) fn kept(observed: &Observed, names: &[&str], now: Timestamp) -> Status {
+    let status = observed.snapshot.status.clone();
+    let (reason, how) = match status.verification.phase {
+        Some(VerificationPhase::Passed) => ("BackupVerified", proved(&status)),
+        Some(VerificationPhase::Skipped) => ("BackupCompleted", taken(&status)),
+        _ => return status,
+    };
+    let why = retention::sentence(&observed.snapshot, names);
+    with(status, &Summary::Ready, reason, format!("{how}; its time is over, but {why}"), now)
 }
 
 /// What there is to say of one that stood the proof.

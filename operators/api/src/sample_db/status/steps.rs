@@ -105,6 +105,9 @@ pub struct UpgradeStatus {
     /// Why, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// What the last major upgrade did not carry over, or would not, in sentences; known before anything of it begins.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_covered: Vec<String>,
     /// The generation at which it failed: it is not tried again until the spec has a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_generation: Option<i64>,
@@ -114,7 +117,7 @@ pub struct UpgradeStatus {
 /// instead of Roll. From Finish on there is no way back, since writers are let in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradeStep {
-    /// The new image is fetched, and says what it is.
+    /// The new image is fetched, and says what it is, and what of the server would not be carried over.
     Check,
     /// A snapshot is taken.
     Snapshot,

@@ -6,9 +6,9 @@ use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::condition;
 
-use super::{Backups, is_in_doubt, is_under_way, place};
+use super::{Backups, Fate, fates, is_in_doubt, is_under_way, place};
 use crate::Snapshot;
-use crate::plan::Observed;
+use crate::plan::{Observed, retention};
 use crate::plan::schedule::Schedule;
 use crate::snapshot::plan::{is_bad, is_proved};
 
@@ -32,9 +32,27 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
             tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
         }
         (_, Some(why)) => tell(False, "Overdue", why),
-        (Some(last), None) => tell(True, "LastSucceeded", format!("the last snapshot is {}", last.meta.key.name)),
+        (Some(last), None) => {
+            let (name, lacks) = (&last.meta.key.name, lacks(last));
+            tell(True, "LastSucceeded", format!("the last snapshot is {name}{lacks}{}", kept(observed, now)))
+        }
         (None, None) => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
     }
+}
+
+/// What the last one does not hold is told while the database is there.
+fn lacks(last: &Snapshot) -> String {
+    let lacks = last.status.not_covered.join("; ");
+    if lacks.is_empty() { lacks } else { format!("; it does not hold: {lacks}") }
+}
+
+/// The newest that is kept for a database which later ones lack: which was dropped, probably.
+fn kept(observed: &Observed, now: Timestamp) -> String {
+    let kept = fates(observed, now).into_iter().find_map(|(snapshot, fate)| match fate {
+        Fate::Kept(names) => Some(retention::sentence(snapshot, &names)),
+        Fate::Stays | Fate::Goes => None,
+    });
+    kept.map_or_else(String::new, |why| format!("; {why}"))
 }
 
 /// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the

@@ -85,10 +85,12 @@ pub(super) fn snapshot(observed: &Observed, name: &str, now: Timestamp) -> Effec
     Effect::Create(objects::snapshot(db, name, SnapshotReason::PreUpgrade, until))
 }
 
-/// What the new image says of itself.
-pub(super) fn check(observed: &Observed, goal: &Goal) -> Create {
-    let of = base(observed, &check_name(observed), vec!["pg-version".to_owned()], WORK);
-    objects::job(JobOf { env_from: None, ..of }, &observed.place(&goal.image))
+/// What the new image says of itself; and of the server, if it is to be copied.
+pub(super) fn check(observed: &Observed, goal: &Goal, major: bool) -> Create {
+    let verb = if major { "pg-survey" } else { "pg-version" };
+    let of = base(observed, &check_name(observed), vec![verb.to_owned()], WORK);
+    let env_from = of.env_from.clone().filter(|_| major);
+    objects::job(JobOf { env_from, ..of }, &observed.place(&goal.image))
 }
 
 /// The server that a copy goes to.

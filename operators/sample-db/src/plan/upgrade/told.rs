@@ -3,11 +3,11 @@
 use api::sample_db::{EngineStatus, condition_type as domain};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
-use runtime::plan::conditions::condition;
+use runtime::plan::conditions::{Announcement, condition};
 
 use super::Turn;
 use super::start::put_off;
-use crate::plan::Observed;
+use crate::plan::{Observed, brief};
 use crate::plan::target::{Target, target};
 use crate::plan::wish::{Refusal, Wish};
 
@@ -34,7 +34,9 @@ pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timesta
         |reason: &'static str, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
     if upgrade.step.is_some() {
         let to = upgrade.to.as_deref().unwrap_or_default();
-        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way"));
+        let left = upgrade.not_covered.join("; ");
+        let left = if left.is_empty() { left } else { format!("; not carried over: {left}") };
+        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way{left}"));
     }
     match target(observed, wish) {
         Target::Current => {
@@ -56,6 +58,27 @@ pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timesta
         Target::Refused((reason, why)) => no(reason, why),
     }
 }
+
+/// What is not carried over is told before anything of the upgrade begins: what the survey found, and what the snapshot of
+/// before does not hold, since a copy would not either.
+pub(super) fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
+    let told = &mut turn.upgrade.not_covered;
+    let before = told.len();
+    for sentence in not_covered {
+        let sentence = brief::message(sentence.clone());
+        if told.len() < LEFT && !told.contains(&sentence) {
+            told.push(sentence);
+        }
+    }
+    if told.len() > before {
+        let message = format!("not carried over to the new version: {}", told.join("; "));
+        turn.event =
+            Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: brief::message(message) });
+    }
+}
+
+/// How many sentences are told of it.
+const LEFT: usize = 8;
 
 /// Why what the spec asks for cannot be got to.
 pub(in crate::plan) fn refusal(observed: &Observed, wish: &Wish) -> Option<Refusal> {
