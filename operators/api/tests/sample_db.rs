@@ -179,7 +179,7 @@ fn an_empty_spec_is_one_of_defaults_and_stays_empty() {
     assert!(spec.upgrade.snapshot_before() && spec.upgrade.rollback_on_failure());
     assert_eq!(spec.upgrade.keep_previous_volume_for(), "24h");
     assert_eq!((spec.deletion.policy, spec.deletion.timeout_seconds()), (DeletionPolicy::Snapshot, 1800));
-    assert_eq!(spec.deletion.keep_final_snapshot_for(), "90d");
+    assert_eq!(spec.deletion.keep_final_snapshot_for(), None, "until somebody deletes it");
 }
 
 #[test]

@@ -37,8 +37,8 @@ pub struct Deletion {
     #[schemars(range(min = 10, max = 604_800))]
     pub timeout_seconds: Option<i64>,
 
-    /// How long the final snapshot is kept, for example `90d`. Default: 90d. Its files are kept even if the
-    /// SampleDBSnapshot is deleted before.
+    /// How long the final snapshot is kept, for example `90d`; afterwards the operator deletes it with its files. Unset: until
+    /// somebody deletes it. Its files are kept even if the SampleDBSnapshot is deleted before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new(SPAN).message(
@@ -53,10 +53,10 @@ impl Deletion {
     pub fn timeout_seconds(&self) -> i64 {
         self.timeout_seconds.unwrap_or(1800)
     }
-    /// How long the final snapshot is kept.
+    /// How long the final snapshot is kept, if not until somebody deletes it.
     #[must_use]
-    pub fn keep_final_snapshot_for(&self) -> &str {
-        self.keep_final_snapshot_for.as_deref().unwrap_or("90d")
+    pub fn keep_final_snapshot_for(&self) -> Option<&str> {
+        self.keep_final_snapshot_for.as_deref()
     }
 }
 

@@ -106,7 +106,7 @@ pub fn upgrades() -> Vec<Story> {
         story("a major upgrade", "15", vec![to("17")]),
         story("a minor server does not start", "15.18", vec![Step::Crash("15.20"), to("15")]),
         story("its image is missing", "15", vec![Step::Missing("17.12"), to("17")]),
-        story("its check fails", "15", vec![fail("pg-version", 1), to("17")]),
+        story("its check fails", "15", vec![fail("pg-survey", 1), to("17")]),
         story("its snapshot fails", "15", vec![fail("pg-dump", 1), to("17")]),
         story("its copy fails before closing", "15", vec![fail("pg-upgrade", 1), to("17")]),
         story("its copy fails after closing", "15", vec![fail("pg-upgrade", 2), to("17")]),

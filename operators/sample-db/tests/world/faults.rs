@@ -15,13 +15,14 @@ use crate::site::{is_going, path_of, text};
 /// The versions that users ask for.
 pub const VERSIONS: [&str; 6] = ["13", "15.18", "15", "17", "17.12", "99"];
 /// The verbs that fail.
-pub const VERBS: [&str; 9] = [
+pub const VERBS: [&str; 10] = [
     "pg-init",
     "pg-dump",
     "pg-verify",
     "pg-restore",
     "pg-prune",
     "pg-version",
+    "pg-survey",
     "pg-upgrade",
     "pg-finish",
     "pg-basebackup",

@@ -93,7 +93,11 @@ impl Site {
             "pg-verify" => self.verify(pod, life),
             "pg-restore" => self.restore(world, pod, life),
             "pg-prune" => self.prune(pod),
-            "pg-version" => Some((0, json!({ "version": self.faults.lies.clone().unwrap_or_else(|| pod.release()) }))),
+            "pg-version" => Some((0, self.version(pod))),
+            "pg-survey" => match self.connect(world, pod, life) {
+                Ok(_) => Some((0, self.version(pod))),
+                Err(end) => end,
+            },
             "pg-upgrade" => self.upgrade(world, pod, life, fails_at),
             "pg-finish" => match self.connect(world, pod, life) {
                 Ok(_) => Some((0, json!({ "extensions": 1 }))),
@@ -104,6 +108,11 @@ impl Site {
                 fails("BadInput", "no such verb")
             }
         }
+    }
+
+    /// What an image says of itself.
+    fn version(&self, pod: &PodSeen) -> serde_json::Value {
+        json!({ "version": self.faults.lies.clone().unwrap_or_else(|| pod.release()) })
     }
 
     /// The claim of the server that a pod is told to connect to; what it ends with if it cannot.
@@ -284,5 +293,6 @@ impl Site {
 }
 
 fn said_of(file: &File) -> serde_json::Value {
-    json!({ "bytes": 1024, "sha256": file.sha, "engineVersion": file.release, "tables": 1, "rows": file.data.rows.len() })
+    json!({ "bytes": 1024, "sha256": file.sha, "engineVersion": file.release, "tables": 1, "rows": file.data.rows.len(),
+        "databaseNames": ["app"] })
 }

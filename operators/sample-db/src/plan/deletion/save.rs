@@ -84,7 +84,7 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
     let db = &*observed.db;
     let name = final_name(observed);
     let message = format!("taking the final snapshot {name}");
-    let until = after(now, db.spec.deletion.keep_final_snapshot_for());
+    let until = db.spec.deletion.keep_final_snapshot_for().and_then(|lasting| after(now, lasting));
     let create = |online| Effect::Create(objects::final_snapshot(db, &name, until, online));
     match way(observed) {
         // Both at once: only what was taken after writers were shut out, and their sessions ended, is the last.

@@ -1,5 +1,7 @@
 //! How snapshots go.
 
+use api::sample_db_snapshot::RELEASE_SNAPSHOT;
+
 use super::*;
 
 const FILES: &str = r#"{"phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-15T07:00:00Z",
@@ -63,4 +65,36 @@ fn nothing_holds_one_where_nothing_can_be_made() {
     let mut nowhere = leaving(&json!({}), "Ready");
     nowhere.has_volume = false;
     assert_eq!(done(&plan(&nowhere, now())), released);
+}
+
+/// The snapshot before an upgrade may be all there is of a database that was dropped since.
+#[test]
+fn what_alone_holds_a_database_outlives_its_time_until_it_is_released() {
+    let over = json!({ "reason": "PreUpgrade", "retainUntil": "2027-01-15T07:59:00Z" });
+    let status = |at: &str, names: &Value| {
+        json!({ "phase": "Ready", "startedAt": at, "completedAt": at, "sampleDBUID": "u-1", "databaseNames": names,
+            "verification": { "phase": "Passed" } })
+    };
+    let before = status("2027-01-01T00:00:00Z", &json!(["app", "old"]));
+    let mut seen = seen(&json!({}), &over, &before);
+    assert_eq!(decided(&seen).phase, Some(SnapshotPhase::Expired), "nothing was taken since");
+    let later = |names: &Value| {
+        let later = status("2027-01-02T00:00:00Z", names);
+        snapshot("later", &json!({}), &json!({ "reason": "Scheduled" }), &later)
+    };
+    seen.siblings = vec![seen.snapshot.clone(), later(&json!(["app"]))];
+    let kept = decided(&seen);
+    assert_eq!(kept.phase, Some(SnapshotPhase::Ready));
+    let told = kept.contract.condition("Ready").unwrap();
+    assert!(told.status == ConditionStatus::True && told.message.contains("the database old"), "{}", told.message);
+    seen.siblings[1] = later(&json!(["app", "old"]));
+    assert_eq!(decided(&seen).phase, Some(SnapshotPhase::Expired), "a later one holds it, too");
+    let released = json!({ "annotations": { RELEASE_SNAPSHOT: "one" } });
+    seen.snapshot = snapshot("one", &released, &over, &before);
+    seen.siblings[1] = later(&json!(["app"]));
+    assert_eq!(decided(&seen).phase, Some(SnapshotPhase::Expired));
+}
+
+fn decided(seen: &Observed) -> SampleDBSnapshotStatus {
+    plan(seen, now()).status.unwrap()
 }
