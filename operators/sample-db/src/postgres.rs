@@ -57,6 +57,8 @@ struct Held {
     reloaded: Option<String>,
     /// Its file said what the spec says no longer.
     stale: bool,
+    /// Who has yet to end since it was shut.
+    leaving: Option<change::Leaving>,
     /// Parameters that it does not take, and why.
     refused: Option<(BTreeMap<String, String>, String)>,
 }
@@ -202,8 +204,18 @@ impl Servers {
 
     /// Shuts out all but the superuser, and ends their sessions.
     pub(crate) async fn shut_out(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
-        self.forget(&db.meta.key);
-        change::shut_out(&Address::of(access), access).await.map_err(failed)
+        let (key, address) = (&db.meta.key, Address::of(access));
+        self.forget(key);
+        let before = self.lock().get_mut(key).and_then(|held| held.leaving.take());
+        let mut leaving = match before.filter(|leaving| leaving.pod == access.pod) {
+            Some(leaving) if change::refuses(&address).await => leaving,
+            _ => change::shut(&address, access).await.map_err(failed)?,
+        };
+        let ended = change::end_others(&address, access, &mut leaving).await;
+        if ended.is_err() {
+            self.lock().entry(key.clone()).or_default().leaving = Some(leaving);
+        }
+        ended.map_err(failed)
     }
 
     /// What it said is asked again.

@@ -96,34 +96,53 @@ pub(super) async fn let_in(address: &Address<'_>, access: &Access) -> Result<(),
     within(async { Ok(address.superuser(access).await?.batch_execute(&rules(OPEN)).await?) }).await
 }
 
-/// Shuts out all but the superuser, and ends every other session. What is read afterwards is all that anybody has been told
-/// was written.
-pub(super) async fn shut_out(address: &Address<'_>, access: &Access) -> Result<(), Refused> {
+/// Who came before the rules held that shut them out, and has yet to end.
+#[derive(Clone, Debug)]
+pub(super) struct Leaving {
+    /// Where.
+    pub(super) pod: String,
+    /// From when on the rules were seen to hold, by the server's clock.
+    held: String,
+    /// Processes that are no session yet.
+    coming: BTreeSet<String>,
+}
+
+/// Shuts out all but the superuser.
+pub(super) async fn shut(address: &Address<'_>, access: &Access) -> Result<Leaving, Refused> {
     within(async {
         let client = address.superuser(access).await?;
         client.batch_execute(&rules(CLOSED)).await?;
         while !refuses(address).await {
             tokio::time::sleep(POLL_SESSIONS).await;
         }
-        let held: String = client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).await?.try_get(0)?;
-        let mut coming = coming(&client).await?;
+        let held = client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).await?.try_get(0)?;
+        Ok(Leaving { pod: access.pod.clone(), held, coming: coming(&client).await? })
+    })
+    .await
+}
+
+/// Ends every other session, and waits until that is so: what is read afterwards is all that anybody has been told was written.
+/// Whoever is slow to tell a password has a minute for that, so it may take more than one attempt.
+pub(super) async fn end_others(address: &Address<'_>, access: &Access, leaving: &mut Leaving) -> Result<(), Refused> {
+    within(async {
+        let client = address.superuser(access).await?;
         loop {
-            let others: i64 = client.query_one(OTHERS, &[&held]).await?.try_get(0)?;
-            if others == 0 && coming.is_empty() {
+            let others: i64 = client.query_one(OTHERS, &[&leaving.held]).await?.try_get(0)?;
+            if others == 0 && leaving.coming.is_empty() {
                 return Ok(());
             }
             tokio::time::sleep(POLL_SESSIONS).await;
-            let now = self::coming(&client).await?;
-            coming.retain(|process| now.contains(process));
+            let now = coming(&client).await?;
+            leaving.coming.retain(|process| now.contains(process));
         }
     })
     .await
 }
 
 /// Whether the rules that shut out hold.
-async fn refuses(address: &Address<'_>) -> bool {
+pub(super) async fn refuses(address: &Address<'_>) -> bool {
     match address.connect(NOBODY, NOBODY, "postgres").await {
-        Err(Refused::Failed(why)) => why.contains("no pg_hba.conf entry"),
+        Err(Refused::Said(_, why)) => why.contains("no pg_hba.conf entry"),
         _ => false,
     }
 }
