@@ -1,7 +1,7 @@
 //! How a database goes, when not all is well: what is kept, what is told, and that nothing wedges.
 
 use api::ConditionStatus;
-use api::sample_db::SampleDB;
+use api::sample_db::{SampleDB, UNSAVED_DATA};
 use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase};
 use e2e::namespace::Namespace;
 use e2e::sample_db::{Database, message, namespace, told};
@@ -32,6 +32,7 @@ async fn a_volume_that_is_retained_is_taken_over_by_whom_it_is_given_to() {
     db.is_gone().await;
     let claim = ns.get::<PersistentVolumeClaim>("data-shop-0").await;
     assert!(claim.metadata.deletion_timestamp.is_none() && claim.labels().values().any(|uid| *uid == old), "{claim:?}");
+    assert!(!claim.finalizers().iter().any(|held| held == UNSAVED_DATA), "it is the user's to delete: {claim:?}");
     for name in ["shop-app", "shop-system"] {
         ns.get::<Secret>(name).await;
     }
@@ -146,6 +147,40 @@ async fn a_backup_under_way_holds_no_deletion_up() {
     let again = Database::apply(&ns, "again", &spec).await;
     again.serves().await;
     assert_eq!(again.asks("select count(*) from heap").await, "100000");
+}
+
+/// What `kubectl delete pvc,sampledb --selector` comes to: the claim goes first.
+#[tokio::test]
+async fn a_claim_that_is_deleted_keeps_its_data_until_they_are_saved() {
+    let ns = namespace("sdb-claim").await;
+    let (saved, lost) = (made(&ns, "saved", QUIET).await, made(&ns, "lost", QUIET).await);
+    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
+    for db in [saved, lost] {
+        let claim = format!("data-{}-0", db.name);
+        ns.api::<PersistentVolumeClaim>().delete(&claim, &now).await.expect("the claim can be deleted");
+        let words = db.says("Stalled", ConditionStatus::True, "ClaimTerminating").await;
+        assert!(words.contains(&claim), "which one is said: {words}");
+        assert_eq!(db.asks(COUNT).await, "100", "it serves as before");
+    }
+    saved.delete(PropagationPolicy::Background).await;
+    saved.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-saved-0").await;
+    let last = saved.last_snapshot().await.expect("a last snapshot").name_any();
+    saved.proved(&last).await;
+    let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
+    let again = Database::apply(&ns, "again", &spec).await;
+    again.serves().await;
+    assert_eq!(again.asks(COUNT).await, "100");
+
+    // Its server has gone, too: nothing can read the data any more, and nothing takes them away.
+    ns.api::<Pod>().delete("lost-0", &now).await.expect("the pod can be deleted");
+    lost.delete(PropagationPolicy::Foreground).await;
+    let words = lost.says("DeletionBlocked", ConditionStatus::True, "ClaimTerminating").await;
+    assert!(words.contains("persistentVolumeReclaimPolicy"), "how to keep them is said: {words}");
+    ns.get::<PersistentVolumeClaim>("data-lost-0").await;
+    drop(ns.kubectl(&["annotate", "sampledb/lost", "example.com/skip-final-snapshot=lost"]).await.ok());
+    lost.is_gone().await;
+    ns.until_gone::<PersistentVolumeClaim>("data-lost-0").await;
 }
 
 /// Nothing can be made in a namespace that goes, so nothing holds it.

@@ -64,21 +64,27 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
         assert!(secrets.iter().any(|one| one == secret), "{secret} stays: {secrets:?}");
     }
 
-    // Snapshots outlive their database, and hold the namespace.
+    // Snapshots outlive their database, and hold the namespace, as does the claim of data that nobody has saved.
     drop(kubectl(&["delete", "namespace", namespace, "--wait=false"]).await.ok());
     wait_until("the namespace to say what holds it", PATIENCE, || async {
         let namespace = get("namespace", "", namespace).await.ok_or("it is gone")?;
         let says = namespace["status"]["conditions"].to_string();
-        if says.contains("example.com/snapshot-files") { Ok(()) } else { Err(says) }
+        let all = ["example.com/snapshot-files", "example.com/unsaved-data"].iter().all(|held| says.contains(held));
+        if all { Ok(()) } else { Err(says) }
     })
     .await;
     release(&samples).await;
     gone("", "namespace", namespace).await;
 }
 
-/// Takes the finalizers from whatever is being deleted.
+/// Takes the finalizers from whatever is being deleted, and from claims of databases' data that are.
 async fn release(samples: &Objects) {
-    for object in held_by_finalizers(samples).await {
+    let claims = list("persistentvolumeclaims", &samples.namespace).await.into_iter().filter(|claim| {
+        claim["metadata"]["deletionTimestamp"] != Value::Null
+            && claim["metadata"]["finalizers"].to_string().contains("example.com/unsaved-data")
+    });
+    let claims = names(&claims.collect::<Vec<_>>()).into_iter().map(|name| format!("persistentvolumeclaim/{name}"));
+    for object in held_by_finalizers(samples).await.into_iter().chain(claims) {
         let patch = ["patch", &object, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
         drop(samples.kubectl(&patch).await);
     }
