@@ -106,7 +106,7 @@ fn way(observed: &Observed) -> Way {
         _ if answers && stays => Way::Online,
         None => Way::Offline,
         Some(_) if answers && is_ready(observed) => Way::Online,
-        Some(claim) if is_there(observed) => Way::Wait(format!(
+        Some(claim) if has_started(observed) => Way::Wait(format!(
             "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
              waiting until that answers",
             claim.meta.key.name
@@ -124,6 +124,14 @@ fn dying(observed: &Observed) -> Option<&Claim> {
 /// Whether the server's pod is there to stay.
 fn is_there(observed: &Observed) -> bool {
     observed.pod().is_some_and(|pod| !pod.meta.deleting)
+}
+
+/// Whether anything of that pod has ever run: then it has the volume, and may come back. One that came after the claim was
+/// deleted is given to no node.
+fn has_started(observed: &Observed) -> bool {
+    let containers = observed.pod().and_then(|pod| pod.running.as_deref()).map(|running| &running.containers);
+    let has_run = containers.is_some_and(|all| all.iter().any(|of| of.running || of.ended.is_some()));
+    is_there(observed) && (has_run || is_ready(observed))
 }
 
 fn is_ready(observed: &Observed) -> bool {

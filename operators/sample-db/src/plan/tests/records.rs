@@ -164,6 +164,19 @@ fn the_last_snapshot_is_taken_of_the_running_server_with_writers_shut_out() {
     assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
 
+/// Its controller makes a pod anew, which no node is found for as long as the claim is being deleted.
+#[test]
+fn a_pod_that_never_started_is_not_waited_for() {
+    let mut seen = going(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
+    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-2",
+        "labels": { "multi-operator.example.com/whole": "true" } }, "status": { "phase": "Pending" } });
+    seen.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    seen.asked = Asked::Nothing;
+    let blocked = plan(&seen, now());
+    assert!(done(&blocked).is_empty(), "{:?}", blocked.effects);
+    assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
+}
+
 #[test]
 fn a_snapshots_volume_that_was_deleted_is_made_again_for_the_last_one() {
     let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
