@@ -29,7 +29,6 @@ pub(crate) fn survey(options: &Survey) -> Result<Value, Failure> {
     let not_covered = outgoing.not_covered()?;
     let databases = outgoing.databases()?.len();
     let shown = in_short(&not_covered, TOLD, LONGEST);
-    let result =
-        json!({ "version": version, "from": outgoing.version, "databases": databases, "notCovered": shown });
+    let result = json!({ "version": version, "from": outgoing.version, "databases": databases, "notCovered": shown });
     Ok(timed(result, since))
 }

@@ -8,8 +8,8 @@ use runtime::plan::conditions::condition;
 
 use super::{Backups, Fate, fates, is_in_doubt, is_under_way, place};
 use crate::Snapshot;
-use crate::plan::{Observed, retention};
 use crate::plan::schedule::Schedule;
+use crate::plan::{Observed, retention};
 use crate::snapshot::plan::{is_bad, is_proved};
 
 /// Whether backups are as they should be.

@@ -68,7 +68,8 @@ fn what_is_kept_for_a_database_that_was_dropped_is_released_by_its_name() {
 #[test]
 fn only_one_that_is_as_good_takes_the_place_of_another() {
     let app = json!(["app"]);
-    let places = |first: Arc<Snapshot>| pruned(&seen(vec![first, old(2, "Passed", &json!([])), old(3, "Skipped", &app)]));
+    let places =
+        |first: Arc<Snapshot>| pruned(&seen(vec![first, old(2, "Passed", &json!([])), old(3, "Skipped", &app)]));
     assert_eq!(places(made(1, "Failed", "Failed", &app, &json!({}))), Vec::<String>::new(), "its files are bad");
     assert_eq!(places(old(1, "Failed", &app)), Vec::<String>::new(), "it could not be proved");
     assert_eq!(places(made(1, "Running", "Running", &app, &json!({}))), Vec::<String>::new(), "it is being proved");

@@ -7,9 +7,9 @@ use runtime::plan::conditions::{Announcement, condition};
 
 use super::Turn;
 use super::start::put_off;
-use crate::plan::{Observed, brief};
 use crate::plan::target::{Target, target};
 use crate::plan::wish::{Refusal, Wish};
+use crate::plan::{Observed, brief};
 
 /// The release that is told as the target: also one that nobody is to go to by itself.
 pub(in crate::plan) fn told_target(
@@ -72,8 +72,11 @@ pub(super) fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
     }
     if told.len() > before {
         let message = format!("not carried over to the new version: {}", told.join("; "));
-        turn.event =
-            Some(Announcement { warning: true, reason: "UpgradeLeavesBehind".into(), message: brief::message(message) });
+        turn.event = Some(Announcement {
+            warning: true,
+            reason: "UpgradeLeavesBehind".into(),
+            message: brief::message(message),
+        });
     }
 }
 
