@@ -14,7 +14,7 @@
 //! | `databases.rs`, `contents.rs`, `locks.rs` | which databases there are; what is in one beyond rows, and what is in no dump; locks that it takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
-//! | `server.rs`, `lock.rs`, `folder_reader.rs` | a server of one's own, and that nobody else is at its data |
+//! | `server.rs`, `lock.rs`, `folder_reader.rs`, `reserve.rs` | a server of one's own, that nobody else is at its data, and room that is held back for it |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
@@ -58,8 +58,10 @@ pub(crate) mod prepare;
 pub(crate) mod prune;
 mod quote;
 mod refill;
+mod reserve;
 pub(crate) mod restore;
 mod rights;
+mod room;
 pub(crate) mod run;
 mod running;
 mod scram;

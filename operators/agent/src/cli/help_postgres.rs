@@ -31,17 +31,19 @@ Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECT
 Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made, or
 for --reset-password. postgresql.auto.conf is emptied: what ALTER SYSTEM changed holds until the next start.
 Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\", \"passwordSet\" (it was another one),
-\"freeBytes\" (on the volume, if the image has df)}
+\"freeBytes\", \"volumeBytes\", \"inodes\", \"freeInodes\" (on the volume, if the image has df)}
 Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise
 CannotStart BadPassword PermissionDenied ToolMissing; with --from those of agent pg-verify --mode checksum too";
 
 pub(super) const RUN: &str = "\
 Becomes postgres: what a database's container runs.
 
-Usage: agent pg-run --pgdata DIRECTORY [--lock-timeout SECONDS] [-- ARGUMENT...]
+Usage: agent pg-run --pgdata DIRECTORY [--lock-timeout SECONDS] [--reserve BYTES] [-- ARGUMENT...]
 
   --pgdata DIRECTORY       the data folder
   --lock-timeout SECONDS   how long to wait until no other server is at the data (60), then DataInUse
+  --reserve BYTES          holds so much back on the volume, in DIRECTORY.reserve. Where the volume is full, whatever starts a
+                           server on the data gives that up, so that it has room to start
   ARGUMENT...              for postgres, after -D DIRECTORY
 
 A pg_hba.conf of which only a part was written is replaced by pg_hba.closed.conf. The lock, DIRECTORY.lock, is held until the last process of the server is gone. SIGINT is a fast shutdown.

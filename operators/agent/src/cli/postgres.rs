@@ -90,13 +90,14 @@ fn prepare(parser: &mut Parser) -> Result<Verb, Stop> {
 }
 
 fn run(parser: &mut Parser) -> Result<Verb, Stop> {
-    let (mut data, mut lock_timeout) = (None, Duration::from_secs(60));
+    let (mut data, mut reserve, mut lock_timeout) = (None, None, Duration::from_secs(60));
     let mut arguments: Vec<OsString> = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("help") | Arg::Short('h') => return Err(Stop::Help),
             Arg::Long("pgdata") => data = Some(PathBuf::from(parser.value()?)),
             Arg::Long("lock-timeout") => lock_timeout = Duration::from_secs(parser.value()?.parse()?),
+            Arg::Long("reserve") => reserve = Some(parser.value()?.parse()?),
             Arg::Value(first) => {
                 arguments.push(first);
                 arguments.extend(parser.raw_args()?);
@@ -105,7 +106,7 @@ fn run(parser: &mut Parser) -> Result<Verb, Stop> {
         }
     }
     let Some(data) = data else { return wrong("--pgdata is missing") };
-    Ok(Verb::Run(Run { data, lock_timeout, arguments }))
+    Ok(Verb::Run(Run { data, lock_timeout, reserve, arguments }))
 }
 
 fn dump(parser: &mut Parser) -> Result<Verb, Stop> {

@@ -16,7 +16,7 @@ use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{configuration, contents, controldata, files, folder_reader, timed};
+use super::{configuration, contents, controldata, files, folder_reader, reserve, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -65,6 +65,7 @@ fn dump_offline(tools: &Tools, options: &Dump, offline: &Offline, slot: &Slot) -
         return Err(Failure::new(Reason::DataMissing, "there is no data"));
     };
     folder_reader::make_way(&offline.data)?;
+    reserve::make_room(&offline.data);
     let settings = configuration::offline(&control, &offline.parameters);
     let server = Server::start(tools, &offline.data, &offline.run, &settings, Some(&lock))?;
     let connection = server.connection(&tools::superuser());

@@ -12,7 +12,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making, passwords, transfer, upgraded};
+use super::{configuration, files, folder_reader, hba, making, passwords, reserve, room, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -49,6 +49,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     let data = &options.data;
     let failed = |error: io::Error| files::failed("prepared", data, &error, Reason::DataUnreadable);
     making::remove_leftovers(data).map_err(failed)?;
+    reserve::make_room(data);
     let wanted = Wanted {
         major: options.major,
         initialise: options.initialise,
@@ -66,13 +67,17 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     upgraded::in_use(data).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
     let password_set = options.reset_password && !made && passwords::reset(&tools, options, &control, &lock)?;
+    let (space, inodes) = (room::bytes(&tools, data), room::inodes(&tools, data));
     Ok(json!({
         "systemIdentifier": control.system_identifier,
         "version": tools.version()?,
         "initialised": made,
         "access": access.word(),
         "passwordSet": password_set,
-        "freeBytes": transfer::free_bytes(&tools, data),
+        "freeBytes": space.map(|space| space.free),
+        "volumeBytes": space.map(|space| space.all),
+        "inodes": inodes.map(|inodes| inodes.all),
+        "freeInodes": inodes.map(|inodes| inodes.free),
     }))
 }
 

@@ -13,13 +13,15 @@ use std::time::{Duration, Instant};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
-use super::{files, folder_reader};
+use super::{files, folder_reader, reserve};
 use crate::failure::{Failure, Reason};
 
 #[derive(Debug)]
 pub(crate) struct Run {
     pub(crate) data: PathBuf,
     pub(crate) lock_timeout: Duration,
+    /// How many bytes to hold back on the volume.
+    pub(crate) reserve: Option<u64>,
     pub(crate) arguments: Vec<OsString>,
 }
 
@@ -59,6 +61,10 @@ fn become_postgres(options: &Run) -> Result<Failure, Failure> {
         return Err(Failure::new(Reason::DataMissing, sentence));
     }
     folder_reader::make_way(data)?;
+    match options.reserve {
+        Some(bytes) => reserve::keep(data, bytes),
+        None => reserve::make_room(data),
+    }
     mend_rules(data).map_err(|error| files::failed("made whole", data, &error, Reason::DataUnreadable))?;
     // A second mount of the volume may have opened the folder to its group, and postgres refuses that.
     fs::set_permissions(data, Permissions::from_mode(0o700))

@@ -1,8 +1,6 @@
 //! Databases from one server straight into another: what is dumped is loaded as it comes, and lies nowhere between.
 
-use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::thread;
 
 use super::files::Scratch;
@@ -170,34 +168,5 @@ impl Transfer<'_> {
         command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", MAINTAINING);
         self.tools.run(&mut command, Reason::ToolFailed)?;
         Ok(archive)
-    }
-}
-
-/// Bytes that are free where a folder is, if the image has df.
-pub(crate) fn free_bytes(tools: &Tools, folder: &Path) -> Option<u64> {
-    let df = [PathBuf::from("/bin/df"), PathBuf::from("/usr/bin/df")].into_iter().find(|path| path.is_file())?;
-    let mut command = Command::new(df);
-    command.args([OsStr::new("-P"), OsStr::new("-k"), folder.as_os_str()]).env("LC_ALL", "C");
-    let printed = tools.run(&mut command, Reason::ToolFailed).ok()?;
-    available(&printed)
-}
-
-/// The field before the percentage, of the second line: names of file systems may have spaces.
-fn available(printed: &str) -> Option<u64> {
-    let fields: Vec<&str> = printed.lines().nth(1)?.split_whitespace().collect();
-    let percentage = fields.iter().position(|field| field.ends_with('%'))?;
-    fields.get(percentage.checked_sub(1)?)?.parse::<u64>().ok()?.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn room_is_read() {
-        let printed =
-            "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/a b 263112772 1 33554432 65% /a b\n";
-        assert_eq!(available(printed), Some(33_554_432 * 1024));
-        assert_eq!(available("nothing"), None);
     }
 }

@@ -9,7 +9,7 @@ use runtime::plan::quantity;
 use runtime::views::Claim;
 
 use super::wish::Wish;
-use super::{Observed, brief, names, objects, steps};
+use super::{Observed, Said, Words, brief, names, objects, steps, tuning};
 
 /// From how full on a volume is trouble, in percent: early enough to let it grow before nothing can be written.
 const NEARLY_FULL: i32 = 80;
@@ -47,14 +47,28 @@ pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
         .collect()
 }
 
-/// How full the data volume is, as far as the databases and the WAL go; if it has not been asked, as it was told last.
+/// How full the data volume is, as far as the databases and the WAL go; if it has not been asked, as it was told last. It has
+/// as much room as the smaller of what was asked for and of its file system, but for what is held back; of files it has as many
+/// as when the server was started.
 fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let before = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*claim.meta.key.name));
     let Some(answer) = observed.asked.answer() else { return before.and_then(|before| before.used_percent) };
     let capacity = quantity::whole(claim.capacity.as_deref()?).filter(|capacity| *capacity > 0)?;
-    let percent = i128::from(answer.bytes) * 100 / capacity;
+    let said = started(observed).unwrap_or_default();
+    let room =
+        said.volume_bytes.map(i128::from).filter(|bytes| *bytes > 0).map_or(capacity, |bytes| bytes.min(capacity));
+    let room = (room - tuning::reserve(&observed.db)).max(1);
+    let files = said.inodes.zip(said.free_inodes).filter(|(all, _)| *all > 0);
+    let files = files.map_or(0, |(all, free)| i128::from(all - free) * 100 / i128::from(all));
+    let percent = (i128::from(answer.bytes) * 100 / room).max(files);
     let percent = i32::try_from(percent.clamp(0, 100)).ok()?;
     Some(percent / STEPS * STEPS)
+}
+
+/// What the init step of the server's pod has told of the volume.
+fn started(observed: &Observed) -> Option<Said> {
+    let prepared = observed.pod()?.running.as_deref()?.container("prepare")?;
+    Words::of_container(prepared).filter(|words| words.code == 0).map(|words| words.said)
 }
 
 /// Whether the server says that its volume is full. What a Job says is about another one, or about another server's.

@@ -14,6 +14,9 @@ const WAL: i128 = 8;
 const SLOTS: i128 = 4;
 /// Two segments: the server does not start with less.
 const LEAST: i128 = 32 * MB;
+/// Which part of the volume is held back for a server that finds it full, at least and at most how much.
+const RESERVE: i128 = 32;
+const RESERVES: (i128, i128) = (32 * MB, 256 * MB);
 /// What PostgreSQL has by itself.
 const MAX_WAL: i128 = 1024 * MB;
 const MIN_WAL: i128 = 80 * MB;
@@ -38,6 +41,13 @@ fn limits(volume: i128, slots: bool) -> BTreeMap<String, String> {
     let mut all = vec![("max_wal_size", most), ("min_wal_size", least)];
     all.extend(slots.then_some(("max_slot_wal_keep_size", volume / SLOTS)));
     all.into_iter().map(|(name, bytes)| (name.to_owned(), format!("{}MB", bytes / MB))).collect()
+}
+
+/// How many bytes are held back on the volume, so that a server that has filled it can start again. Nothing on one so small
+/// that it would be the better part of it.
+pub(super) fn reserve(db: &SampleDB) -> i128 {
+    let volume = volume(db).unwrap_or(0);
+    if volume < 4 * RESERVES.0 { 0 } else { (volume / RESERVE).clamp(RESERVES.0, RESERVES.1) }
 }
 
 /// The size of the volume: what is asked for, or less as long as it has not grown to that.
@@ -138,6 +148,12 @@ mod tests {
         let mine = json!({ "engine": { "parameters": { "max_wal_size": "64MB" } } });
         let old = json!({ "engine": { "version": "12.22" } });
         assert_eq!(said(&database(&mine, &old)), ["max_wal_size=64MB", "min_wal_size=32MB"]);
+    }
+
+    #[test]
+    fn what_is_held_back_fits_the_volume() {
+        let held = |size: &str| reserve(&database(&json!({ "storage": { "size": size } }), &json!({}))) / MB;
+        assert_eq!(["64Mi", "128Mi", "1Gi", "4Gi", "100Gi"].map(held), [0, 32, 32, 128, 256]);
     }
 
     #[test]

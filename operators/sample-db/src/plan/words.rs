@@ -50,6 +50,12 @@ pub struct Said {
     pub rows: Option<i64>,
     /// How much room a volume has, in bytes.
     pub free_bytes: Option<i64>,
+    /// How large a volume's file system is, in bytes.
+    pub volume_bytes: Option<i64>,
+    /// How many files it may have, and how many more.
+    pub inodes: Option<i64>,
+    /// How many of these are free.
+    pub free_inodes: Option<i64>,
     /// When writers were shut out, in milliseconds since 1970.
     pub closed_at: Option<i64>,
     /// What was done only in part.

@@ -19,7 +19,7 @@ use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
 use super::{OWNER_UID, PORT, labels, owned, selector};
 use crate::plan::record::Record;
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, names};
+use crate::plan::{Observed, names, tuning};
 use crate::{SampleDB, Snapshot};
 
 /// Annotation of pods with a fingerprint of the parameters that they were made with.
@@ -94,7 +94,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
     let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
     let steps = vec![prepare(observed, wish, &place, made, source)];
-    let mut spec = place.spec(steps, vec![postgres(&place)], volumes(db, wish, source));
+    let mut spec = place.spec(steps, vec![postgres(db, &place)], volumes(db, wish, source));
     // A shutdown waits for a checkpoint.
     spec.termination_grace_period_seconds = Some(120);
     let template = PodTemplateSpec {
@@ -164,8 +164,9 @@ fn has_data(db: &SampleDB) -> bool {
     db.status.initialization.data_created_at.is_some()
 }
 
-fn postgres(place: &Place<'_>) -> Container {
-    let arguments = words(&["pg-run", "--pgdata", PGDATA]);
+fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
+    let mut arguments = words(&["pg-run", "--pgdata", PGDATA]);
+    arguments.push(format!("--reserve={}", tuning::reserve(db)));
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
     let ask = |more: &[&str]| {
         let agent = [format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];

@@ -1,0 +1,131 @@
+//! Room that is held back on the volume of the data. A server that finds none for its WAL ends, and where there is none at all
+//! it does not start again, as recovery writes WAL, too. So a file beside the data takes some, and is given up then.
+//!
+//! Room is measured by taking it: what a file system says of its free space is not what a quota or a device leaves.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// What a server needs at least to come up: two segments of WAL.
+const NEEDED: u64 = 32 << 20;
+
+/// Gives the room up that is held back for the data, if there is no other.
+pub(crate) fn make_room(data: &Path) {
+    if let Err(error) = give_up(data) {
+        tell(data, &error);
+    }
+}
+
+/// Holds that many bytes back, as long as there is room besides; or gives them up if there is none. A server starts without a
+/// reserve, too.
+pub(crate) fn keep(data: &Path, bytes: u64) {
+    if let Err(error) = give_up(data).and_then(|full| if full { Ok(()) } else { hold(data, bytes) }) {
+        tell(data, &error);
+    }
+}
+
+fn tell(data: &Path, error: &io::Error) {
+    eprintln!("no room can be held back beside {}: {error}", data.display());
+}
+
+/// Whether there is no room but for what was given up.
+fn give_up(data: &Path) -> io::Result<bool> {
+    let full = !has_room(data)?;
+    if full && remove(&beside(data, "reserve"))? {
+        eprintln!("the volume of {} is full: the room that was held back is given up", data.display());
+    }
+    Ok(full)
+}
+
+fn hold(data: &Path, bytes: u64) -> io::Result<()> {
+    let (held, new) = (beside(data, "reserve"), beside(data, "reserve.new"));
+    if fs::metadata(&held).map_or(0, |file| file.len()) >= bytes {
+        return Ok(());
+    }
+    let taken = take(&new, bytes);
+    if taken.is_ok() && has_room(data)? {
+        return fs::rename(&new, &held);
+    }
+    remove(&new)?;
+    taken.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
+}
+
+fn has_room(data: &Path) -> io::Result<bool> {
+    let probe = beside(data, "probe");
+    let taken = take(&probe, NEEDED);
+    remove(&probe)?;
+    match taken {
+        Ok(()) => Ok(true),
+        Err(error) if is_full(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes a file of that many bytes. File systems count what is written at once, so nothing waits for the disk.
+fn take(path: &Path, bytes: u64) -> io::Result<()> {
+    const BLOCK: usize = 1 << 20;
+    let block = vec![0xA5; BLOCK];
+    let mut file = File::create(path)?;
+    let mut left = bytes;
+    while left > 0 {
+        let part = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+        file.write_all(&block[..part])?;
+        left -= part as u64;
+    }
+    Ok(())
+}
+
+/// Beside the data folder, as its lock is.
+fn beside(data: &Path, what: &str) -> PathBuf {
+    let mut name = data.file_name().unwrap_or_default().to_owned();
+    name.push(".");
+    name.push(what);
+    data.with_file_name(name)
+}
+
+/// Whether there was such a file.
+fn remove(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reserve_is_held_back_and_grows_with_what_is_asked_for() {
+        let folder = std::env::temp_dir().join(format!("agent-reserve-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let data = folder.join("pgdata");
+        fs::create_dir_all(&data).unwrap();
+        for (asked, held) in [(0, 0), (100_000, 100_000), (3 << 20, 3 << 20), (100_000, 3 << 20)] {
+            keep(&data, asked);
+            assert_eq!(fs::metadata(folder.join("pgdata.reserve")).map_or(0, |file| file.len()), held);
+        }
+        make_room(&data);
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left.len(), 2, "there is room, and nothing else is left: {left:?}");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_full_is_told_from_what_is_forbidden() {
+        assert!(is_full(&io::Error::from_raw_os_error(28)) && is_full(&io::Error::from_raw_os_error(122)));
+        assert!(!is_full(&io::Error::from(ErrorKind::PermissionDenied)));
+    }
+
+    #[test]
+    fn where_nothing_can_be_written_the_server_is_not_held_up() {
+        keep(Path::new("/nowhere/pgdata"), 1);
+        make_room(Path::new("/nowhere/pgdata"));
+    }
+}
