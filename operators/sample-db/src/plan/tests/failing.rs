@@ -152,6 +152,29 @@ fn a_volume_that_fills_is_told_of_early() {
     seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
     seen.asked = says(|answer| answer.bytes = 860 << 20);
     assert_eq!(reason(&told(&seen).1, "StorageHealthy"), (ConditionStatus::False, "NearlyFull".to_owned()));
+    // Its file system may be smaller than what was asked for, or have few inodes left.
+    let claims = seen.claims.clone();
+    let with = |said: &Value| {
+        let status = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
+            "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
+                "state": { "terminated": { "exitCode": 0, "message": said.to_string() } } }] });
+        let mut seen = with_pod(&json!({}), &status);
+        (seen.claims, seen.asked) = (claims.clone(), says(|answer| answer.bytes = 400 << 20));
+        told(&seen).1.volumes[0].used_percent
+    };
+    assert_eq!(with(&json!({})), Some(40));
+    assert_eq!(with(&json!({ "volumeBytes": 512 << 20 })), Some(80), "of 480 MiB, since 32 are held back");
+    assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
+}
+
+#[test]
+fn room_is_held_back_for_a_server_that_has_filled_its_volume() {
+    let mut seen = observed(&json!({}), &settled());
+    seen.claims = vec![claim("u-1", "c-1")];
+    let made = plan(&seen, now());
+    let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
+    let command = server.body["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
+    assert!(command.contains("pg-run") && command.contains("--reserve=33554432"), "{command}");
 }
 
 #[test]
