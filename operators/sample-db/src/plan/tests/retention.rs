@@ -89,3 +89,12 @@ fn what_was_taken_by_a_manager_of_before_is_kept_until_a_new_one_holds_it() {
     of.snapshots[0] = old(1, "Passed", &json!(["app"]));
     assert_eq!(pruned(&of), ["delete SampleDBSnapshot shop-3"]);
 }
+
+#[test]
+fn what_the_last_one_does_not_hold_is_told_while_the_database_is_there() {
+    let at = now() - jiff::SignedDuration::from_hours(2);
+    let status = json!({ "phase": "Ready", "startedAt": at, "completedAt": at, "sampleDBUID": "u-1",
+        "databaseNames": ["app"], "notCovered": ["the replication slot feed"], "verification": { "phase": "Passed" } });
+    let words = told(&seen(vec![snapshot("one", "Scheduled", &status)]));
+    assert!(words.contains("it does not hold: the replication slot feed"), "{words}");
+}
