@@ -47,7 +47,7 @@ pub(super) fn begun(observed: &Observed, db: &SampleDB, now: Timestamp) -> Statu
     let snapshot = &*observed.snapshot;
     let claim = db.status.storage.snapshot_claim.clone().unwrap_or_else(|| names::snapshot_claim(db));
     let method = match snapshot.spec.reason {
-        // It is taken while no server runs.
+        // It may have to be taken while no server runs.
         SnapshotReason::Final => Method::Logical,
         _ => snapshot.spec.method.unwrap_or(db.spec.backup.method),
     };

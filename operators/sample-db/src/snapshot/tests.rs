@@ -40,7 +40,7 @@ fn database(meta: &Value, spec: &Value) -> Arc<SampleDB> {
         metadata[key] = value.clone();
     }
     let status = json!({ "ready": "1/1", "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" },
-        "engine": { "image": "postgres:17" } });
+        "engine": { "image": "postgres:17" }, "storage": { "claim": "data-shop-0" } });
     let db = json!({ "metadata": metadata, "spec": spec, "status": status });
     Arc::new(SampleDB::decode(&db.to_string()).unwrap())
 }
@@ -129,8 +129,13 @@ fn a_last_one_is_nobodys_to_take_of_a_database_that_stays() {
     assert_eq!(
         begun.method,
         Some(api::sample_db::Method::Logical),
-        "no server runs, so it is a dump whatever is asked for"
+        "there may be no server by then, so it is a dump whatever is asked for"
     );
+    // Nobody knows which volume the data are on: the database says so itself first.
+    let lost = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u-1",
+        "deletionTimestamp": "2027-01-01T00:00:00Z" }, "spec": {} });
+    going.db = Some(Arc::new(SampleDB::decode(&lost.to_string()).unwrap()));
+    assert_eq!(ready(&plan(&going, now()).status.unwrap()).0, "SampleDBDeleting");
 }
 
 #[test]
