@@ -24,6 +24,9 @@ pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
 /// The annotation of which each new value has another member lead, once.
 pub const MOVE_LEADER: &str = "etcd.database.coreos.com/move-leader";
+/// The annotation by which a cluster takes over the volumes that an earlier one of its name left; its value must be the uid
+/// of the earlier object.
+pub const ADOPT: &str = "example.com/adopt";
 /// The one value of [`SCOPE`].
 pub const CLUSTERWIDE: &str = "clusterwide";
 /// Where images come from unless the spec says so.

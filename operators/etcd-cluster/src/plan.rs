@@ -107,7 +107,8 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
-        beside.extend(objects::claim(cluster, &node.name, node.facts()).unless(live).filter(|_| !leaving));
+        let known = objects::Known { live: node.claim, facts: node.facts() };
+        beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
     }
     beside
 }

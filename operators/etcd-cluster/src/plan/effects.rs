@@ -17,12 +17,16 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
     let node = |name: &str| roster.nodes.iter().find(|node| node.name == name);
     match step {
         Step::Rest | Step::Wait(_) | Step::Stuck(..) => Vec::new(),
+        Step::Adopt { names } => {
+            let claims = observed.claims.iter().filter(|claim| names.iter().any(|name| **name == *claim.meta.key.name));
+            claims.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect()
+        }
         Step::Start { name, start } => {
             // The claim first: a pod whose claim is not there yet is put back by the scheduler, for a second or more.
             let joining = (*start == Start::Join).then(|| wish.joining(roster));
             let pod = objects::pod(observed, joining.as_ref().unwrap_or(wish), name, *start);
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, None)));
+            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::default())));
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {

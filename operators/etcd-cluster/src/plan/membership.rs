@@ -12,6 +12,7 @@ use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
 
+pub(super) mod adopting;
 mod beginning;
 mod healing;
 mod leading;
@@ -29,6 +30,11 @@ pub enum Step {
     Wait(Wait),
     /// Nothing can be done until a person does something: the condition's reason and message.
     Stuck(&'static str, String),
+    /// Make claims of an earlier object of this name this cluster's own.
+    Adopt {
+        /// Whose.
+        names: Vec<String>,
+    },
     /// Make a member's pod, and its claim if it has none.
     Start {
         /// The member.
@@ -107,6 +113,9 @@ impl Step {
 /// The next step.
 #[must_use]
 pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Timestamp) -> Step {
+    if let Some(step) = adopting::step(observed, roster) {
+        return step;
+    }
     if observed.cluster.status.cluster_id.is_none() {
         return beginning::step(observed, roster, wish);
     }

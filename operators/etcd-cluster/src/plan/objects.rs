@@ -16,7 +16,7 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, claim, policy, retired};
+pub(super) use claim::{Facts, Known, adopted, claim, policy, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
 pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};

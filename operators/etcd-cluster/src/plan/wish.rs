@@ -3,6 +3,7 @@
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 use serde_json::json;
 
+use super::membership::adopting;
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
 use super::{Observed, names, objects};
@@ -135,9 +136,17 @@ pub fn durable(observed: &Observed) -> Option<bool> {
     if cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral) {
         return Some(false);
     }
+    if has_own_claims(observed) {
+        return Some(true);
+    }
+    // A claim is made before its pod, and stays as long as the pod does: so these pods hold their data themselves, and the
+    // status that told of it is gone.
+    if observed.pods.iter().any(|pod| pod.running.is_some()) {
+        return Some(false);
+    }
     let claims = cluster.spec.pod.as_ref().is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
     let asked = cluster.spec.storage.as_ref().is_some_and(|of| of.size.is_some() || of.storage_class_name.is_some());
-    if claims || asked || has_own_claims(observed) {
+    if claims || asked || adopting::is_asked(observed) {
         return Some(true);
     }
     observed.default_class.as_ref().and_then(|told| told.as_ref().ok().copied())

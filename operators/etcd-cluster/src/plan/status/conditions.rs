@@ -182,6 +182,9 @@ fn needs_person(roster: &Roster<'_>) -> bool {
 fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
     let is_member = |name: &str| roster.members().any(|node| node.name == name);
     match step {
+        Step::Adopt { names } => {
+            ("AdoptingVolumes", format!("taking over the volumes of an earlier cluster: {}", names.join(", ")))
+        }
         Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
         Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
         Step::Promote { name, .. } => {
