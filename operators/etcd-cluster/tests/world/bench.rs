@@ -61,6 +61,8 @@ pub struct Bench {
     pub default_class: bool,
     /// The cluster's id as it was when status was lost.
     pub latched: Option<String>,
+    /// The object's uid before it came back from a backup.
+    pub earlier: Option<String>,
     names: u64,
     pub guard: Guard,
     /// What happened, in words.
@@ -109,6 +111,7 @@ impl Bench {
             alarm: false,
             default_class: true,
             latched: None,
+            earlier: None,
             names: 0,
             guard: Guard::default(),
             trace: Vec::new(),

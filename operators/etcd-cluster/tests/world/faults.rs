@@ -1,6 +1,7 @@
 //! What happens to a world: users, faults, time.
 
-use api::etcd_cluster::MOVE_LEADER;
+use api::etcd_cluster::{ADOPT, MOVE_LEADER};
+use etcd_cluster::EtcdClusterKind;
 use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
 use runtime::cache::View;
@@ -60,6 +61,10 @@ pub enum Step {
     Alarm(bool),
     /// The object's status is gone.
     LoseStatus,
+    /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
+    Reborn { status: bool },
+    /// Somebody lets the object take over the volumes of the one before.
+    Adopt,
 }
 
 /// A change of the spec.
@@ -130,6 +135,11 @@ impl Bench {
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
             Step::Alarm(alarm) => self.alarm = *alarm,
             Step::LoseStatus => self.lose_status(),
+            Step::Reborn { status } => self.reborn(*status),
+            Step::Adopt => {
+                let uid = self.earlier.clone();
+                self.edit(|object| object["metadata"]["annotations"][ADOPT] = json!(uid));
+            }
         }
     }
 
@@ -210,6 +220,20 @@ impl Bench {
         self.edit(|object| object["status"] = json!({}));
     }
 
+    /// The object goes and comes back. What it owned goes with it.
+    fn reborn(&mut self, status: bool) {
+        self.latched = self.cluster_id().map(str::to_owned);
+        let mut object = self.object().clone();
+        self.earlier = object["metadata"]["uid"].as_str().map(str::to_owned);
+        if !status {
+            object["status"] = json!({});
+        }
+        let key = self.key.clone();
+        self.world.remove(EtcdClusterKind::KIND, &key);
+        self.world.create(EtcdClusterKind::KIND, &key, object);
+        self.world.deliver_all();
+    }
+
     /// The id of the cluster: as latched now, or before status was lost.
     fn cluster_id(&self) -> Option<&str> {
         self.status()["clusterID"].as_str().or(self.latched.as_deref())
@@ -283,6 +307,6 @@ fn kind_of(which: usize) -> Kind {
         1 => Claim::KIND,
         2 => Service::KIND,
         3 => DisruptionBudget::KIND,
-        _ => etcd_cluster::EtcdClusterKind::KIND,
+        _ => EtcdClusterKind::KIND,
     }
 }

@@ -5,12 +5,21 @@ use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
-use crate::plan::names;
-use crate::plan::objects::{ETCD, START, Start, selector};
+use crate::plan::objects::{CLUSTER_ID, ETCD, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
+use crate::plan::{names, recovered};
 
 /// The next step towards a cluster.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    if recovered::is_ambiguous(observed) {
+        return Step::Stuck(
+            "VolumesAmbiguous",
+            format!(
+                "the status that told of this cluster is gone, and its claims tell of several (label {CLUSTER_ID}): put those \
+                 aside that are not meant, by the label {RETIRED}=true"
+            ),
+        );
+    }
     if was_made(observed, roster) {
         return recovery(roster, wish);
     }
