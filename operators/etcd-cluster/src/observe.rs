@@ -1,9 +1,11 @@
 //! Looks: reads the stores, asks etcd, and, only where a step depends on it, the API server.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
 use runtime::views::Pod;
@@ -34,6 +36,8 @@ impl EtcdClusterOperator {
             claims: claims.collect(),
             pods,
             published: Vec::new(),
+            proven: BTreeMap::new(),
+            refused: None,
             cluster_version: None,
             fresh_name: fresh_name(cluster),
             default_class: None,
@@ -78,6 +82,17 @@ impl EtcdClusterOperator {
         let wanted = usize::try_from(cluster.spec.size).unwrap_or(0);
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
             observed.dictated_users = look::dictates_users(&self.client, &cluster.meta.key.namespace).await;
+        }
+        for claim in observed.claims.clone() {
+            let name = &claim.meta.key.name;
+            let gone = || !observed.pods.iter().any(|pod| pod.meta.key.name == *name);
+            if claim.labels.contains_key(objects::PROVEN) && gone() {
+                let told = look::proven(&self.client, &claim.meta.key).await;
+                observed.proven.extend(told.map(|proven| ((**name).into(), proven)));
+            }
+        }
+        if let Some(trial) = plan::trial(observed, Timestamp::now()) {
+            observed.refused = look::refused(&self.client, &trial).await;
         }
         observed.cluster_version = self.cluster_version(observed).await;
         let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);

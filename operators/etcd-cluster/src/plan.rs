@@ -8,7 +8,7 @@ use std::time::Duration;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::Child;
 
 mod effects;
@@ -16,6 +16,7 @@ pub mod membership;
 pub mod names;
 pub mod objects;
 mod observed;
+pub mod proven;
 pub mod recovered;
 pub mod roster;
 pub mod size;
@@ -28,6 +29,7 @@ pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Str
 pub use status::QUORUM_HEALTHY;
 
 use membership::{Step, Wait};
+use objects::Start;
 use roster::Roster;
 use wish::Wish;
 
@@ -110,7 +112,22 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         let known = objects::Known { live: node.claim, facts: node.facts() };
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
     }
+    if wish.durable {
+        beside.extend(proven::notes(cluster, roster, wish));
+    }
     beside
+}
+
+/// A pod of which the API server should say whether it would take it, before a member that is well loses its own for one
+/// like that.
+#[must_use]
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    let durable = observed.cluster.status.storage.as_ref()?.durable;
+    let roster = Roster::of(observed, now);
+    let wish = Wish::of(observed, &roster, durable);
+    let asked = membership::is_about_to_replace_pods(&roster, &wish);
+    let name = format!("{}-probe", observed.cluster.meta.key.name);
+    asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
 }
 
 /// A child that is always wanted: applied unless it already is so.

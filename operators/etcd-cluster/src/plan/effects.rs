@@ -7,6 +7,7 @@ use runtime::views::{Claim, Pod};
 
 use super::membership::Step;
 use super::objects::Start;
+use super::proven::{self, Made};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Change, EtcdAct, Observed, names, objects};
@@ -23,8 +24,11 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         }
         Step::Start { name, start } => {
             // The claim first: a pod whose claim is not there yet is put back by the scheduler, for a second or more.
-            let joining = (*start == Start::Join).then(|| wish.joining(roster));
-            let pod = objects::pod(observed, joining.as_ref().unwrap_or(wish), name, *start);
+            let pod = match (start, proven::made(observed, roster, wish, name)) {
+                (Start::Join, _) => objects::pod(observed, cluster, &wish.joining(roster), name, *start),
+                (Start::Again, Made::AsBefore(then)) => objects::pod(observed, &then.0, &then.1, name, *start),
+                _ => objects::pod(observed, cluster, wish, name, *start),
+            };
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
             let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::default())));
             claim.into_iter().chain([Effect::Create(pod)]).collect()
@@ -67,6 +71,15 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
+        }
+        Step::Renew { name } => {
+            let mark = proven::mark_of(wish);
+            let claim = node(name).and_then(|node| node.claim);
+            let noted = |claim: &&Claim| claim.labels.get(objects::NEXT) == Some(&mark);
+            let note = claim.filter(|claim| !noted(claim)).map(|claim| objects::next(claim, Some(&mark)));
+            let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
+            let farewell = farewell(observed, roster, node(name), wish);
+            farewell.into_iter().chain(note.map(Effect::Apply)).chain(deletion).collect()
         }
         Step::DropClaim { name } => {
             node(name).and_then(|node| node.claim).map(|claim| drop_claim(observed, claim)).into_iter().collect()

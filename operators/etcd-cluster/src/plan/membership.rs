@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::Observed;
 use super::objects::{RETIRING, Start};
+use super::proven::{self, Made};
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
@@ -65,8 +66,13 @@ pub enum Step {
         /// Why, in words, if it is not that fewer are wanted.
         dead: Option<String>,
     },
-    /// Delete the pod of somebody who is no member, or of a member that comes back on its volume.
+    /// Delete the pod of somebody who is no member.
     DropPod {
+        /// Whose.
+        name: String,
+    },
+    /// Delete the pod of a member that comes back on its volume, as the spec asks, having noted on its claim that it shall.
+    Renew {
         /// Whose.
         name: String,
     },
@@ -107,6 +113,23 @@ impl Step {
 
     fn ask_again(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Wait(Wait { reason, message: message.into(), soon: true })
+    }
+}
+
+/// Whether all is well, and members are about to lose their pods for others.
+pub(super) fn is_about_to_replace_pods(roster: &Roster<'_>, wish: &Wish) -> bool {
+    let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
+    well && roster.voters().any(|node| rolling::needs_other_pod(node, wish))
+}
+
+/// A member without a pod begins again on its volume.
+fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Step {
+    match proven::made(observed, roster, wish, name) {
+        Made::Unknown => Step::wait(
+            "SpecUnknown",
+            format!("member {name} comes back as it ran last, which its claim tells, and its claim cannot be read now"),
+        ),
+        _ => Step::Start { name: name.into(), start: Start::Again },
     }
 }
 

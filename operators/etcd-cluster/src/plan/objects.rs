@@ -16,7 +16,7 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, Known, adopted, claim, policy, retired};
+pub(super) use claim::{Facts, Known, adopted, claim, next, policy, proven, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
 pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
@@ -42,6 +42,12 @@ pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
 pub(super) const MEMBER_ID: &str = "multi-operator.example.com/member-id";
 /// Label of claims with the version that the member ran last.
 pub(super) const MEMBER_VERSION: &str = "multi-operator.example.com/etcd-version";
+/// Label of claims with a fingerprint of what the member has been seen to run with: see [`crate::plan::proven`].
+pub const PROVEN: &str = "multi-operator.example.com/proven";
+/// Annotation of claims with that itself.
+pub const PROVEN_SPEC: &str = "multi-operator.example.com/proven-spec";
+/// Label of claims of members whose pods are being replaced, with the fingerprint of what comes next.
+pub(super) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
 pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 

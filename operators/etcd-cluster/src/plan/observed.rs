@@ -6,6 +6,7 @@ use std::sync::Arc;
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 
+use super::proven::Proven;
 use crate::EtcdCluster;
 
 /// A cluster and what belongs to it.
@@ -29,6 +30,10 @@ pub struct Observed {
     pub published: Vec<Box<str>>,
     /// The version that all members have agreed upon. Only asked while they are to run another minor version.
     pub cluster_version: Option<String>,
+    /// What members have been seen to run with, by name. Only read of those whose pods are gone.
+    pub proven: BTreeMap<Box<str>, Proven>,
+    /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.
+    pub refused: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
     /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been

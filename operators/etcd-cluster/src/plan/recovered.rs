@@ -30,7 +30,7 @@ fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {
     let before = cluster.status.clone();
     Some(EtcdClusterStatus {
         cluster_id: Some(cluster_id.to_owned()),
-        storage: before.storage.or(Some(StorageStatus { durable: true })),
+        storage: Some(StorageStatus { durable: true }),
         target_version: before.target_version.or(highest.map(|version| version.to_string())),
         member_statuses: member_statuses(observed),
         // Whether that has been done before is not known any more, and leadership is not moved without need.

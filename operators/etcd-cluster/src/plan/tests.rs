@@ -27,6 +27,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),
+        proven: BTreeMap::new(),
+        refused: None,
         cluster_version: None,
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),

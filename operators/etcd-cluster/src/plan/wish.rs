@@ -36,7 +36,7 @@ impl Wish {
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
             version,
-            repository: cluster.spec.repository.clone().unwrap_or_else(|| DEFAULT_REPOSITORY.to_owned()),
+            repository: Self::repository(cluster),
             template: template(cluster),
             durable,
             refusal: unsupported(cluster).or(refusal),
@@ -50,6 +50,11 @@ impl Wish {
         let lowest = roster.voters().filter_map(|node| node.version()).min_by_key(Version::numbers);
         let version = lowest.filter(|runs| (runs.major, runs.minor) != (self.version.major, self.version.minor));
         Self { version: version.unwrap_or_else(|| self.version.clone()), ..self.clone() }
+    }
+
+    /// The image that a spec asks for, without its tag.
+    pub(super) fn repository(cluster: &EtcdCluster) -> String {
+        cluster.spec.repository.clone().unwrap_or_else(|| DEFAULT_REPOSITORY.to_owned())
     }
 
     /// The image of etcd.
@@ -130,14 +135,15 @@ fn template(cluster: &EtcdCluster) -> String {
 #[must_use]
 pub fn durable(observed: &Observed) -> Option<bool> {
     let cluster = &*observed.cluster;
+    // Volumes are the truth, and status is a cache.
+    if cluster.status.cluster_id.is_none() && has_own_claims(observed) {
+        return Some(true);
+    }
     if let Some(storage) = &cluster.status.storage {
         return Some(storage.durable);
     }
     if cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral) {
         return Some(false);
-    }
-    if has_own_claims(observed) {
-        return Some(true);
     }
     // A claim is made before its pod, and stays as long as the pod does: so these pods hold their data themselves, and the
     // status that told of it is gone.

@@ -1,9 +1,10 @@
 //! The world with an operator in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use etcd_cluster::plan::proven::Proven;
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, EtcdAct, EtcdPlan, Observed};
 use etcd_cluster::{EtcdCluster, EtcdClusterKind};
@@ -55,6 +56,8 @@ pub struct Bench {
     pub cut: BTreeSet<String>,
     /// Whether cluster DNS tells of nobody.
     pub mute: bool,
+    /// Why the API server refuses pods as the spec has them.
+    pub refuses: Option<String>,
     /// Whether a database is full.
     pub alarm: bool,
     /// Whether there is a default StorageClass.
@@ -108,6 +111,7 @@ impl Bench {
             now: Timestamp::UNIX_EPOCH,
             cut: BTreeSet::new(),
             mute: false,
+            refuses: None,
             alarm: false,
             default_class: true,
             latched: None,
@@ -198,6 +202,8 @@ impl Bench {
             pods,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
+            proven: self.proven(),
+            refused: None,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
@@ -207,7 +213,19 @@ impl Bench {
             cluster: cluster.clone(),
         };
         plan::recovered::recover(&mut observed);
+        if plan::trial(&observed, self.now).is_some() {
+            observed.refused.clone_from(&self.refuses);
+        }
         observed
+    }
+
+    /// What claims tell of the pods that their members had.
+    fn proven(&self) -> BTreeMap<Box<str>, Proven> {
+        let told = |(key, claim): (&Key, &Value)| {
+            let told = claim["metadata"]["annotations"][plan::objects::PROVEN_SPEC].as_str()?;
+            Some(((*key.name).into(), serde_json::from_str(told).ok()?))
+        };
+        self.world.all(Claim::KIND).filter_map(told).collect()
     }
 
     /// The version that all members have agreed upon, if they are to run another minor version.

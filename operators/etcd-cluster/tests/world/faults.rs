@@ -76,6 +76,8 @@ pub enum Edit {
     Restart(u8),
     Paused(bool),
     Quota(bool),
+    /// An option that etcd takes, or one at which it ends at once.
+    Option { good: bool },
     /// Another member shall lead.
     Lead(u8),
 }
@@ -160,6 +162,9 @@ impl Bench {
             }
             Edit::Paused(paused) => object["spec"]["paused"] = json!(paused),
             Edit::Quota(quota) => object["spec"]["quota"] = if *quota { json!("4Gi") } else { Value::Null },
+            Edit::Option { good } => {
+                object["spec"]["options"] = json!({ "max-wals": if *good { "7" } else { "many" } });
+            }
             Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),
         });
     }

@@ -8,6 +8,7 @@ mod agent;
 mod asked;
 mod bench;
 mod boundaries;
+mod broken_spec;
 mod faults;
 mod guard;
 mod kubelet;

@@ -27,6 +27,8 @@ pub struct PodSeen {
     pub url: String,
     /// `--initial-cluster-token` of etcd.
     pub token: String,
+    /// Whether etcd ends at once, because of an option that it does not take.
+    pub bad_option: bool,
     /// The claim, if its data is not in the pod.
     pub claim: Option<String>,
     /// What its data is on.
@@ -68,6 +70,7 @@ impl PodSeen {
             tries: inits.iter().any(|container| container["name"] == "try"),
             expect: argument("--expect"),
             url: argument("--peer-url"),
+            bad_option: etcd_argument("--max-wals=") == "many",
             token: etcd_argument("--initial-cluster-token="),
             claim: claim.map(str::to_owned),
             volume,

@@ -35,6 +35,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => (0..3_u8).prop_map(Edit::Restart),
         1 => any::<bool>().prop_map(Edit::Paused),
         1 => any::<bool>().prop_map(Edit::Quota),
+        1 => any::<bool>().prop_map(|good| Edit::Option { good }),
         2 => (0..3_u8).prop_map(Edit::Lead),
     ]
 }

@@ -9,6 +9,7 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
 use crate::plan::objects::{ETCD, Start, WAIT};
+use crate::plan::proven;
 use crate::plan::roster::Node;
 
 /// How long a listed member may take to catch up (or to start at all) before it is given up.
@@ -77,7 +78,7 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         Some(claim) if claim.meta.deleting => {
             Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
         }
-        Some(claim) if !claim.lost => Some(Step::Start { name: node.name.as_str().into(), start: Start::Again }),
+        Some(claim) if !claim.lost => Some(super::again(observed, roster, wish, &node.name)),
         Some(_) => Some(replace(roster, node, "its volume is lost".to_owned())),
         None if wish.durable => Some(replace(roster, node, "its claim is gone".to_owned())),
         None => Some(replace(roster, node, "its pod is gone, and its data with it".to_owned())),
@@ -109,18 +110,20 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
 }
 
-/// A pod in which etcd does not run, and which is neither what is wished nor what any other is, is the one that a roll
-/// began with and that failed: it is brought to what is wished now. All others wait for their turn.
+/// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
+/// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
+/// a bad spec back gets all members back. All others wait for their turn.
 fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
     if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
         return None;
     }
     let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
-    if others.any(|other| rolling::same_pod(other, node)) {
+    let alone = || !others.any(|other| rolling::same_pod(other, node));
+    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || alone()) {
         return None;
     }
     if rolling::needs_other_pod(node, wish) && wish.durable && !node.is_doomed() {
-        return Some(Step::DropPod { name: node.name.clone() });
+        return Some(Step::Renew { name: node.name.clone() });
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
@@ -195,8 +198,10 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
                 lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
             }
             Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
-                let start = if status.role == MemberRole::Joining { Start::Join } else { Start::Again };
-                return Step::Start { name: node.name.as_str().into(), start };
+                if status.role == MemberRole::Joining {
+                    return Step::Start { name: node.name.as_str().into(), start: Start::Join };
+                }
+                return super::again(observed, roster, wish, &node.name);
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }

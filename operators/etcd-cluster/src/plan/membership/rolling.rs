@@ -24,9 +24,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
         let heir =
             super::heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
-        return Some(heir.unwrap_or_else(|| roll(roster, leader, wish)));
+        return Some(heir.unwrap_or_else(|| roll(observed, roster, leader, wish)));
     };
-    Some(roll(roster, next, wish))
+    Some(roll(observed, roster, next, wish))
 }
 
 /// Why members must not go to another minor version yet: etcd raises the version that all of a cluster have agreed upon a
@@ -52,16 +52,20 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
     }
 }
 
-fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
+fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     let name = node.name.clone();
     if !needs_other_pod(node, wish) {
         return Step::Upgrade { name };
+    }
+    if let Some(why) = &observed.refused {
+        let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
+        return Step::Stuck("PodRefused", message);
     }
     if wish.durable && node.is_doomed() {
         return super::healing::replace(roster, node, "its claim is being deleted, or its volume lost".to_owned());
     }
     if wish.durable {
-        return Step::DropPod { name };
+        return Step::Renew { name };
     }
     // Without a volume, a new pod is a new member.
     match node.member {

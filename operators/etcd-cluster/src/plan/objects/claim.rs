@@ -11,8 +11,13 @@ use runtime::plan::Apply;
 use runtime::plan::meta::{child_meta, not_for_pruning};
 use runtime::views::Claim;
 
-use super::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, OWNER_UID, RETIRED, member_labels};
+use serde_json::json;
+
+use super::{
+    CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, member_labels,
+};
 use crate::EtcdCluster;
+use crate::plan::proven::Proven;
 use crate::plan::size::bytes;
 
 /// How large volumes are that nobody gave a size.
@@ -76,6 +81,27 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'
 pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
     let mut apply = adopted(cluster, live);
     apply.body["metadata"]["labels"][RETIRED] = "true".into();
+    apply
+}
+
+/// The note on a claim of what its member has been seen to run with.
+pub(in crate::plan) fn proven(live: &Claim, proven: &Proven) -> Apply {
+    let spec = serde_json::to_string(proven).unwrap_or_default();
+    let note = json!({ "metadata": { "labels": { PROVEN: proven.mark() }, "annotations": { PROVEN_SPEC: spec } } });
+    noted(live, "proven", &note)
+}
+
+/// The note on a claim of what its member's next pod is made of; or that there is none.
+pub(in crate::plan) fn next(live: &Claim, mark: Option<&str>) -> Apply {
+    let note = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
+    noted(live, "next", &note)
+}
+
+/// By a field manager of its own, which owns nothing else: so each note stays while others come and go.
+fn noted(live: &Claim, note: &'static str, body: &serde_json::Value) -> Apply {
+    let mut apply = Apply::new(Claim::KIND, live.meta.key.clone(), body);
+    apply.seen = Some(live.meta.uid.clone());
+    apply.hand_over = Some(note);
     apply
 }
 

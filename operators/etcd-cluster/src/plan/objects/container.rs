@@ -8,7 +8,6 @@ use k8s_openapi::api::core::v1::{
 use super::pod::Start;
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
 use crate::EtcdCluster;
-use crate::plan::Observed;
 use crate::plan::names::{client_url, peer_url, peers_url};
 use crate::plan::wish::Wish;
 
@@ -28,8 +27,7 @@ const DATA_DIR: &str = "/var/etcd/data";
 
 /// The init steps. Before etcd 3.4 a member votes as soon as it is listed, so there its image must have proved to run
 /// before that.
-pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
-    let cluster = &*observed.cluster;
+pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
     let mut steps = Vec::new();
     if start == Start::Join && !wish.version.has_learners() {
         steps.push(Container {
@@ -49,7 +47,7 @@ pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start)
     command.push(format!("--dns-timeout={timeout}"));
     steps.push(Container {
         name: WAIT.to_owned(),
-        image: Some(observed.agent_image.to_string()),
+        image: Some(agent.to_owned()),
         command: Some(command),
         env: Some(vec![pod_ip()]),
         resources: resources(cluster),

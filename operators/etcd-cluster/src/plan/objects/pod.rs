@@ -55,9 +55,14 @@ impl Start {
     }
 }
 
-/// The pod of `member`.
-pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Create {
-    let cluster = &*observed.cluster;
+/// The pod of `member`, as `cluster` has it, which may be the cluster of an earlier time.
+pub(in crate::plan) fn pod(
+    observed: &Observed,
+    cluster: &EtcdCluster,
+    wish: &Wish,
+    member: &str,
+    start: Start,
+) -> Create {
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
     labels.extend(member_labels(cluster, member));
@@ -84,7 +89,7 @@ pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start
         ),
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
-        init_containers: Some(container::init(observed, wish, member, start)),
+        init_containers: Some(container::init(cluster, &observed.agent_image, wish, member, start)),
         containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name)],
         volumes: Some(volumes(wish, member)),
         ..PodSpec::default()

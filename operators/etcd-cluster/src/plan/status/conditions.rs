@@ -192,10 +192,10 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
         }
         Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
         Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
-        Step::DropPod { name } if is_member(name) => {
+        Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
             ("RestartingMember", format!("waiting until the pod {name} is gone"))
         }
-        Step::DropPod { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
+        Step::DropPod { name } | Step::Renew { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
         Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
         Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
