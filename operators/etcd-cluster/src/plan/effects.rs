@@ -30,7 +30,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
                 _ => objects::pod(observed, cluster, wish, name, *start),
             };
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::default())));
+            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster))));
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {
@@ -68,6 +68,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let image = pod.map(|pod| Effect::Apply(objects::next_image(pod, wish)));
             farewell(observed, roster, node(name), wish).into_iter().chain(image).collect()
         }
+        Step::Fill { name, entries, .. } => {
+            let via = node(name).and_then(address).into_iter().collect();
+            vec![Effect::Act(EtcdAct { via, change: Change::Fill { entries: *entries } })]
+        }
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
@@ -90,16 +94,29 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
 /// What a member needs before it leaves a version; see [`Change::Touch`] and [`Change::Fill`].
 fn farewell(observed: &Observed, roster: &Roster<'_>, node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
     let node = node.filter(|node| node.is_healthy())?;
-    let (runs, next) = (node.version()?, &wish.version);
-    let crosses = |minor| next.at_least(3, minor, 0) && !runs.at_least(3, minor, 0);
-    // All members take the snapshot when the first one leaves.
-    let first = || !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
-    let change = match () {
-        () if crosses(5) => Change::Touch,
-        () if crosses(7) && first() => Change::Fill { entries: snapshot_count(observed) + 1 },
-        () => return None,
+    let change = match entries_to_fill(observed, roster, node, wish) {
+        _ if crosses(node, wish, 5) => Change::Touch,
+        // What takes longer has been done before, step by step.
+        Some(entries) if observed.cluster.status.filling_from.is_none() => Change::Fill { entries },
+        _ => return None,
     };
     Some(Effect::Act(EtcdAct { via: vec![address(node)?], change }))
+}
+
+/// Whether a member is to come from before that minor version to it or a later one.
+fn crosses(node: &Node<'_>, wish: &Wish, minor: u64) -> bool {
+    node.version().is_some_and(|runs| wish.version.at_least(3, minor, 0) && !runs.at_least(3, minor, 0))
+}
+
+/// How many entries have to come before a member may leave for 3.7, if it is the first. All members take a snapshot then.
+pub(super) fn entries_to_fill(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    node: &Node<'_>,
+    wish: &Wish,
+) -> Option<u64> {
+    let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
+    (first && crosses(node, wish, 7)).then(|| snapshot_count(observed).saturating_add(1))
 }
 
 /// After how many entries a member of 3.6 takes a snapshot; its default is 10,000.

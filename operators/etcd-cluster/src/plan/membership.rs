@@ -1,6 +1,6 @@
 //! Which one step to take next. Pure.
 //!
-//! In this order: carry through removals that were begun; heal; let a learner vote; grow or shrink; roll; have another
+//! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work; heal; let a learner vote; grow or shrink; roll; have another
 //! member lead, if a person asks for it. One change of
 //! membership at a time, and none by which the cluster would lose quorum, or come closer to losing it.
 
@@ -21,6 +21,7 @@ mod resizing;
 mod rolling;
 
 pub(super) use leading::{Led, led, why_not_led};
+pub(super) use rolling::filling_from;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,6 +89,15 @@ pub enum Step {
         /// Whether a person asks for it, and nothing else.
         asked: bool,
     },
+    /// Have the log grow, up to where all members have taken a snapshot, before the first one leaves 3.6.
+    Fill {
+        /// Through which member.
+        name: String,
+        /// By how many entries now.
+        entries: u64,
+        /// How many are left after that.
+        left: u64,
+    },
     /// Give a member's pod the wished version's image.
     Upgrade {
         /// Whose.
@@ -146,6 +156,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         return healing::without_quorum(observed, roster, wish);
     }
     carry_through(roster, wish)
+        .or_else(|| resizing::dead(observed, roster, wish))
         .or_else(|| healing::step(observed, roster, wish, now))
         .or_else(|| resizing::promote(observed, roster, wish))
         .or_else(|| resizing::step(observed, roster, wish))

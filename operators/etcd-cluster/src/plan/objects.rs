@@ -16,7 +16,7 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, Known, adopted, claim, next, policy, proven, retired};
+pub(super) use claim::{Facts, Known, adopted, claim, is_larger, next, policy, proven, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
 pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};

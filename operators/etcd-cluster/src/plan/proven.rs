@@ -129,6 +129,19 @@ fn runs_as(node: &Node<'_>, wish: &Wish) -> bool {
     as_wished && node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
 }
 
+/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now.
+pub(super) fn is_being_renewed(node: &Node<'_>, wish: &Wish) -> bool {
+    let mark = mark_of(wish);
+    if told(node).is_none_or(|last| *last == mark) {
+        return false;
+    }
+    let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
+    let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
+    let as_wished = made.is_some_and(|(template, version)| self::mark(template, version) == mark);
+    let in_trouble = node.pod.is_some_and(|pod| pod.trouble.is_some());
+    (next == Some(&mark) || as_wished) && !in_trouble
+}
+
 /// What claims are to remember from now on.
 pub(super) fn notes(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish) -> Vec<runtime::plan::Apply> {
     let mark = mark_of(wish);

@@ -114,7 +114,8 @@ impl Etcds {
         let mut cluster = self.clusters.remove(&data.cluster).ok_or(Refusal::Error("closed"))?;
         let done = self.change_of(&mut cluster, asked, data.member, data.cluster, change);
         if done.is_ok() && !matches!(change, Change::MoveLeader { .. }) {
-            self.append(data.cluster, &mut cluster, 1);
+            let entries = if let Change::Fill { entries } = change { *entries } else { 1 };
+            self.append(data.cluster, &mut cluster, entries);
             if !cluster.members.iter().any(|member| member.id == cluster.leader) {
                 cluster.leader = 0;
             }

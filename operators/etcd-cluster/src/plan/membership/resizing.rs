@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use crate::plan::names;
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
 
@@ -18,6 +19,18 @@ pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> 
         return Some(ahead.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
     };
     Some(Step::Promote { name: learner.name.clone(), id: member.id })
+}
+
+/// Fewer are asked for, and one of those that are there does not work: that is the one to go, and nobody waits for it.
+pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    if roster.members().count() <= wish.size {
+        return None;
+    }
+    let gone = |node: &&Node<'_>| {
+        names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
+    };
+    let dead = roster.voters().find(gone)?;
+    Some(Step::Remove { name: dead.name.clone(), id: dead.member?.id, dead: None })
 }
 
 /// Grows or shrinks, while all members are well.

@@ -2,6 +2,7 @@
 //! another leads.
 
 use super::{Observed, Roster, Step, Wish, waiting_for};
+use crate::plan::effects;
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
@@ -52,8 +53,42 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
     }
 }
 
+/// How many entries are written in one step: a few seconds' worth.
+const SLICE: u64 = 20_000;
+
+/// What is left to write before a member leaves 3.6, if that takes more than one step.
+fn fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
+    let entries = effects::entries_to_fill(observed, roster, node, wish).filter(|entries| *entries > SLICE)?;
+    let index = node.endpoint?.raft_index;
+    let from = observed.cluster.status.filling_from.filter(|from| *from <= index).unwrap_or(index);
+    let left = (from + entries).checked_sub(index).filter(|left| *left > 0)?;
+    let now = left.min(SLICE);
+    Some(Step::Fill { name: node.name.clone(), entries: now, left: left - now })
+}
+
+/// What to remember of where the filling began.
+pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, step: &Step) -> Option<u64> {
+    let before = observed.cluster.status.filling_from;
+    match step {
+        Step::Fill { name, .. } => {
+            let node = roster.nodes.iter().find(|node| node.name == *name);
+            let index = node.and_then(|node| node.endpoint).map(|endpoint| endpoint.raft_index);
+            match (before, index) {
+                (Some(from), Some(index)) if from > index => Some(index),
+                (from, index) => from.or(index),
+            }
+        }
+        // Whatever comes between, it goes on from there, until the next version has been reached.
+        Step::Rest => None,
+        _ => before,
+    }
+}
+
 fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     let name = node.name.clone();
+    if let Some(fill) = fill(observed, roster, node, wish) {
+        return fill;
+    }
     if !needs_other_pod(node, wish) {
         return Step::Upgrade { name };
     }

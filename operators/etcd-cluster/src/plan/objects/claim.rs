@@ -18,6 +18,7 @@ use super::{
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
+use crate::plan::roster::Roster;
 use crate::plan::size::bytes;
 
 /// How large volumes are that nobody gave a size.
@@ -58,6 +59,13 @@ pub(in crate::plan) struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
+    /// Of a claim that is not there yet: it is no smaller than those of all others, whose data it is to hold.
+    pub(in crate::plan) fn beside(roster: &Roster<'a>) -> Self {
+        let size = |claim: &&Claim| claim.requested.as_deref().and_then(bytes);
+        let others = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| size(claim).is_some());
+        Self { live: others.min_by_key(size), facts: None }
+    }
+
     fn of(live: &'a Claim) -> Self {
         Self { live: Some(live), facts: Facts::of(live) }
     }
@@ -145,6 +153,15 @@ fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpe
         }),
         ..PersistentVolumeClaimSpec::default()
     }
+}
+
+/// Whether a claim asks for more than the spec does now.
+pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
+    let asked = |live| {
+        let requests = spec(cluster, live).resources.and_then(|resources| resources.requests);
+        requests.and_then(|requests| bytes(&requests.get("storage")?.0))
+    };
+    asked(Some(live)) > asked(None)
 }
 
 /// The size to ask for, but never less than a claim asks for already: volumes only grow, and a spec that is set back after

@@ -22,6 +22,8 @@ pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
 /// How many seconds the init step waits for a name before it is started again.
 const DNS_TIMEOUT: i64 = 120;
+/// The variables that the agent goes by.
+const AGENTS_OWN: [&str; 2] = ["POD_IP", "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
@@ -68,7 +70,9 @@ pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Star
     command.extend(arguments(cluster, wish, member));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
-    env.extend(cluster.spec.pod.iter().flat_map(|pod| pod.etcd_env.clone()));
+    // What the agent goes by is not the spec's, not even in objects from before the API refused it.
+    let given = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    env.extend(given.filter(|variable| !AGENTS_OWN.contains(&variable.name.as_str())).cloned());
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
         container_port: port,
