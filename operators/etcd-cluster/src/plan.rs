@@ -37,6 +37,8 @@ use wish::Wish;
 const STEP: Duration = Duration::from_millis(50);
 /// While something of etcd's is waited for, which no watch tells.
 const SOON: Duration = Duration::from_millis(120);
+/// After an entry for a learner, which takes it that far.
+const NUDGED: Duration = Duration::from_secs(1);
 /// While something is waited for that a watch tells; and for a person.
 const LATER: Duration = Duration::from_secs(5);
 /// While the kubelet's word that a member is ready cannot be relied upon yet, which time alone tells.
@@ -109,7 +111,9 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
-        let known = objects::Known { live: node.claim, facts: node.facts() };
+        let votes = node.member.is_some() && !node.is_learner() && node.has_started();
+        let joining = node.claim.is_some_and(|claim| objects::has_yet_to_vote(claim)) && !votes;
+        let known = objects::Known { live: node.claim, facts: node.facts(), joining };
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
     }
     if wish.durable {
@@ -149,6 +153,7 @@ fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[
         Step::Rest if effects.is_empty() => HEALTH,
         Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => SOON,
+        Step::Nudge { .. } => NUDGED,
         _ => STEP,
     }
 }

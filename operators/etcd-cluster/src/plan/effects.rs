@@ -30,12 +30,15 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
                 _ => objects::pod(observed, cluster, wish, name, *start),
             };
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster))));
+            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster, *start == Start::Join))));
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {
             let change = Change::Add { peer_url: names::peer_url(cluster, name), learner: *learner };
             vec![Effect::Act(EtcdAct { via: via(roster, None), change })]
+        }
+        Step::Nudge { .. } => {
+            vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Fill { entries: 1 } })]
         }
         Step::Promote { id, .. } => {
             vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Promote { id: *id } })]
@@ -132,12 +135,13 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
     Effect::Delete(Delete::of(Pod::KIND, &pod.meta))
 }
 
-/// By policy: gone, or kept apart. One without a volume has never held anything. Not while a pod uses it, whatever the
+/// By policy: gone, or kept apart. One without a volume, or of a member that never voted, has never held anything that
+/// others do not: kept, they would pile up where members join in vain. Not while a pod uses it, whatever the
 /// cache says of pods.
 fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     let cluster = &*observed.cluster;
     match objects::policy(cluster) {
-        OnDelete::Retain if claim.bound || claim.lost => Effect::Apply(objects::retired(cluster, claim)),
+        OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => Effect::Apply(objects::retired(cluster, claim)),
         OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
             unless: Some((Pod::KIND, claim.meta.key.clone())),
             ..Delete::of(Claim::KIND, &claim.meta)

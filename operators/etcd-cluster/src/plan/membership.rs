@@ -51,6 +51,11 @@ pub enum Step {
         /// Whether it shall not vote yet.
         learner: bool,
     },
+    /// Put an entry into the log that changes nothing, for a learner to go on.
+    Nudge {
+        /// The learner's name.
+        name: String,
+    },
     /// Let a learner vote.
     Promote {
         /// The learner's name.
@@ -158,7 +163,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     carry_through(roster, wish)
         .or_else(|| resizing::dead(observed, roster, wish))
         .or_else(|| healing::step(observed, roster, wish, now))
-        .or_else(|| resizing::promote(observed, roster, wish))
+        .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish))
         .or_else(|| leading::step(observed, roster))

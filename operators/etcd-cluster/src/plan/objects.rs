@@ -16,7 +16,7 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, Known, adopted, claim, is_larger, next, policy, proven, retired};
+pub(super) use claim::{Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
 pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
@@ -46,6 +46,8 @@ pub(super) const MEMBER_VERSION: &str = "multi-operator.example.com/etcd-version
 pub const PROVEN: &str = "multi-operator.example.com/proven";
 /// Annotation of claims with that itself.
 pub const PROVEN_SPEC: &str = "multi-operator.example.com/proven-spec";
+/// Label of claims of members that have yet to vote: nothing is on their volumes that is not on others.
+pub(super) const JOINING: &str = "multi-operator.example.com/joining";
 /// Label of claims of members whose pods are being replaced, with the fingerprint of what comes next.
 pub(super) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.

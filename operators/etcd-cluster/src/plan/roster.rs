@@ -155,7 +155,7 @@ impl<'a> Node<'a> {
 
     /// What its volume holds: by the word of its etcd, or else by what was noted of it before.
     pub(super) fn facts(&self) -> Option<Facts> {
-        let told = self.endpoint.filter(|_| self.has_started()).map(|endpoint| Facts {
+        let told = self.endpoint.filter(|_| self.has_started() && !self.is_learner()).map(|endpoint| Facts {
             cluster_id: hex(endpoint.cluster_id),
             member_id: hex(endpoint.member_id),
             version: endpoint.version.clone(),

@@ -11,6 +11,9 @@ use crate::raft::{Cluster, Etcds, hash};
 /// For how many ticks voters have to be connected before etcd takes a member in.
 const HEALTHY: u32 = 3;
 
+/// How many entries are written within the deadline of one change.
+const IN_TIME: u64 = 25_000;
+
 /// What becomes of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
@@ -56,6 +59,9 @@ impl Etcds {
         let process = process.ok_or("cannot be reached")?;
         let data = self.volumes.get(&process.volume).ok_or("refuses connections")?;
         let cluster = self.clusters.get(&data.cluster).ok_or("refuses connections")?;
+        if self.waiting(data.cluster, cluster).contains(&data.member) {
+            return Err("refuses connections".to_owned());
+        }
         let listed = cluster.members.iter().find(|member| member.id == data.member);
         Ok(Endpoint {
             cluster_id: data.cluster,
@@ -113,6 +119,13 @@ impl Etcds {
         let data = self.data(asked).ok_or(Refusal::Error("closed"))?.clone();
         let mut cluster = self.clusters.remove(&data.cluster).ok_or(Refusal::Error("closed"))?;
         let done = self.change_of(&mut cluster, asked, data.member, data.cluster, change);
+        if let (Ok(()), Change::Add { .. }) = (&done, change)
+            && let Some(member) = cluster.members.last().map(|member| member.id)
+        {
+            // Its addition is the last entry of the snapshot.
+            let top = self.index(data.cluster, cluster.leader) + 1;
+            cluster.added.insert(member, top);
+        }
         if done.is_ok() && !matches!(change, Change::MoveLeader { .. }) {
             let entries = if let Change::Fill { entries } = change { *entries } else { 1 };
             self.append(data.cluster, &mut cluster, entries);
@@ -158,7 +171,11 @@ impl Etcds {
                 c.members.retain(|other| other.id != *member);
                 c.gone.insert(*member);
             }
+            Change::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
             Change::Touch | Change::Fill { .. } => {}
+            Change::MoveLeader { .. } if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) => {
+                return Err(Refusal::Error("unknown method MoveLeader for service etcdserverpb.Maintenance"));
+            }
             Change::MoveLeader { to } => {
                 let heir = c.voters().any(|member| member.id == *to) && self.up(id, *to).is_some();
                 if c.leader != me || !heir {

@@ -140,7 +140,7 @@ impl Bench {
     pub fn tick(&mut self) {
         self.now += TICK;
         let service = self.key.sibling("c-client");
-        self.etcds.pace.writing = self.world.get(Service::KIND, &service).is_some();
+        self.etcds.pace.writing = !self.etcds.pace.idle && self.world.get(Service::KIND, &service).is_some();
         self.kubelet.tick(&mut self.world, &mut self.etcds, self.now);
         self.etcds.tick();
         self.kubelet.report(&mut self.world, &self.etcds);

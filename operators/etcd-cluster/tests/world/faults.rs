@@ -14,7 +14,8 @@ use crate::kubelet::NODES;
 use crate::raft::Cluster;
 
 /// The versions that users ask for.
-pub const VERSIONS: [&str; 7] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99"];
+pub const VERSIONS: [&str; 8] =
+    ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
 
 /// Something that happens. Numbers pick one of those that are there.
 #[derive(Clone, Debug)]

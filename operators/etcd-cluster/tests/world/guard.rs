@@ -230,7 +230,9 @@ impl Sight {
         let claims = world.all(Claim::KIND).map(|(key, claim)| {
             let meta = &claim["metadata"];
             let retired = meta["labels"]["multi-operator.example.com/retired"].is_string();
-            let filled = claim["status"]["phase"].is_string();
+            // A member that never voted has nothing that others do not.
+            let joining = meta["labels"]["multi-operator.example.com/joining"].is_string();
+            let filled = claim["status"]["phase"].is_string() && !joining;
             (text(&meta["uid"]), (key.name.to_string(), !meta["deletionTimestamp"].is_null(), retired, filled))
         });
         Self { pods, claims: claims.collect(), ..Self::default() }

@@ -10,6 +10,7 @@ mod bench;
 mod boundaries;
 mod broken_spec;
 mod faults;
+mod findings;
 mod guard;
 mod kubelet;
 mod lost_status;

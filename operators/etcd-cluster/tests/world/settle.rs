@@ -26,7 +26,9 @@ impl Bench {
         self.heal();
         self.edit(|object| {
             object["spec"]["paused"] = false.into();
-            object["spec"]["options"] = Value::Null;
+            if object["spec"]["options"]["max-wals"] == "many" {
+                object["spec"]["options"] = Value::Null;
+            }
         });
         let (mut rests, mut rested) = (Ok(()), 0);
         for round in 0..ROUNDS {

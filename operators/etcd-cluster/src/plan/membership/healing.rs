@@ -12,7 +12,7 @@ use crate::plan::objects::{ETCD, Start, WAIT};
 use crate::plan::proven;
 use crate::plan::roster::Node;
 
-/// How long a listed member may take to catch up (or to start at all) before it is given up.
+/// How long a listed member may get no further (or not start at all) before it is given up.
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 /// How often a member may crash for no known reason, soon after each start and while all others are well, before it is
 /// taken for corrupt.
@@ -104,7 +104,8 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     let joining = since.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     if late && (node.is_learner() || !node.has_started()) {
-        return Some(replace(roster, node, format!("it has not caught up within {} minutes", CATCH_UP.as_mins())));
+        let why = format!("it has got no further for {} minutes", CATCH_UP.as_mins());
+        return Some(replace(roster, node, why));
     }
     // A learner is waited for where it is promoted.
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))

@@ -14,7 +14,7 @@ use runtime::views::Claim;
 use serde_json::json;
 
 use super::{
-    CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, member_labels,
+    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, member_labels,
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -56,18 +56,20 @@ pub(in crate::plan) struct Known<'a> {
     pub(in crate::plan) live: Option<&'a Claim>,
     /// What its volume holds.
     pub(in crate::plan) facts: Option<Facts>,
+    /// Whether its member has yet to vote for the first time.
+    pub(in crate::plan) joining: bool,
 }
 
 impl<'a> Known<'a> {
     /// Of a claim that is not there yet: it is no smaller than those of all others, whose data it is to hold.
-    pub(in crate::plan) fn beside(roster: &Roster<'a>) -> Self {
+    pub(in crate::plan) fn beside(roster: &Roster<'a>, joining: bool) -> Self {
         let size = |claim: &&Claim| claim.requested.as_deref().and_then(bytes);
         let others = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| size(claim).is_some());
-        Self { live: others.min_by_key(size), facts: None }
+        Self { live: others.min_by_key(size), facts: None, joining }
     }
 
     fn of(live: &'a Claim) -> Self {
-        Self { live: Some(live), facts: Facts::of(live) }
+        Self { live: Some(live), facts: Facts::of(live), joining: has_yet_to_vote(live) }
     }
 }
 
@@ -76,6 +78,7 @@ impl<'a> Known<'a> {
 pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'_>) -> Apply {
     let mut labels = member_labels(cluster, member);
     labels.extend(known.facts.into_iter().flat_map(Facts::labels));
+    labels.extend(known.joining.then(|| (JOINING.to_owned(), "true".to_owned())));
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
@@ -153,6 +156,11 @@ fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpe
         }),
         ..PersistentVolumeClaimSpec::default()
     }
+}
+
+/// Whether a claim's member has never voted, so that it holds nothing that others do not.
+pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
+    live.labels.contains_key(JOINING) && Facts::of(live).is_none()
 }
 
 /// Whether a claim asks for more than the spec does now.

@@ -224,7 +224,7 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
         }
         Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
         Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
-        Step::Promote { name, .. } => {
+        Step::Promote { name, .. } | Step::Nudge { name } => {
             ("MemberJoining", format!("waiting for member {name} to catch up, after which it votes"))
         }
         Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
