@@ -11,6 +11,7 @@ use runtime::plan::meta::{DICTATED_USERS, MANAGED_BY, MANAGER, selector_text};
 use runtime::plan::{Apply, Create, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -68,6 +69,20 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, Strin
     let request = request.map_err(|error| error.to_string())?;
     let completed: Completed = client.request(request).await.map_err(|error| Error::from(error).to_string())?;
     Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
+}
+
+/// The pod under that key, whatever its labels are; none if there is none, or it cannot be read now.
+pub async fn pod(client: &Client, key: &Key) -> Option<Value> {
+    let path = format!("{}/{}", Pod::KIND.path(&key.namespace), key.name);
+    let request = http::Request::get(path).body(Vec::new()).ok()?;
+    match client.request::<Value>(request).await {
+        Ok(pod) => Some(pod),
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(error) => {
+            tracing::debug!(%error, pod = %key, "the pod cannot be read");
+            None
+        }
+    }
 }
 
 /// What a member has been seen to run with, as its claim tells; none if that cannot be read now.

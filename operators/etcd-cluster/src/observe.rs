@@ -1,6 +1,6 @@
 //! Looks: reads the stores, asks etcd, and, only where a step depends on it, the API server.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
 use crate::plan::recovered::recover;
+use crate::plan::unlabeled::{self, Found};
 use crate::plan::version::Version;
 use crate::plan::{self, Etcd, Observed, names, objects};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
@@ -26,15 +27,29 @@ impl EtcdClusterOperator {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let mut pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let claims: Vec<_> = claims.collect();
+        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
+        let mut taken = BTreeSet::new();
+        for name in unseen {
+            match look::pod(&self.client, &key.sibling(&name)).await.map(|live| unlabeled::found(cluster, &live)) {
+                Some(Found::Own(pod)) => {
+                    pods.retain(|seen| *seen.meta.key.name != *name);
+                    pods.push(Arc::new(pod));
+                }
+                Some(Found::Taken) => drop(taken.insert(name.into())),
+                None => {}
+            }
+        }
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
             etcd: self.ask(cluster, &places(&pods)).await,
-            claims: claims.collect(),
+            claims,
             pods,
+            taken,
             published: Vec::new(),
             proven: BTreeMap::new(),
             refused: None,

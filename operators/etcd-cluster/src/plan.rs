@@ -21,6 +21,7 @@ pub mod recovered;
 pub mod roster;
 pub mod size;
 mod status;
+pub mod unlabeled;
 pub mod version;
 pub mod wish;
 
@@ -92,7 +93,7 @@ fn decide(
         return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let peers = kept(&observed.peers, objects::peers(cluster)).map(Effect::Apply);
+    let peers = kept(&observed.peers, objects::peers(cluster, unlabeled::can_be_told_apart(cluster, roster))).map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
     (step, effects, beside(observed, roster, wish))
 }
@@ -100,13 +101,14 @@ fn decide(
 /// What stands beside the members. Trouble with it keeps no member from being healed.
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let mut beside = Vec::new();
+    let apart = unlabeled::can_be_told_apart(cluster, roster);
+    let mut beside = unlabeled::repairs(cluster, roster);
     // Nobody can have written anything before the cluster's id is latched.
     if cluster.status.cluster_id.is_some() {
-        beside.extend(kept(&observed.clients, objects::clients(cluster)));
+        beside.extend(kept(&observed.clients, objects::clients(cluster, apart)));
     }
     let voters = roster.voters().count().max(wish.size);
-    beside.extend(kept(&observed.budget, objects::budget(cluster, voters)));
+    beside.extend(kept(&observed.budget, objects::budget(cluster, voters, apart)));
     let claims = roster.nodes.iter().filter(|node| wish.durable && node.running().is_some());
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));

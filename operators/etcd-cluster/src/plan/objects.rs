@@ -19,7 +19,7 @@ pub use claim::probe_claim;
 pub(super) use claim::{Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
-pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
+pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, labeled, next_image, pod, pod_labels, retiring};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 
@@ -57,6 +57,14 @@ pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 #[must_use]
 pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
     BTreeMap::from([("app".to_owned(), "etcd".to_owned()), (CLUSTER.to_owned(), cluster.meta.key.name.to_string())])
+}
+
+/// The labels by which services and the budget find the pods: where all members' pods have it, also the uid of their
+/// owner, so that no foreign pod with the same labels gets requests that are meant for members.
+fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
+    let mut labels = selector(cluster);
+    labels.extend(apart.then(|| (OWNER_UID.to_owned(), cluster.meta.uid.to_string())));
+    labels
 }
 
 /// The labels of every child: the old operator's, and the recommended ones.

@@ -1,6 +1,6 @@
 //! What was seen. Pure data, unknowns included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use runtime::plan::{Key, Kind, Seen};
@@ -30,6 +30,8 @@ pub struct Observed {
     pub published: Vec<Box<str>>,
     /// The version that all members have agreed upon. Only asked while they are to run another minor version.
     pub cluster_version: Option<String>,
+    /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
+    pub taken: BTreeSet<Box<str>>,
     /// What members have been seen to run with, by name. Only read of those whose pods are gone.
     pub proven: BTreeMap<Box<str>, Proven>,
     /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.

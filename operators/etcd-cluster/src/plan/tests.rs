@@ -27,6 +27,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),
+        taken: std::collections::BTreeSet::new(),
         proven: BTreeMap::new(),
         refused: None,
         cluster_version: None,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use etcd_cluster::plan::proven::Proven;
+use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, EtcdAct, EtcdPlan, Observed};
 use etcd_cluster::{EtcdCluster, EtcdClusterKind};
@@ -188,18 +189,30 @@ impl Bench {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<Arc<Pod>> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pods = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
+        let mut pods: Vec<Arc<Pod>> = pods.collect();
+        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
+        let claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
+        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
+        let mut taken = BTreeSet::new();
+        for name in unseen {
+            match self.world.get(Pod::KIND, &key.sibling(&name)).map(|live| unlabeled::found(cluster, live)) {
+                Some(Found::Own(pod)) => pods.push(Arc::new(pod)),
+                Some(Found::Taken) => drop(taken.insert(name.into())),
+                None => {}
+            }
+        }
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
         let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
         self.names += 1;
-        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
         let mut observed = Observed {
             peers: self.stores.services.child(key, &cluster.meta),
             clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
             budget: self.stores.budgets.child(key, &cluster.meta),
-            claims: claims.filter_map(Entry::into_object).collect(),
+            claims,
             pods,
+            taken,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
             proven: self.proven(),

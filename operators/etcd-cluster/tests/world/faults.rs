@@ -17,6 +17,15 @@ use crate::raft::Cluster;
 pub const VERSIONS: [&str; 8] =
     ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
 
+/// What is done to labels by hand.
+const LABELS: [(&str, Option<&str>); 5] = [
+    ("app.kubernetes.io/managed-by", None),
+    ("etcd_cluster", None),
+    ("app.kubernetes.io/instance", Some("other")),
+    ("multi-operator.example.com/owner-kind", None),
+    ("multi-operator.example.com/owner-uid", None),
+];
+
 /// Something that happens. Numbers pick one of those that are there.
 #[derive(Clone, Debug)]
 pub enum Step {
@@ -60,6 +69,8 @@ pub enum Step {
     Pace { slow: bool, lazy: bool },
     /// Whether a database is full.
     Alarm(bool),
+    /// Somebody takes a label from a pod, or gives it another value.
+    Relabel { pod: usize, label: usize },
     /// The object's status is gone.
     LoseStatus,
     /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
@@ -137,6 +148,18 @@ impl Bench {
             Step::Mute(mute) => self.mute = *mute,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
             Step::Alarm(alarm) => self.alarm = *alarm,
+            Step::Relabel { pod, label } => {
+                let Some(pod) = self.pick(*pod) else { return };
+                let key = self.key.sibling(&pod);
+                let (label, value) = LABELS[label % LABELS.len()];
+                self.world.edit(Pod::KIND, &key, |pod| {
+                    let labels = pod["metadata"]["labels"].as_object_mut();
+                    labels.map(|labels| match value {
+                        Some(value) => labels.insert(label.to_owned(), json!(value)),
+                        None => labels.remove(label),
+                    });
+                });
+            }
             Step::LoseStatus => self.lose_status(),
             Step::Reborn { status } => self.reborn(*status),
             Step::Adopt => {

@@ -2,11 +2,13 @@
 
 use api::etcd_cluster::OnDelete;
 use runtime::cache::View as _;
-use runtime::views::Claim;
+use runtime::views::{Claim, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step, name_of};
+use crate::kubelet::seen;
+use crate::pods::PodSeen;
 use crate::stories::{settle, version};
 
 fn settled(spec: &Value) -> Bench {
@@ -130,5 +132,41 @@ fn before_3_3_the_leader_is_rolled_last_and_another_is_elected() {
     for size in [5, 3] {
         bench.take(&Step::Edit(Edit::Size(size)));
         settle(&mut bench);
+    }
+}
+
+#[test]
+fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
+    for label in 0..5 {
+        let mut bench = settled(&json!({ "size": 3 }));
+        let before = seen(&bench.world);
+        let writes = bench.world.writes;
+        bench.take(&Step::Relabel { pod: 1, label });
+        bench.take(&Step::Calm(20));
+        assert!(bench.world.writes <= writes + 8, "{label}: {} writes, {}", bench.world.writes - writes, bench.story());
+        let uids = |pods: &[PodSeen]| pods.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>();
+        assert_eq!(uids(&seen(&bench.world)), uids(&before), "{label}: {}", bench.story());
+        let selector = bench.world.get(Service::KIND, &bench.key.sibling("c-client")).expect("it is there");
+        let selector = selector["spec"]["selector"].as_object().expect("it selects").clone();
+        for (_, pod) in bench.world.all(Pod::KIND) {
+            let labels = &pod["metadata"]["labels"];
+            assert!(selector.iter().all(|(key, value)| labels[key] == *value), "{label}: {labels} {selector:?}");
+            assert_eq!(labels["app.kubernetes.io/managed-by"], "multi-operator", "{label}");
+        }
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
+    let bench = settled(&json!({ "size": 3 }));
+    for (kind, name, path) in [
+        (Service::KIND, "c-client", "/spec/selector"),
+        (Service::KIND, "c", "/spec/selector"),
+        (DisruptionBudget::KIND, "c", "/spec/selector/matchLabels"),
+    ] {
+        let selector = bench.world.get(kind, &bench.key.sibling(name)).and_then(|it| it.pointer(path)).cloned();
+        let uid = selector.expect("it selects")["multi-operator.example.com/owner-uid"].clone();
+        assert_eq!(uid, bench.object()["metadata"]["uid"], "{name}");
     }
 }

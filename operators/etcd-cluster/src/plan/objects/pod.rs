@@ -14,7 +14,7 @@ use runtime::plan::{Apply, Create, Key};
 use runtime::views::Pod;
 use serde_json::json;
 
-use super::{container, member_labels, selector};
+use super::{OWNER_UID, container, member_labels, selector};
 use crate::EtcdCluster;
 use crate::plan::Observed;
 use crate::plan::wish::Wish;
@@ -65,7 +65,7 @@ pub(in crate::plan) fn pod(
 ) -> Create {
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
-    labels.extend(member_labels(cluster, member));
+    labels.extend(pod_labels(cluster, member));
     let mut annotations = policy.annotations.clone();
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
@@ -107,6 +107,20 @@ pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
     });
     seen(live, &change)
+}
+
+/// The labels of a member's pod that are the operator's own.
+pub(in crate::plan) fn pod_labels(cluster: &EtcdCluster, member: &str) -> BTreeMap<String, String> {
+    let mut labels = member_labels(cluster, member);
+    labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
+    labels
+}
+
+/// The same pod with those labels, whatever somebody made of them.
+pub(in crate::plan) fn labeled(cluster: &EtcdCluster, live: &Pod, member: &str) -> Apply {
+    let mut apply = seen(live, &json!({ "metadata": { "labels": pod_labels(cluster, member) } }));
+    apply.hand_over = Some("labels");
+    apply
 }
 
 /// The same pod, marked as that of a member which is about to be removed.
