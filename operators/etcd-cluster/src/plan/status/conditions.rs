@@ -49,6 +49,8 @@ pub(super) struct Standing {
     restarting: bool,
     /// Claims that ask for more than the spec does now.
     larger: Vec<String>,
+    /// Claims that somebody has deleted, and that go with their pods.
+    terminating: Vec<String>,
 }
 
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
@@ -102,6 +104,7 @@ impl Standing {
             denied: observed.etcd.denied,
             restarting: is_restarting(observed, roster, wish),
             larger: larger(cluster, roster),
+            terminating: terminating(roster),
         }
     }
 }
@@ -113,6 +116,12 @@ fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool 
     let mut silent = known.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
     let planned = |status: &MemberStatus| node(status).is_some_and(|node| proven::is_being_renewed(node, wish));
     !roster.listed && silent.peek().is_some() && silent.all(planned)
+}
+
+/// Members whose claims are being deleted, though their pods are there to stay.
+fn terminating(roster: &Roster<'_>) -> Vec<String> {
+    let claims = roster.nodes.iter().filter(|node| node.running().is_some()).filter_map(|node| node.claim);
+    claims.filter(|claim| claim.meta.deleting).map(|claim| claim.meta.key.name.to_string()).collect()
 }
 
 /// Members whose volumes are larger than the spec asks for now.
@@ -284,7 +293,7 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         old("Upgrading", false, "VersionAsDesired", format!("version {}", wish.version), now)
     });
     all.push(quorum(standing, now));
-    all.push(durable(cluster, wish, now));
+    all.push(durable(cluster, wish, standing, now));
     all.extend(warning(cluster, standing, now));
     all
 }
@@ -300,8 +309,11 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
     condition(QUORUM_HEALTHY, status, reason, message, now)
 }
 
-fn durable(cluster: &EtcdCluster, wish: &Wish, now: Timestamp) -> Condition {
+fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match wish.durable {
+        true if !standing.terminating.is_empty() => {
+            (ConditionStatus::False, "ClaimTerminating", "claims of members are being deleted: see the condition Warning")
+        }
         true => (ConditionStatus::True, "Volumes", "each member has a volume of its own"),
         false if asks_for_ephemeral(cluster) => (
             ConditionStatus::False,
@@ -328,6 +340,14 @@ fn warning(cluster: &EtcdCluster, standing: &Standing, now: Timestamp) -> Option
         );
         ("VolumesLarger", message)
     });
-    let (reason, message) = larger.or(even).or(busybox)?;
+    let terminating = (!standing.terminating.is_empty()).then(|| {
+        let message = format!(
+            "claims are being deleted, and their data goes with their pods: {}; while all others are well, and there are \
+             two or more, such members are replaced one by one; otherwise delete no pod, and back the cluster up",
+            standing.terminating.join(", ")
+        );
+        ("ClaimTerminating", message)
+    });
+    let (reason, message) = terminating.or(larger).or(even).or(busybox)?;
     Some(condition(WARNING, ConditionStatus::True, reason, message, now))
 }
