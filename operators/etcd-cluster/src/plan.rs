@@ -93,7 +93,8 @@ fn decide(
         return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let peers = kept(&observed.peers, objects::peers(cluster, unlabeled::can_be_told_apart(cluster, roster))).map(Effect::Apply);
+    let peers = kept(&observed.peers, objects::peers(cluster, unlabeled::can_be_told_apart(cluster, roster)))
+        .map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
     (step, effects, beside(observed, roster, wish))
 }

@@ -30,7 +30,9 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
                 _ => objects::pod(observed, cluster, wish, name, *start),
             };
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster, *start == Start::Join))));
+            let claim = claim.then(|| {
+                Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster, *start == Start::Join)))
+            });
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {
@@ -112,12 +114,7 @@ fn crosses(node: &Node<'_>, wish: &Wish, minor: u64) -> bool {
 }
 
 /// How many entries have to come before a member may leave for 3.7, if it is the first. All members take a snapshot then.
-pub(super) fn entries_to_fill(
-    observed: &Observed,
-    roster: &Roster<'_>,
-    node: &Node<'_>,
-    wish: &Wish,
-) -> Option<u64> {
+pub(super) fn entries_to_fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<u64> {
     let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
     (first && crosses(node, wish, 7)).then(|| snapshot_count(observed).saturating_add(1))
 }
@@ -141,7 +138,9 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
 fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     let cluster = &*observed.cluster;
     match objects::policy(cluster) {
-        OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => Effect::Apply(objects::retired(cluster, claim)),
+        OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => {
+            Effect::Apply(objects::retired(cluster, claim))
+        }
         OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
             unless: Some((Pod::KIND, claim.meta.key.clone())),
             ..Delete::of(Claim::KIND, &claim.meta)

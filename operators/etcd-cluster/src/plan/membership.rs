@@ -140,7 +140,8 @@ pub(super) fn is_about_to_replace_pods(roster: &Roster<'_>, wish: &Wish) -> bool
 /// A member without a pod begins again on its volume.
 fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Step {
     if observed.taken.contains(name) {
-        let message = format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
+        let message =
+            format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
         return Step::wait("NameTaken", message);
     }
     match proven::made(observed, roster, wish, name) {

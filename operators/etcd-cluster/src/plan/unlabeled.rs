@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use runtime::cache::View as _;
-use runtime::plan::meta::{INSTANCE, MANAGED_BY, MANAGER, OWNER_KIND};
 use runtime::plan::Apply;
+use runtime::plan::meta::{INSTANCE, MANAGED_BY, MANAGER, OWNER_KIND};
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 

@@ -100,6 +100,9 @@ fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
     let after: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();
     assert_eq!(after, before, "{}", bench.story());
     let told = bench.condition("Stalled").expect("it is").clone();
-    assert!(told["reason"] == "PodRefused" && told["message"].as_str().is_some_and(|m| m.contains("spec.affinity")), "{told}");
+    assert!(
+        told["reason"] == "PodRefused" && told["message"].as_str().is_some_and(|m| m.contains("spec.affinity")),
+        "{told}"
+    );
     settle(&mut bench);
 }

@@ -14,8 +14,7 @@ use crate::kubelet::NODES;
 use crate::raft::Cluster;
 
 /// The versions that users ask for.
-pub const VERSIONS: [&str; 8] =
-    ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
+pub const VERSIONS: [&str; 8] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
 
 /// What is done to labels by hand.
 const LABELS: [(&str, Option<&str>); 5] = [
@@ -89,7 +88,9 @@ pub enum Edit {
     Paused(bool),
     Quota(bool),
     /// An option that etcd takes, or one at which it ends at once.
-    Option { good: bool },
+    Option {
+        good: bool,
+    },
     /// Another member shall lead.
     Lead(u8),
 }

@@ -232,7 +232,8 @@ impl Etcds {
 
     /// Whether a learner has as much as etcd asks for, nine tenths of what the leader has.
     pub fn in_sync(&self, id: u64, cluster: &Cluster, learner: u64) -> bool {
-        self.index(id, learner) * 10 >= self.index(id, cluster.leader) * 9 && !self.waiting(id, cluster).contains(&learner)
+        self.index(id, learner) * 10 >= self.index(id, cluster.leader) * 9
+            && !self.waiting(id, cluster).contains(&learner)
     }
 
     /// A new cluster of one.

@@ -241,7 +241,9 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
         Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
             ("RestartingMember", format!("waiting until the pod {name} is gone"))
         }
-        Step::DropPod { name } | Step::Renew { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
+        Step::DropPod { name } | Step::Renew { name } => {
+            ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone"))
+        }
         Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
         Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
         Step::Fill { left, .. } => {
@@ -311,9 +313,11 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
 
 fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match wish.durable {
-        true if !standing.terminating.is_empty() => {
-            (ConditionStatus::False, "ClaimTerminating", "claims of members are being deleted: see the condition Warning")
-        }
+        true if !standing.terminating.is_empty() => (
+            ConditionStatus::False,
+            "ClaimTerminating",
+            "claims of members are being deleted: see the condition Warning",
+        ),
         true => (ConditionStatus::True, "Volumes", "each member has a volume of its own"),
         false if asks_for_ephemeral(cluster) => (
             ConditionStatus::False,
