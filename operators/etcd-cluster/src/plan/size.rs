@@ -33,6 +33,26 @@ pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a End
     }
 }
 
+const MIB: u64 = 1024 * 1024;
+/// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
+const LOG: u64 = 7 * 64 * MIB;
+/// More than that etcd's documentation does not advise.
+const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
+
+/// How large a database may grow that shares a volume with its log, and with one more copy of itself, which a snapshot from
+/// the leader or a defragmentation is: half of what the log leaves, but never less than an eighth of the volume.
+#[must_use]
+pub fn fitting_quota(volume: u64) -> u64 {
+    (volume.saturating_sub(LOG) / 2).clamp((volume / 8).min(LARGEST_QUOTA), LARGEST_QUOTA)
+}
+
+/// After how many entries etcd may drop what came before from its log, where nothing else is asked for: one for each MiB of
+/// the volume, since entries can be that large, but no more than etcd's own 10,000.
+#[must_use]
+pub fn fitting_snapshot_count(volume: u64) -> u64 {
+    (volume / MIB).clamp(1_000, 10_000)
+}
+
 /// A size in words: `20.5 MiB`.
 #[must_use]
 pub fn words(bytes: i64) -> String {
@@ -107,6 +127,18 @@ mod tests {
         assert_eq!(of(variable("1000"), &[]), Some(1000));
         assert_eq!(of(variable("0"), &[]), Some(2 << 30));
         assert_eq!(of(variable("-1"), &[-1]), None, "there is no bound");
+    }
+
+    #[test]
+    fn database_log_and_a_second_copy_fit_the_volume() {
+        for gib in [1_u64, 2, 5, 10, 100, 1000] {
+            let volume = gib << 30;
+            let quota = fitting_quota(volume);
+            assert!(2 * quota + LOG <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
+        }
+        assert_eq!(fitting_quota(1 << 30), 288 << 20);
+        assert_eq!(fitting_quota(256 << 20), 32 << 20, "too small for the log anyway");
+        assert_eq!((fitting_snapshot_count(1 << 30), fitting_snapshot_count(1 << 40)), (1_024, 10_000));
     }
 
     #[test]

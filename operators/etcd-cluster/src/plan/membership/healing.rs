@@ -25,6 +25,9 @@ const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
 
+/// What etcd says when its volume is full, which is no fault of its data.
+const FULL: &str = "no space left on device";
+
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
 const CORRUPT: [&str; 15] = [
@@ -153,6 +156,9 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         if let Some(result) = result(&ended.message).filter(|result| result.reason == DATA_MISSING) {
             return Some(result.message);
         }
+        if ended.message.contains(FULL) {
+            return None;
+        }
         if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
             return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
         }
@@ -166,6 +172,12 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether a member's etcd has ended because its volume is full.
+pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
+    let ended = node.container(ETCD).filter(|etcd| !etcd.running).and_then(|etcd| etcd.ended.as_ref());
+    ended.is_some_and(|ended| ended.message.contains(FULL))
 }
 
 /// Takes a member off the list, for a new one to come; if the others can do without it.

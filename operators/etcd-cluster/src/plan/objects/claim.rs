@@ -163,6 +163,14 @@ pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
     live.labels.contains_key(JOINING) && Facts::of(live).is_none()
 }
 
+/// How large a member's volume is, in bytes: what the spec asks for, unless it is known to be smaller.
+pub(super) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
+    let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
+    let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;
+    let has = live.and_then(|claim| bytes(claim.capacity.as_deref()?));
+    Some(has.map_or(asked, |has| has.min(asked)))
+}
+
 /// Whether a claim asks for more than the spec does now.
 pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
     let asked = |live| {

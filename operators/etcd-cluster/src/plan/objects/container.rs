@@ -5,10 +5,13 @@ use k8s_openapi::api::core::v1::{
     SecurityContext, VolumeMount,
 };
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
 use super::pod::Start;
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
+use crate::plan::size;
 use crate::plan::wish::Wish;
 
 /// The name of etcd's container, as the old operator had it.
@@ -22,6 +25,8 @@ pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
 /// How many seconds the init step waits for a name before it is started again.
 const DNS_TIMEOUT: i64 = 120;
+/// What a member asks for where the spec says nothing: pods that ask for nothing are the first to be evicted.
+const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "256Mi")];
 /// The variables that the agent goes by.
 const AGENTS_OWN: [&str; 2] = ["POD_IP", "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";
@@ -63,11 +68,19 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
 /// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
 ///
 /// `token` goes into the ids of a cluster that is new, so that no two clusters ever have the same, be they of one object.
-pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Start, token: &str) -> Container {
+pub(super) fn etcd(
+    cluster: &EtcdCluster,
+    wish: &Wish,
+    member: &str,
+    start: Start,
+    token: &str,
+    volume: Option<u64>,
+) -> Container {
     let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
     command.extend(place(cluster, member, start));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
+    command.extend(volume.into_iter().flat_map(|volume| fitting(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
     // What the agent goes by is not the spec's, not even in objects from before the API refused it.
@@ -133,6 +146,29 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     arguments
 }
 
+/// What makes etcd fit its volume, as far as the spec does not say otherwise. In docs/etcd-cluster.md.
+fn fitting(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
+    let spec = &cluster.spec;
+    let is_given = |option: &str| {
+        let variable = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
+        let mut variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+        spec.options.contains_key(option) || variables.any(|env| env.name == variable)
+    };
+    let mut arguments = Vec::new();
+    if spec.quota.is_none() && !is_given("quota-backend-bytes") {
+        arguments.push(format!("--quota-backend-bytes={}", size::fitting_quota(volume)));
+    }
+    if !is_given("snapshot-count") {
+        arguments.push(format!("--snapshot-count={}", size::fitting_snapshot_count(volume)));
+    }
+    // Before 3.3 there is one mode, and it counts in hours.
+    let compacts = is_given("auto-compaction-mode") || is_given("auto-compaction-retention");
+    if !compacts && wish.version.at_least(3, 3, 0) {
+        arguments.extend(words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"]));
+    }
+    arguments
+}
+
 fn mounts() -> Vec<VolumeMount> {
     let mount = |name: &str, path: &str| VolumeMount {
         name: name.to_owned(),
@@ -162,7 +198,11 @@ fn confined() -> SecurityContext {
 
 /// For the init steps too: a namespace with a quota asks it of every container.
 fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
-    cluster.spec.pod.as_ref()?.resources.as_ref().map(ResourceRequirements::from)
+    let given = cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref()).map(ResourceRequirements::from);
+    Some(given.unwrap_or_else(|| ResourceRequirements {
+        requests: Some(DEFAULT_REQUESTS.map(|(of, much)| (of.to_owned(), Quantity(much.to_owned()))).into()),
+        ..ResourceRequirements::default()
+    }))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -63,6 +63,8 @@ pub(in crate::plan) fn pod(
     member: &str,
     start: Start,
 ) -> Create {
+    let claim = observed.claims.iter().find(|claim| *claim.meta.key.name == *member);
+    let volume = if wish.durable { super::claim::volume(cluster, claim.map(|claim| &**claim)) } else { None };
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
     labels.extend(pod_labels(cluster, member));
@@ -90,7 +92,7 @@ pub(in crate::plan) fn pod(
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
         init_containers: Some(container::init(cluster, &observed.agent_image, wish, member, start)),
-        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name)],
+        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name, volume)],
         volumes: Some(volumes(wish, member)),
         ..PodSpec::default()
     };

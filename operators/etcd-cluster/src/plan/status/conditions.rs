@@ -5,7 +5,7 @@ use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
-use super::super::membership::{Step, Wait, why_not_led};
+use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
 use super::super::{Alarm, Observed, objects, proven};
@@ -152,6 +152,15 @@ fn judge_members(
 ) -> (Summary, &'static str, String) {
     let ready = roster.voters().filter(|node| serves(node)).count();
     let count = format!("{ready} of {} members are ready", wish.size);
+    let full: Vec<&str> = roster.nodes.iter().filter(|node| is_full(node)).map(|node| node.name.as_str()).collect();
+    if !full.is_empty() {
+        let message = format!(
+            "{count}; no space is left on the volumes of {}, so etcd ends there: raise spec.storage.size, where the \
+             StorageClass lets volumes grow; members start again by themselves once there is room",
+            full.join(", ")
+        );
+        return (Summary::Stalled, "VolumeFull", message);
+    }
     if let Step::Stuck(reason, message) = step {
         return (Summary::Stalled, reason, message.clone());
     }

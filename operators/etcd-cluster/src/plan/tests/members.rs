@@ -240,3 +240,47 @@ fn a_member_that_is_alone_goes_on_leading_and_says_so_once() {
     assert!(moves(&plan).is_none() && plan.events.iter().any(|event| event.reason == "LeaderNotMoved"));
     assert_eq!(plan.status.unwrap().leader_moved_for.as_deref(), Some("a"));
 }
+
+#[test]
+fn a_full_volume_is_named_and_its_member_is_not_given_up() {
+    let mut seen = crashing(6, &json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
+    let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
+    let ended = pod.running.as_mut().unwrap().containers[0].ended.as_mut().unwrap();
+    ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
+    assert!(!removes(&seen));
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeFull".to_owned()));
+    assert!(
+        message(&status).contains(NAMES[2]) && message(&status).contains("spec.storage.size"),
+        "{}",
+        message(&status)
+    );
+}
+
+#[test]
+fn members_fit_their_volumes_and_ask_for_something() {
+    let render = |spec: &Value| {
+        let seen = observed(spec, &decided());
+        let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+        let pod = plan.effects.into_iter().find_map(|effect| match effect {
+            Effect::Create(create) => Some(create.body),
+            _ => None,
+        });
+        let etcd = pod.unwrap()["spec"]["containers"][0].clone();
+        (etcd["command"].to_string(), etcd["resources"]["requests"].clone())
+    };
+    let (command, requests) = render(&json!({ "size": 3 }));
+    for argument in ["--quota-backend-bytes=301989888", "--snapshot-count=1024", "--auto-compaction-retention=1h"] {
+        assert!(command.contains(argument), "{argument}: {command}");
+    }
+    assert_eq!(requests, json!({ "cpu": "100m", "memory": "256Mi" }));
+    let (command, requests) = render(&json!({ "size": 3, "quota": "1Gi", "options": { "snapshot-count": "7" },
+        "pod": { "resources": { "requests": { "cpu": "1" } },
+            "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "5" }] } }));
+    assert!(
+        command.contains("--quota-backend-bytes=1073741824") && command.contains("--snapshot-count=7"),
+        "{command}"
+    );
+    assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
+    assert_eq!(requests, json!({ "cpu": "1" }));
+}
