@@ -26,7 +26,7 @@ const AGENT_DIR: &str = "/multi-operator";
 /// How many seconds the init step waits for a name before it is started again.
 const DNS_TIMEOUT: i64 = 120;
 /// What a member asks for where the spec says nothing: pods that ask for nothing are the first to be evicted.
-const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "100m"), ("memory", "256Mi")];
+const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
 /// The variables that the agent goes by.
 const AGENTS_OWN: [&str; 2] = ["POD_IP", "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";

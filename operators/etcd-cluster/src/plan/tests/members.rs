@@ -273,7 +273,7 @@ fn members_fit_their_volumes_and_ask_for_something() {
     for argument in ["--quota-backend-bytes=301989888", "--snapshot-count=1024", "--auto-compaction-retention=1h"] {
         assert!(command.contains(argument), "{argument}: {command}");
     }
-    assert_eq!(requests, json!({ "cpu": "100m", "memory": "256Mi" }));
+    assert_eq!(requests, json!({ "cpu": "50m", "memory": "128Mi" }));
     let (command, requests) = render(&json!({ "size": 3, "quota": "1Gi", "options": { "snapshot-count": "7" },
         "pod": { "resources": { "requests": { "cpu": "1" } },
             "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "5" }] } }));
