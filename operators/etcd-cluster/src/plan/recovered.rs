@@ -4,19 +4,37 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
+use runtime::cache::View as _;
 use runtime::views::Claim;
+use serde_json::json;
 
 use super::Observed;
 use super::objects::{Facts, OWNER_UID, RETIRED};
 use super::version::Version;
+use crate::EtcdCluster;
 
 /// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
 /// `kubectl replace --subresource=status` for example, or by a restore from a backup of objects without status. Everything
 /// that is decided afterwards is decided by that.
 pub fn recover(observed: &mut Observed) {
     if let Some(status) = lost_status(observed) {
-        Arc::make_mut(&mut observed.cluster).status = status;
+        if let Some(mut cluster) = copy(&observed.cluster) {
+            cluster.status = status;
+            observed.cluster = Arc::new(cluster);
+        }
     }
+}
+
+/// The same object once more, read anew from what it says.
+pub(super) fn copy(cluster: &EtcdCluster) -> Option<EtcdCluster> {
+    let key = &cluster.meta.key;
+    let meta = json!({ "namespace": &*key.namespace, "name": &*key.name, "uid": &*cluster.meta.uid });
+    let said = json!({ "metadata": meta, "spec": cluster.spec, "status": cluster.status });
+    let mut copy = EtcdCluster::decode(&said.to_string()).ok()?;
+    copy.meta = cluster.meta.clone();
+    copy.restarted_at.clone_from(&cluster.restarted_at);
+    copy.annotations.clone_from(&cluster.annotations);
+    Some(copy)
 }
 
 fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {

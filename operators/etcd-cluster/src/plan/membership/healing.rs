@@ -132,7 +132,7 @@ fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
         return None;
     }
     let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
-    let alone = || !others.any(|other| rolling::same_pod(other, node));
+    let mut alone = || !others.any(|other| rolling::same_pod(other, node));
     if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || alone()) {
         return None;
     }
