@@ -20,8 +20,9 @@ pub type Place = (Arc<str>, Box<str>);
 
 /// How to ask etcd, and to change it. Nothing takes longer than a few seconds.
 pub trait EtcdClient: Send + Sync + 'static {
-    /// Asks all members at once how they fare, and one with quorum for the list of members.
-    fn look(&self, places: &[Place]) -> impl Future<Output = Etcd> + Send;
+    /// Asks all members at once how they fare, and one with quorum for the list of members: one of the cluster with the id
+    /// `latched`, if that is known already.
+    fn look(&self, places: &[Place], latched: Option<u64>) -> impl Future<Output = Etcd> + Send;
 
     /// Asks one member which version all have agreed upon.
     fn cluster_version(&self, address: &str) -> impl Future<Output = Option<String>> + Send;

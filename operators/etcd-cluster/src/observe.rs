@@ -11,10 +11,10 @@ use runtime::plan::Owner;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
-use crate::plan::recovered::recover;
+use crate::plan::recovered::recovered;
 use crate::plan::unlabeled::{self, Found};
 use crate::plan::version::Version;
-use crate::plan::{self, Etcd, Observed, names, objects};
+use crate::plan::{self, Etcd, Observed, names, objects, roster};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
 
 /// How long to wait for an election, and how often.
@@ -42,6 +42,8 @@ impl EtcdClusterOperator {
                 None => {}
             }
         }
+        // What was latched decides whose answers count.
+        let cluster = &recovered(cluster, &claims);
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
@@ -61,7 +63,6 @@ impl EtcdClusterOperator {
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
         };
-        recover(&mut observed);
         self.look_further(&mut observed).await;
         observed
     }
@@ -70,14 +71,15 @@ impl EtcdClusterOperator {
     /// that had it is asked again before it is said to have none.
     async fn ask(&self, cluster: &EtcdCluster, places: &[Place]) -> Etcd {
         let had_quorum = cluster.status.contract.is_true(plan::QUORUM_HEALTHY);
-        let mut told = self.etcd.look(places).await;
+        let latched = cluster.status.cluster_id.as_deref().and_then(roster::read_hex);
+        let mut told = self.etcd.look(places, latched).await;
         for _ in 0..ELECTIONS {
             let answers = told.endpoints.values().filter(|answer| answer.is_ok()).count();
             if told.members.is_ok() || !had_quorum || answers <= places.len() / 2 {
                 break;
             }
             tokio::time::sleep(ELECTION).await;
-            told = self.etcd.look(places).await;
+            told = self.etcd.look(places, latched).await;
         }
         told
     }

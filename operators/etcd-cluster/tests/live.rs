@@ -246,7 +246,7 @@ async fn a_learner_that_has_caught_up_votes() {
     let places = [b.place(), a.place()];
     let etcd = until_up(&live, &places).await;
     assert!(endpoint(&etcd, "b").unwrap().learner);
-    let alone = live.look(&places[..1]).await;
+    let alone = live.look(&places[..1], None).await;
     assert_eq!(alone.members, Err("only learners answer".into()));
 
     let id = member(&etcd, &b.peer_url()).unwrap().id;
@@ -283,7 +283,7 @@ async fn a_member_that_comes_back_answers_again() {
     let before = until_up(&live, &places).await;
     for _ in 0..2 {
         a.kill();
-        let etcd = live.look(&places).await;
+        let etcd = live.look(&places, None).await;
         assert_eq!(endpoint(&etcd, "a"), Err("refuses connections"));
         assert_eq!(etcd.members, Err("no member answers".into()));
         a.start();
@@ -304,7 +304,7 @@ async fn without_quorum_there_is_no_list() {
 
     others.iter().for_each(Process::freeze);
     let started = Instant::now();
-    let frozen = live.look(&places).await;
+    let frozen = live.look(&places, None).await;
     assert!(started.elapsed() < Duration::from_millis(4600), "{:?}", started.elapsed());
     let why_not = format!("{} does not answer a read that takes quorum in time", lead.name);
     assert_eq!(frozen.members, Err(why_not));

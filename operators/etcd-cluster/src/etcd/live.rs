@@ -1,6 +1,7 @@
 //! etcd, through etcd-client.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{
@@ -41,16 +42,19 @@ const TOUCHED: &str = "multi-operator/upgrade";
 #[derive(Debug, Default)]
 pub struct Live {
     pool: Pool,
+    /// Members that have said that they cannot hand leadership over: their addresses, and the versions that they ran then.
+    /// Forgotten with the manager, which then asks once more.
+    keep_leading: Mutex<BTreeSet<(Box<str>, String)>>,
 }
 
 impl EtcdClient for Live {
-    async fn look(&self, places: &[Place]) -> Etcd {
+    async fn look(&self, places: &[Place], latched: Option<u64>) -> Etcd {
         if places.is_empty() {
             return Etcd::default();
         }
         let deadline = Instant::now() + LOOK;
         let answers = join_all(places.iter().map(|place| self.answer(place))).await;
-        let (members, alarms) = match look::whom_to_ask(&answers) {
+        let (members, alarms) = match look::whom_to_ask(&answers, latched) {
             Ok(able) => self.listed(&able, deadline).await,
             Err(nobody) => (Err(nobody), Vec::new()),
         };
@@ -72,7 +76,10 @@ impl EtcdClient for Live {
             // whether there is anybody.
             match self.status(address, REACH).await {
                 Err(fault) if !fault.is_answer() => last = Some(fault),
-                _ => return self.change(address, &act.change).await,
+                told => {
+                    let version = told.map(|status| status.endpoint.version).unwrap_or_default();
+                    return self.change(address, version, &act.change).await;
+                }
             }
         }
         Err(act::nobody(last.as_ref()))
@@ -102,7 +109,10 @@ impl Live {
     }
 
     async fn answer(&self, (pod, address): &Place) -> Answer {
-        let status = self.status(address, ANSWER).await;
+        let mut status = self.status(address, ANSWER).await;
+        if let Ok(Status { endpoint, .. }) = &mut status {
+            endpoint.keeps_leading = self.keep_leading().contains(&(address.clone(), endpoint.version.clone()));
+        }
         Answer { pod: Arc::clone(pod), address: address.clone(), status }
     }
 
@@ -141,10 +151,18 @@ impl Live {
         Ok((look::members(&members), alarms))
     }
 
-    async fn change(&self, address: &str, change: &Change) -> Result<(), Error> {
+    /// Changes etcd through the member at `address`, which runs that version.
+    async fn change(&self, address: &str, version: String, change: &Change) -> Result<(), Error> {
         let deadline = if matches!(change, Change::Fill { .. }) { FILL } else { CHANGE };
         let made = self.pool.call(address, deadline, async |client| make(client, change).await).await;
+        if matches!((change, &made), (Change::MoveLeader { .. }, Err(Fault::Unimplemented))) {
+            self.keep_leading().insert((address.into(), version));
+        }
         made.or_else(|fault| act::outcome(change, &fault))
+    }
+
+    fn keep_leading(&self) -> MutexGuard<'_, BTreeSet<(Box<str>, String)>> {
+        self.keep_leading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,6 @@ use super::Observed;
 use super::objects::{RETIRING, Start};
 use super::proven::{self, Made};
 use super::roster::{Node, Roster};
-use super::version::Version;
 use super::wish::Wish;
 
 pub(super) mod adopting;
@@ -202,7 +201,9 @@ fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
 
 /// Who leads next: of the others that may, the one that has most of the log. Nobody, if the leader cannot hand over.
 fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_>) -> bool) -> Option<&'r Node<'a>> {
-    leader.version().filter(Version::moves_leaders)?;
+    if !leader.hands_over() {
+        return None;
+    }
     let others = roster.voters().filter(|node| node.name != leader.name && may(node));
     others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
 }

@@ -105,6 +105,8 @@ pub struct Endpoint {
     pub applied_index: u64,
     /// How large its database may grow, in bytes; 0 where the version does not tell (before 3.6).
     pub quota: i64,
+    /// Whether it has said that it cannot hand leadership over.
+    pub keeps_leading: bool,
 }
 
 /// A member as the cluster lists it.

@@ -10,7 +10,6 @@ use api::etcd_cluster::PodPolicy;
 use serde::{Deserialize, Serialize};
 
 use super::objects::{self, NEXT, PROVEN};
-use super::recovered::copy;
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
@@ -55,7 +54,7 @@ impl Proven {
 
     /// The cluster and the wish as they were then.
     fn restored(&self, cluster: &EtcdCluster, wish: &Wish) -> Option<(EtcdCluster, Wish)> {
-        let mut then = copy(cluster)?;
+        let mut then = cluster.clone();
         then.spec.repository.clone_from(&self.repository);
         then.spec.pod.clone_from(&self.pod);
         then.spec.options.clone_from(&self.options);

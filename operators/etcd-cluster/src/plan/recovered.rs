@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
-use runtime::cache::View as _;
 use runtime::views::Claim;
-use serde_json::json;
 
 use super::Observed;
 use super::objects::{Facts, OWNER_UID, RETIRED};
@@ -16,33 +14,19 @@ use crate::EtcdCluster;
 /// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
 /// `kubectl replace --subresource=status` for example, or by a restore from a backup of objects without status. Everything
 /// that is decided afterwards is decided by that.
-pub fn recover(observed: &mut Observed) {
-    if let Some(status) = lost_status(observed) {
-        if let Some(mut cluster) = copy(&observed.cluster) {
-            cluster.status = status;
-            observed.cluster = Arc::new(cluster);
-        }
-    }
+#[must_use]
+pub fn recovered(cluster: &Arc<EtcdCluster>, claims: &[Arc<Claim>]) -> Arc<EtcdCluster> {
+    let Some(status) = lost_status(cluster, claims) else { return Arc::clone(cluster) };
+    let mut known = EtcdCluster::clone(cluster);
+    known.status = status;
+    Arc::new(known)
 }
 
-/// The same object once more, read anew from what it says.
-pub(super) fn copy(cluster: &EtcdCluster) -> Option<EtcdCluster> {
-    let key = &cluster.meta.key;
-    let meta = json!({ "namespace": &*key.namespace, "name": &*key.name, "uid": &*cluster.meta.uid });
-    let said = json!({ "metadata": meta, "spec": cluster.spec, "status": cluster.status });
-    let mut copy = EtcdCluster::decode(&said.to_string()).ok()?;
-    copy.meta = cluster.meta.clone();
-    copy.restarted_at.clone_from(&cluster.restarted_at);
-    copy.annotations.clone_from(&cluster.annotations);
-    Some(copy)
-}
-
-fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {
-    let cluster = &observed.cluster;
+fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Option<EtcdClusterStatus> {
     if cluster.status.cluster_id.is_some() {
         return None;
     }
-    let members = members(observed);
+    let members = members(cluster, claims);
     let [cluster_id] = ids(&members).into_iter().collect::<Vec<_>>()[..] else { return None };
     let highest = members.iter().filter_map(|(_, facts)| Version::parse(&facts.version)).max_by_key(Version::numbers);
     let before = cluster.status.clone();
@@ -50,7 +34,7 @@ fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {
         cluster_id: Some(cluster_id.to_owned()),
         storage: Some(StorageStatus { durable: true }),
         target_version: before.target_version.or(highest.map(|version| version.to_string())),
-        member_statuses: member_statuses(observed),
+        member_statuses: member_statuses(cluster, claims),
         // Whether that has been done before is not known any more, and leadership is not moved without need.
         leader_moved_for: cluster.annotations.get(MOVE_LEADER).map(|value| value.to_string()),
         ..before
@@ -59,7 +43,7 @@ fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {
 
 /// Whether the cluster's claims tell of more than one cluster, so that nobody but a person knows which is meant.
 pub(super) fn is_ambiguous(observed: &Observed) -> bool {
-    ids(&members(observed)).len() > 1
+    ids(&members(&observed.cluster, &observed.claims)).len() > 1
 }
 
 fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
@@ -67,21 +51,21 @@ fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
 }
 
 /// Claims of this very object, but for those of members that were removed.
-fn claims(observed: &Observed) -> impl Iterator<Item = &Claim> {
-    let uid = &*observed.cluster.meta.uid;
+fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> impl Iterator<Item = &'a Claim> {
+    let uid = &*cluster.meta.uid;
     let ours = move |claim: &&Claim| {
         claim.labels.get(OWNER_UID).is_some_and(|of| of == uid) && !claim.labels.contains_key(RETIRED)
     };
-    observed.claims.iter().map(|claim| &**claim).filter(ours)
+    claims.iter().map(|claim| &**claim).filter(ours)
 }
 
 /// The members whose claims tell what they hold.
-fn members(observed: &Observed) -> Vec<(&str, Facts)> {
-    claims(observed).filter_map(|claim| Some((&*claim.meta.key.name, Facts::of(claim)?))).collect()
+fn members<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> Vec<(&'a str, Facts)> {
+    own(cluster, claims).filter_map(|claim| Some((&*claim.meta.key.name, Facts::of(claim)?))).collect()
 }
 
 /// Those members, and who has yet to join: a claim that tells nothing has never held a member's data.
-fn member_statuses(observed: &Observed) -> Vec<MemberStatus> {
+fn member_statuses(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Vec<MemberStatus> {
     let of = |claim: &Claim| match Facts::of(claim) {
         Some(facts) => member_status(&claim.meta.key.name, &facts),
         None => MemberStatus {
@@ -93,7 +77,7 @@ fn member_statuses(observed: &Observed) -> Vec<MemberStatus> {
             db_size: None,
         },
     };
-    claims(observed).map(of).collect()
+    own(cluster, claims).map(of).collect()
 }
 
 fn member_status(name: &str, facts: &Facts) -> MemberStatus {

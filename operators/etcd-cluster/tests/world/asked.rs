@@ -39,10 +39,19 @@ use Refusal::{Done, Wait};
 
 impl Etcds {
     /// What the operator is told when it asks those pods, but for those to which it has no way.
-    pub fn look(&self, places: &[(Arc<str>, Box<str>)], cut: &BTreeSet<String>, alarm: bool) -> Etcd {
+    pub fn look(
+        &self,
+        places: &[(Arc<str>, Box<str>)],
+        cut: &BTreeSet<String>,
+        alarm: bool,
+        latched: Option<u64>,
+    ) -> Etcd {
         let answer = |(pod, ip): &(Arc<str>, Box<str>)| (pod.clone(), self.endpoint(pod, ip, cut));
         let endpoints: std::collections::BTreeMap<_, _> = places.iter().map(answer).collect();
-        let can = endpoints.values().flatten().filter(|endpoint| endpoint.leader != 0 && !endpoint.learner);
+        let can = endpoints.values().flatten().filter(|endpoint| {
+            let ours = latched.is_none_or(|latched| endpoint.cluster_id == latched);
+            ours && endpoint.leader != 0 && !endpoint.learner
+        });
         let size = |id: u64| endpoints.values().flatten().filter(|endpoint| endpoint.cluster_id == id).count();
         // The first of the largest.
         let asked = can.rev().max_by_key(|endpoint| size(endpoint.cluster_id));
@@ -73,6 +82,7 @@ impl Etcds {
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
             quota: 0,
+            keeps_leading: false,
         })
     }
 

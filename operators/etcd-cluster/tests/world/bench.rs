@@ -204,7 +204,12 @@ impl Bench {
         }
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
-        let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
+        let cluster = &plan::recovered::recovered(cluster, &claims);
+        let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
+        let etcd = match places.as_slice() {
+            [] => Etcd::default(),
+            places => self.etcds.look(places, &self.cut, self.alarm, latched),
+        };
         self.names += 1;
         let mut observed = Observed {
             peers: self.stores.services.child(key, &cluster.meta),
@@ -225,7 +230,6 @@ impl Bench {
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
         };
-        plan::recovered::recover(&mut observed);
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
         }

@@ -284,3 +284,18 @@ fn members_fit_their_volumes_and_ask_for_something() {
     assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
     assert_eq!(requests, json!({ "cpu": "1" }));
 }
+
+#[test]
+fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.pods[0] = Arc::new(pod(NAMES[0], "older", &json!({ "running": { "startedAt": at(0) } }), 0, at(9)));
+    let drops = |plan: &EtcdPlan| {
+        let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if &*delete.key.name == NAMES[0]);
+        plan.effects.iter().any(pod)
+    };
+    let plan = after(&seen, 60);
+    assert!(moves(&plan).is_some() && !drops(&plan), "{:?}", plan.effects);
+    seen.etcd.endpoints.get_mut(NAMES[0]).unwrap().as_mut().unwrap().keeps_leading = true;
+    let plan = after(&seen, 60);
+    assert!(moves(&plan).is_none() && drops(&plan), "{:?}", plan.effects);
+}
