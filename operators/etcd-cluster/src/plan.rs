@@ -6,10 +6,12 @@
 use std::time::Duration;
 
 use api::etcd_cluster::EtcdClusterStatus;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::Child;
+
+use crate::EtcdCluster;
 
 mod effects;
 pub mod membership;
@@ -40,8 +42,13 @@ const STEP: Duration = Duration::from_millis(50);
 const SOON: Duration = Duration::from_millis(120);
 /// After an entry for a learner, which takes it that far.
 const NUDGED: Duration = Duration::from_secs(1);
-/// While something is waited for that a watch tells; and for a person.
-const LATER: Duration = Duration::from_secs(5);
+/// The same, while no member has changed for [`STAGNATION`]: each look may take requests to the API server as well.
+const SLOWLY: Duration = Duration::from_secs(5);
+/// For how long members change before it is looked less often.
+const STAGNATION: SignedDuration = SignedDuration::from_mins(2);
+/// While something is waited for that a watch tells; and for a person. A look takes up to five requests to the API server, of
+/// which there are to be twenty a minute at most while nothing gets better.
+const LATER: Duration = Duration::from_secs(15);
 /// While the kubelet's word that a member is ready cannot be relied upon yet, which time alone tells.
 const SETTLES: Duration = Duration::from_millis(500);
 /// How often members are asked how they fare while all is well.
@@ -64,7 +71,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, effects, aside) = decide(observed, &roster, &wish, now);
-    let mut next = Next::After(look_again(observed, &roster, &step, &effects));
+    let mut next = Next::After(look_again(observed, &roster, &step, &effects, now));
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(STEP);
@@ -145,7 +152,13 @@ where
     wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
 }
 
-fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[Effect<EtcdAct>]) -> Duration {
+fn look_again(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    step: &Step,
+    effects: &[Effect<EtcdAct>],
+    now: Timestamp,
+) -> Duration {
     let cluster = &*observed.cluster;
     if cluster.status.storage.is_none() {
         return STEP;
@@ -155,10 +168,18 @@ fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[
         Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
         Step::Rest if effects.is_empty() => HEALTH,
         Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
-        Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => SOON,
+        Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
+            if stagnates(cluster, now) { SLOWLY } else { SOON }
+        }
         Step::Nudge { .. } => NUDGED,
         _ => STEP,
     }
+}
+
+/// Whether no member has taken up another role for some time.
+fn stagnates(cluster: &EtcdCluster, now: Timestamp) -> bool {
+    let last = cluster.status.member_statuses.iter().filter_map(|status| status.since).max();
+    last.is_some_and(|last| now.duration_since(last) >= STAGNATION)
 }
 
 #[cfg(test)]

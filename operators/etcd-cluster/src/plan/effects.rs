@@ -132,19 +132,22 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
     Effect::Delete(Delete::of(Pod::KIND, &pod.meta))
 }
 
-/// By policy: gone, or kept apart. One without a volume, or of a member that never voted, has never held anything that
-/// others do not: kept, they would pile up where members join in vain. Not while a pod uses it, whatever the
-/// cache says of pods.
+/// By policy: gone, or kept apart; not while a pod uses it, whatever the cache says of pods.
+///
+/// What never held anything that others do not is not kept: claims without a volume, and those of members that never voted,
+/// which would pile up where members join in vain. That a member never voted is told by its claim, of which the label goes as
+/// soon as it is seen to vote; and it is off the list of those who hold quorum by now. So they have all that was ever
+/// acknowledged, and it has nothing but copies of that. Should its claim have changed meanwhile, nothing is deleted.
 fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     let cluster = &*observed.cluster;
+    let used_by = Some((Pod::KIND, claim.meta.key.clone()));
+    let delete = Delete { unless: used_by, ..Delete::of(Claim::KIND, &claim.meta) };
     match objects::policy(cluster) {
+        OnDelete::Delete => Effect::Delete(delete),
         OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => {
             Effect::Apply(objects::retired(cluster, claim))
         }
-        OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
-            unless: Some((Pod::KIND, claim.meta.key.clone())),
-            ..Delete::of(Claim::KIND, &claim.meta)
-        }),
+        OnDelete::Retain => Effect::Delete(Delete { version: Some(claim.meta.version), ..delete }),
     }
 }
 
