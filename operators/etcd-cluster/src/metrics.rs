@@ -6,7 +6,7 @@ use runtime::metrics::objects::{Family, Of};
 use crate::EtcdClusterOperator;
 use crate::plan::Observed;
 use crate::plan::roster::Roster;
-use crate::plan::size;
+use crate::plan::space;
 
 const HAS_QUORUM: Family =
     Family { name: "etcd_cluster_has_quorum", help: "Whether a linearizable read is answered", counter: false };
@@ -37,7 +37,7 @@ pub(crate) fn tell(observed: &Observed) {
     let largest = endpoints().map(|endpoint| endpoint.db_size).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "sizes of databases are far below 2^52")]
     of.set(DB_SIZE, None, largest as f64);
-    match size::quota(&observed.cluster.spec, endpoints()) {
+    match space::quota(observed, &roster) {
         #[allow(clippy::cast_precision_loss, reason = "quotas are below 2^50")]
         Some(quota) => of.set(DB_QUOTA, None, quota as f64),
         None => of.unset(DB_QUOTA),

@@ -22,6 +22,7 @@ pub mod proven;
 pub mod recovered;
 pub mod roster;
 pub mod size;
+pub mod space;
 mod status;
 pub mod unlabeled;
 pub mod version;
@@ -139,7 +140,7 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
-    let asked = membership::is_about_to_replace_pods(&roster, &wish);
+    let asked = membership::is_about_to_replace_pods(observed, &roster, &wish);
     let name = format!("{}-probe", observed.cluster.meta.key.name);
     asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
 }

@@ -43,7 +43,7 @@ fn is_done(change: &Change, words: &str) -> bool {
         Change::Remove { .. } => words == "member not found",
         // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
         Change::Promote { .. } => words == "can only promote a learner member",
-        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } => false,
+        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. } => false,
     }
 }
 
@@ -103,7 +103,8 @@ mod tests {
 
     #[test]
     fn leadership_that_cannot_be_moved_is_no_failure() {
-        let outcome = |change: &Change| outcome(change, &Fault::Unimplemented).map_err(|error| error.reason().into_owned());
+        let outcome =
+            |change: &Change| outcome(change, &Fault::Unimplemented).map_err(|error| error.reason().into_owned());
         assert_eq!(outcome(&Change::MoveLeader { to: 1 }), Ok(()));
         assert_eq!(outcome(&Change::Promote { id: 1 }), Err("EtcdError".to_owned()));
     }

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{
-    AlarmAction, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse, StatusResponse,
+    AlarmAction, AlarmOptions, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse,
+    StatusResponse,
 };
 use futures::future::{join_all, ready};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -200,6 +201,11 @@ async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Er
         Change::Promote { id } => client.member_promote(*id).await.map(drop),
         Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
         Change::MoveLeader { to } => client.move_leader(*to).await.map(drop),
+        Change::Disarm { id } => {
+            let mut of = AlarmOptions::new();
+            of.with_member(*id);
+            client.alarm(AlarmAction::Deactivate, AlarmType::Nospace, Some(of)).await.map(drop)
+        }
         Change::Fill { entries } => fill(&client, *entries).await,
         Change::Touch => {
             client.put(TOUCHED, "", None).await?;

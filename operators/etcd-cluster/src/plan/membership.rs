@@ -1,8 +1,9 @@
 //! Which one step to take next. Pure.
 //!
-//! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work; heal; let a learner vote; grow or shrink; roll; have another
-//! member lead, if a person asks for it. One change of
-//! membership at a time, and none by which the cluster would lose quorum, or come closer to losing it.
+//! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work;
+//! heal; let a learner vote; grow or shrink; roll; let etcd take writes again that has room again; have another member lead,
+//! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
+//! closer to losing it.
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use super::Observed;
 use super::objects::{RETIRING, Start};
 use super::proven::{self, Made};
 use super::roster::{Node, Roster};
+use super::space;
 use super::wish::Wish;
 
 pub(super) mod adopting;
@@ -103,6 +105,11 @@ pub enum Step {
         /// How many are left after that.
         left: u64,
     },
+    /// Take back the alarm by which etcd refuses writes.
+    Disarm {
+        /// The member that raised it.
+        id: u64,
+    },
     /// Give a member's pod the wished version's image.
     Upgrade {
         /// Whose.
@@ -132,9 +139,10 @@ impl Step {
 }
 
 /// Whether all is well, and members are about to lose their pods for others.
-pub(super) fn is_about_to_replace_pods(roster: &Roster<'_>, wish: &Wish) -> bool {
+pub(super) fn is_about_to_replace_pods(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    well && roster.voters().any(|node| rolling::needs_other_pod(node, wish))
+    let goes = |node: &Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
+    well && roster.voters().any(goes)
 }
 
 /// A member without a pod begins again on its volume.
@@ -171,6 +179,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish))
+        .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
 }

@@ -16,10 +16,14 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired};
+pub(super) use claim::{
+    Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired, volume,
+};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
-pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, labeled, next_image, pod, pod_labels, retiring};
+pub(super) use pod::{
+    QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, labeled, next_image, pod, pod_labels, retiring,
+};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 

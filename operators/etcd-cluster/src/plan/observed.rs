@@ -200,6 +200,11 @@ pub enum Change {
         /// How many.
         entries: u64,
     },
+    /// Take back an alarm for want of room.
+    Disarm {
+        /// The member that raised it.
+        id: u64,
+    },
     /// Hand leadership over. `via` must be the leader alone.
     MoveLeader {
         /// The next leader.

@@ -16,9 +16,14 @@ pub fn bytes(text: &str) -> Option<u64> {
 const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 
 /// How large a database of the cluster may grow, in bytes; none where there is no bound. By the members' own word (the least
-/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that.
+/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that, or else by
+/// what is `fitting` its volume.
 #[must_use]
-pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a Endpoint>) -> Option<i64> {
+pub fn quota<'a>(
+    spec: &EtcdClusterSpec,
+    endpoints: impl Iterator<Item = &'a Endpoint>,
+    fitting: Option<u64>,
+) -> Option<i64> {
     let told = endpoints.map(|endpoint| endpoint.quota).filter(|quota| *quota != 0).min();
     let variable = || {
         let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
@@ -27,13 +32,20 @@ pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a End
         variable.and_then(|bytes| bytes.parse::<i64>().ok())
     };
     let given = || spec.quota.as_deref().and_then(bytes).and_then(|bytes| i64::try_from(bytes).ok());
-    match told.or_else(given).or_else(variable) {
+    let fitting = || fitting.and_then(|bytes| i64::try_from(bytes).ok());
+    match told.or_else(given).or_else(variable).or_else(fitting) {
         None | Some(0) => Some(DEFAULT_QUOTA),
         Some(quota) => Some(quota).filter(|quota| *quota > 0),
     }
 }
 
 const MIB: u64 = 1024 * 1024;
+/// What of a volume is left to the database once its log is as large as it gets.
+#[must_use]
+pub fn beside_the_log(volume: u64) -> u64 {
+    volume.saturating_sub(LOG)
+}
+
 /// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
 const LOG: u64 = 7 * 64 * MIB;
 /// More than that etcd's documentation does not advise.
@@ -112,10 +124,11 @@ mod tests {
     fn what_a_database_may_grow_to() {
         let spec = |text: serde_json::Value| serde_json::from_value::<EtcdClusterSpec>(text).unwrap();
         let member = |quota| Endpoint { quota, ..Endpoint::default() };
-        let of = |text, told: &[i64]| {
+        let fitting = |text, told: &[i64], fitting| {
             let told: Vec<Endpoint> = told.iter().copied().map(member).collect();
-            quota(&spec(text), told.iter())
+            quota(&spec(text), told.iter(), fitting)
         };
+        let of = |text, told: &[i64]| fitting(text, told, None);
         let variable = |bytes: &str| json!({ "size": 3, "pod": { "etcdEnv": [{ "name": "ETCD_QUOTA_BACKEND_BYTES", "value": bytes }] } });
         assert_eq!(of(json!({ "size": 3 }), &[]), Some(2 << 30));
         assert_eq!(of(json!({ "size": 3, "quota": "8Gi" }), &[0, 0]), Some(8 << 30), "before 3.6");
@@ -127,6 +140,12 @@ mod tests {
         assert_eq!(of(variable("1000"), &[]), Some(1000));
         assert_eq!(of(variable("0"), &[]), Some(2 << 30));
         assert_eq!(of(variable("-1"), &[-1]), None, "there is no bound");
+        assert_eq!(
+            fitting(json!({ "size": 3 }), &[0], Some(288 << 20)),
+            Some(288 << 20),
+            "3.5 has got it, and does not tell"
+        );
+        assert_eq!(fitting(json!({ "size": 3, "quota": "8Gi" }), &[0], Some(288 << 20)), Some(8 << 30));
     }
 
     #[test]

@@ -39,13 +39,7 @@ use Refusal::{Done, Wait};
 
 impl Etcds {
     /// What the operator is told when it asks those pods, but for those to which it has no way.
-    pub fn look(
-        &self,
-        places: &[(Arc<str>, Box<str>)],
-        cut: &BTreeSet<String>,
-        alarm: bool,
-        latched: Option<u64>,
-    ) -> Etcd {
+    pub fn look(&self, places: &[(Arc<str>, Box<str>)], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
         let answer = |(pod, ip): &(Arc<str>, Box<str>)| (pod.clone(), self.endpoint(pod, ip, cut));
         let endpoints: std::collections::BTreeMap<_, _> = places.iter().map(answer).collect();
         let can = endpoints.values().flatten().filter(|endpoint| {
@@ -57,7 +51,7 @@ impl Etcds {
         let asked = can.rev().max_by_key(|endpoint| size(endpoint.cluster_id));
         let cluster = asked.and_then(|endpoint| self.clusters.get(&endpoint.cluster_id));
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
-        let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| alarm);
+        let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
         Etcd { endpoints, members, alarms, denied: false }
     }
@@ -78,7 +72,7 @@ impl Etcds {
             version: process.version.to_string(),
             leader: listed.map_or(0, |_| cluster.leader),
             learner: listed.is_some_and(|member| member.learner),
-            db_size: 20480,
+            db_size: if self.full { 1 << 40 } else { 20480 },
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
             quota: 0,
@@ -182,6 +176,7 @@ impl Etcds {
                 c.gone.insert(*member);
             }
             Change::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
+            Change::Disarm { .. } => self.alarm = self.full,
             Change::Touch | Change::Fill { .. } => {}
             Change::MoveLeader { .. } if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) => {
                 return Err(Refusal::Error("unknown method MoveLeader for service etcdserverpb.Maintenance"));

@@ -59,8 +59,6 @@ pub struct Bench {
     pub mute: bool,
     /// Why the API server refuses pods as the spec has them.
     pub refuses: Option<String>,
-    /// Whether a database is full.
-    pub alarm: bool,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
     /// The cluster's id as it was when status was lost.
@@ -113,7 +111,6 @@ impl Bench {
             cut: BTreeSet::new(),
             mute: false,
             refuses: None,
-            alarm: false,
             default_class: true,
             latched: None,
             earlier: None,
@@ -208,7 +205,7 @@ impl Bench {
         let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
         let etcd = match places.as_slice() {
             [] => Etcd::default(),
-            places => self.etcds.look(places, &self.cut, self.alarm, latched),
+            places => self.etcds.look(places, &self.cut, latched),
         };
         self.names += 1;
         let mut observed = Observed {

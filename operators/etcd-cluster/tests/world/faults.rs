@@ -66,7 +66,7 @@ pub enum Step {
     Mute(bool),
     /// Whether learners get nowhere, and whether entries go no further than they must.
     Pace { slow: bool, lazy: bool },
-    /// Whether a database is full.
+    /// Whether a database is full, at which the alarm goes on. It goes off only when it is taken back.
     Alarm(bool),
     /// Somebody takes a label from a pod, or gives it another value.
     Relabel { pod: usize, label: usize },
@@ -148,7 +148,10 @@ impl Bench {
             }
             Step::Mute(mute) => self.mute = *mute,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
-            Step::Alarm(alarm) => self.alarm = *alarm,
+            Step::Alarm(full) => {
+                self.etcds.full = *full;
+                self.etcds.alarm |= full;
+            }
             Step::Relabel { pod, label } => {
                 let Some(pod) = self.pick(*pod) else { return };
                 let key = self.key.sibling(&pod);

@@ -58,7 +58,7 @@ impl Guard {
         self.latched = latched.or(self.latched);
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
-            Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }),
+            Effect::Act(act) => is_of_membership(&act.change),
             _ => false,
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
@@ -114,8 +114,7 @@ impl Guard {
             return outcome;
         }
         self.led += usize::from(matches!(act.change, Change::MoveLeader { .. }));
-        self.changes +=
-            usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }));
+        self.changes += usize::from(is_of_membership(&act.change));
         if self.changes > 1 {
             etcds.violations.push("two changes of membership in one pass".to_owned());
         }
@@ -210,6 +209,10 @@ impl Guard {
         let up = etcds.voters_up(id).into_iter().filter_map(|voter| etcds.up(id, voter));
         up.filter(|(pod, _)| !doomed(pod)).count() >= cluster.quorum()
     }
+}
+
+fn is_of_membership(change: &Change) -> bool {
+    !matches!(change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. })
 }
 
 /// Whether the process of a pod is of that image.

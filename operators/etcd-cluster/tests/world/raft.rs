@@ -80,6 +80,10 @@ pub struct Etcds {
     pub clusters: BTreeMap<u64, Cluster>,
     /// See [`Pace`].
     pub pace: Pace,
+    /// Whether a database is full.
+    pub full: bool,
+    /// Whether the alarm is on by which writes are refused.
+    pub alarm: bool,
     /// What must never happen, and did.
     pub violations: Vec<String>,
 }

@@ -54,7 +54,7 @@ impl Bench {
         self.kubelet.missing.clear();
         self.cut.clear();
         self.refuses = None;
-        (self.mute, self.alarm) = (false, false);
+        (self.mute, self.etcds.full) = (false, false);
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
     }
 

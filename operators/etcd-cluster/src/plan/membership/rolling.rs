@@ -5,11 +5,13 @@ use super::{Observed, Roster, Step, Wish, waiting_for};
 use crate::plan::effects;
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
+use crate::plan::space;
 use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let outdated: Vec<&Node<'_>> = roster.voters().filter(|node| is_outdated(node, wish)).collect();
+    let to_roll = |node: &&Node<'_>| is_outdated(node, wish) || space::can_have_more(observed, roster, node);
+    let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
     if outdated.is_empty() {
         return None;
     }
@@ -89,7 +91,7 @@ fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) 
     if let Some(fill) = fill(observed, roster, node, wish) {
         return fill;
     }
-    if !needs_other_pod(node, wish) {
+    if !needs_other_pod(node, wish) && needs_other_version(node, wish) {
         return Step::Upgrade { name };
     }
     if let Some(why) = &observed.refused {

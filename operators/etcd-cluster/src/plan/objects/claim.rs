@@ -164,7 +164,7 @@ pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
 }
 
 /// How large a member's volume is, in bytes: what the spec asks for, unless it is known to be smaller.
-pub(super) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
+pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
     let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
     let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;
     let has = live.and_then(|claim| bytes(claim.capacity.as_deref()?));

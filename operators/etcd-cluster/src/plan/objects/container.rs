@@ -146,23 +146,28 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     arguments
 }
 
+/// Whether the spec says something of an option of etcd.
+fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
+    let variable = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
+    let mut variables = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    cluster.spec.options.contains_key(option) || variables.any(|env| env.name == variable)
+}
+
+/// How large the database may grow on such a volume, unless the spec says that.
+pub(super) fn fitting_quota(cluster: &EtcdCluster, volume: u64) -> Option<u64> {
+    let given = cluster.spec.quota.is_some() || is_given(cluster, "quota-backend-bytes");
+    (!given).then(|| size::fitting_quota(volume))
+}
+
 /// What makes etcd fit its volume, as far as the spec does not say otherwise. In docs/etcd-cluster.md.
 fn fitting(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
-    let spec = &cluster.spec;
-    let is_given = |option: &str| {
-        let variable = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
-        let mut variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-        spec.options.contains_key(option) || variables.any(|env| env.name == variable)
-    };
     let mut arguments = Vec::new();
-    if spec.quota.is_none() && !is_given("quota-backend-bytes") {
-        arguments.push(format!("--quota-backend-bytes={}", size::fitting_quota(volume)));
-    }
-    if !is_given("snapshot-count") {
+    arguments.extend(fitting_quota(cluster, volume).map(|bytes| format!("--quota-backend-bytes={bytes}")));
+    if !is_given(cluster, "snapshot-count") {
         arguments.push(format!("--snapshot-count={}", size::fitting_snapshot_count(volume)));
     }
     // Before 3.3 there is one mode, and it counts in hours.
-    let compacts = is_given("auto-compaction-mode") || is_given("auto-compaction-retention");
+    let compacts = is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention");
     if !compacts && wish.version.at_least(3, 3, 0) {
         arguments.extend(words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"]));
     }

@@ -28,6 +28,8 @@ pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring"
 /// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
 /// beyond it are crashes.
 pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
+/// Annotation with how large the member's database may grow, in bytes, where its volume decides that.
+pub(in crate::plan) const QUOTA: &str = "multi-operator.example.com/quota";
 /// Annotation with how the member of a pod begins.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
 /// Where images' users may write. The number is nobody's.
@@ -64,7 +66,7 @@ pub(in crate::plan) fn pod(
     start: Start,
 ) -> Create {
     let claim = observed.claims.iter().find(|claim| *claim.meta.key.name == *member);
-    let volume = if wish.durable { super::claim::volume(cluster, claim.map(|claim| &**claim)) } else { None };
+    let volume = if wish.durable { super::volume(cluster, claim.map(|claim| &**claim)) } else { None };
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
     labels.extend(pod_labels(cluster, member));
@@ -72,6 +74,8 @@ pub(in crate::plan) fn pod(
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
+    let quota = volume.and_then(|volume| container::fitting_quota(cluster, volume));
+    annotations.extend(quota.map(|bytes| (QUOTA.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
     let secrets = policy.image_pull_secrets.clone();

@@ -8,7 +8,8 @@ use runtime::plan::conditions::{Summary, condition};
 use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, objects, proven};
+use super::super::{Alarm, Observed, objects, proven, space};
+use super::members::largest;
 use super::{asks_for_ephemeral, old, summary};
 use crate::EtcdCluster;
 
@@ -47,6 +48,8 @@ pub(super) struct Standing {
     denied: bool,
     /// Whether nobody is missing but members that are being restarted as the spec asks.
     restarting: bool,
+    /// Whether there is little room: the reason and message.
+    room: Option<(&'static str, String)>,
     /// Claims that ask for more than the spec does now.
     larger: Vec<String>,
     /// Claims that somebody has deleted, and that go with their pods.
@@ -103,6 +106,7 @@ impl Standing {
             alarm: alarm(observed).map(|(_, alarm)| alarm),
             denied: observed.etcd.denied,
             restarting: is_restarting(observed, roster, wish),
+            room: space::warning(observed, roster, largest(roster, cluster.status.db_size.as_deref()).as_deref()),
             larger: larger(cluster, roster),
             terminating: terminating(roster),
         }
@@ -216,7 +220,8 @@ fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
         ),
         (Alarm::NoSpace, _) => format!(
             "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
-             defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)"
+             defragment, or raise spec.quota, or spec.storage.size where that decides the quota; the alarm is taken back \
+             once there is room"
         ),
     }
 }
@@ -260,7 +265,8 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
             ("FillingLog", format!("{why}: {left} more entries to write"))
         }
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
-        Step::Rest | Step::Wait(_) | Step::Stuck(..) => ("Reconciling", String::new()),
+        // As long as there is an alarm, it is told of that.
+        Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),
     }
 }
 
@@ -361,6 +367,6 @@ fn warning(cluster: &EtcdCluster, standing: &Standing, now: Timestamp) -> Option
         );
         ("ClaimTerminating", message)
     });
-    let (reason, message) = terminating.or(larger).or(even).or(busybox)?;
+    let (reason, message) = terminating.or_else(|| standing.room.clone()).or(larger).or(even).or(busybox)?;
     Some(condition(WARNING, ConditionStatus::True, reason, message, now))
 }

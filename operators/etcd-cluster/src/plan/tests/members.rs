@@ -299,3 +299,68 @@ fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
     let plan = after(&seen, 60);
     assert!(moves(&plan).is_none() && drops(&plan), "{:?}", plan.effects);
 }
+
+/// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
+fn filled(db_size: i64, volumes: &str) -> Observed {
+    let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
+    for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
+        let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+        running.annotations.insert("multi-operator.example.com/quota".into(), (288 << 20).to_string());
+        let claim = Arc::get_mut(claim).unwrap();
+        (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
+    }
+    for endpoint in seen.etcd.endpoints.values_mut() {
+        let endpoint = endpoint.as_mut().unwrap();
+        (endpoint.db_size, endpoint.quota) = (db_size, 288 << 20);
+    }
+    seen
+}
+
+#[test]
+fn little_room_is_warned_of_before_there_is_none() {
+    let warning = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
+    };
+    assert_eq!(warning(&filled(200 << 20, "1Gi")), None);
+    let (reason, message) = warning(&filled(240 << 20, "1Gi")).unwrap();
+    assert_eq!(reason, "SpaceLow");
+    assert!(message.contains("240.0 MiB of the 288.0 MiB") && message.contains("spec.storage.size"), "{message}");
+    let mut large = filled(1 << 20, "1Gi");
+    large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
+    let (reason, message) = warning(&large).unwrap();
+    assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
+}
+
+#[test]
+fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
+    let dropped = |seen: &Observed| {
+        let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
+        after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
+    };
+    assert_eq!(dropped(&filled(240 << 20, "1Gi")), 0, "there is no more to be had");
+    assert_eq!(dropped(&filled(20 << 20, "10Gi")), 0, "there is no need");
+    assert_eq!(dropped(&filled(240 << 20, "10Gi")), 1, "one after the other");
+    let mut refused = filled(240 << 20, "10Gi");
+    refused.refused = Some("no".to_owned());
+    assert_eq!(dropped(&refused), 0);
+}
+
+#[test]
+fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
+    let disarms = |seen: &Observed| {
+        let disarm =
+            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Disarm { id: 2 }, .. }));
+        after(seen, 60).effects.iter().any(disarm)
+    };
+    let alarmed = |mut seen: Observed, alarm: Alarm| {
+        seen.etcd.alarms = vec![(2, alarm)];
+        seen
+    };
+    assert!(disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace)));
+    assert!(!disarms(&alarmed(filled(280 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
+    assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "that is for a person to judge");
+    let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
+    silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
+    assert!(!disarms(&silent));
+}
