@@ -43,7 +43,13 @@ const MIB: u64 = 1024 * 1024;
 /// What of a volume is left to the database once its log is as large as it gets.
 #[must_use]
 pub fn beside_the_log(volume: u64) -> u64 {
-    volume.saturating_sub(LOG)
+    volume.saturating_sub(LOG + reserve(volume))
+}
+
+/// What the agent holds back on a volume: the next segment of the log, and some more, but no more than a tenth.
+#[must_use]
+pub fn reserve(volume: u64) -> u64 {
+    (volume / 10).min(96 * MIB)
 }
 
 /// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
@@ -52,10 +58,10 @@ const LOG: u64 = 7 * 64 * MIB;
 const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
 
 /// How large a database may grow that shares a volume with its log, and with one more copy of itself, which a snapshot from
-/// the leader or a defragmentation is: half of what the log leaves, but never less than an eighth of the volume.
+/// the leader or a defragmentation is: half of what log and reserve leave, but never less than an eighth of the volume.
 #[must_use]
 pub fn fitting_quota(volume: u64) -> u64 {
-    (volume.saturating_sub(LOG) / 2).clamp((volume / 8).min(LARGEST_QUOTA), LARGEST_QUOTA)
+    (beside_the_log(volume) / 2).clamp((volume / 8).min(LARGEST_QUOTA), LARGEST_QUOTA)
 }
 
 /// After how many entries etcd may drop what came before from its log, where nothing else is asked for: one for each MiB of
@@ -153,9 +159,9 @@ mod tests {
         for gib in [1_u64, 2, 5, 10, 100, 1000] {
             let volume = gib << 30;
             let quota = fitting_quota(volume);
-            assert!(2 * quota + LOG <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
+            assert!(2 * quota + LOG + reserve(volume) <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
         }
-        assert_eq!(fitting_quota(1 << 30), 288 << 20);
+        assert_eq!(fitting_quota(1 << 30), 240 << 20);
         assert_eq!(fitting_quota(256 << 20), 32 << 20, "too small for the log anyway");
         assert_eq!((fitting_snapshot_count(1 << 30), fitting_snapshot_count(1 << 40)), (1_024, 10_000));
     }

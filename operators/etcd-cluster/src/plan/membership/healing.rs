@@ -174,10 +174,11 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
     None
 }
 
-/// Whether a member's etcd has ended because its volume is full.
+/// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
+/// waits in its stead.
 pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
-    let ended = node.container(ETCD).filter(|etcd| !etcd.running).and_then(|etcd| etcd.ended.as_ref());
-    ended.is_some_and(|ended| ended.message.contains(FULL))
+    let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
+    node.endpoint.is_none() && ended.is_some_and(|ended| ended.message.contains(FULL))
 }
 
 /// Takes a member off the list, for a new one to come; if the others can do without it.

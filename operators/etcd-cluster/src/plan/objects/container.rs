@@ -78,6 +78,7 @@ pub(super) fn etcd(
 ) -> Container {
     let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
     command.extend(place(cluster, member, start));
+    command.extend(volume.map(|volume| format!("--reserve={}", size::reserve(volume))));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
     command.extend(volume.into_iter().flat_map(|volume| fitting(cluster, wish, volume)));
