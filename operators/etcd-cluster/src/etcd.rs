@@ -1,5 +1,6 @@
 //! The live etcd behind a cluster: asked and changed through its members.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::Error;
@@ -8,10 +9,10 @@ use crate::plan::{Etcd, EtcdAct};
 
 mod act;
 mod fault;
+mod http;
 mod live;
 mod look;
 mod pool;
-mod version;
 
 pub use live::Live;
 
@@ -26,6 +27,9 @@ pub trait EtcdClient: Send + Sync + 'static {
 
     /// Asks one member which version all have agreed upon.
     fn cluster_version(&self, address: &str) -> impl Future<Output = Option<String>> + Send;
+
+    /// Asks one member to which others it is sending a snapshot just now.
+    fn receivers(&self, address: &str) -> impl Future<Output = BTreeSet<u64>> + Send;
 
     /// Makes one change.
     ///

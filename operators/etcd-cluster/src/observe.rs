@@ -56,6 +56,7 @@ impl EtcdClusterOperator {
             proven: BTreeMap::new(),
             refused: None,
             cluster_version: None,
+            receiving: BTreeSet::new(),
             fresh_name: fresh_name(cluster),
             default_class: None,
             strangers: None,
@@ -112,6 +113,9 @@ impl EtcdClusterOperator {
             observed.refused = look::refused(&self.client, &trial).await;
         }
         observed.cluster_version = self.cluster_version(observed).await;
+        if let Some(leader) = plan::late_behind(observed, Timestamp::now()) {
+            observed.receiving = self.etcd.receivers(&leader).await;
+        }
         let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);
         if listed > 0 && observed.staying().count() > listed {
             observed.published = look::published(&self.client, &cluster.meta.key).await;

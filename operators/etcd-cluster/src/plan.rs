@@ -145,6 +145,15 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
     asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
 }
 
+/// The address of the leader, if a member that joins has been getting no further for long: perhaps a snapshot is on its way
+/// to it, which nothing else tells.
+#[must_use]
+pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
+    let roster = Roster::of(observed, now);
+    let late = roster.members().any(|node| membership::is_late(observed, node, now));
+    late.then(|| roster.leader()?.running()?.ip.clone()).flatten()
+}
+
 /// A child that is always wanted: applied unless it already is so.
 fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
 where

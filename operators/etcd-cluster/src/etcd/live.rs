@@ -67,7 +67,11 @@ impl EtcdClient for Live {
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {
-        super::version::cluster_version(address).await
+        super::http::cluster_version(address).await
+    }
+
+    async fn receivers(&self, address: &str) -> BTreeSet<u64> {
+        super::http::receivers(address).await
     }
 
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {

@@ -30,6 +30,8 @@ pub struct Observed {
     pub published: Vec<Box<str>>,
     /// The version that all members have agreed upon. Only asked while they are to run another minor version.
     pub cluster_version: Option<String>,
+    /// Members that are being sent a snapshot. Only asked once one has been getting no further for long.
+    pub receiving: BTreeSet<u64>,
     /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
     pub taken: BTreeSet<Box<str>>,
     /// What members have been seen to run with, by name. Only read of those whose pods are gone.

@@ -217,6 +217,7 @@ impl Bench {
             taken,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
+            receiving: BTreeSet::new(),
             proven: self.proven(),
             refused: None,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },

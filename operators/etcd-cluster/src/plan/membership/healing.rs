@@ -12,7 +12,8 @@ use crate::plan::objects::{ETCD, Start, WAIT};
 use crate::plan::proven;
 use crate::plan::roster::Node;
 
-/// How long a listed member may get no further (or not start at all) before it is given up.
+/// How long a listed member may get no further (or not start at all) before it is given up, unless a snapshot is on its way
+/// to it.
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 /// How often a member may crash for no known reason, soon after each start and while all others are well, before it is
 /// taken for corrupt.
@@ -103,15 +104,21 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if let Some(step) = mend(roster, wish, node) {
         return Some(step);
     }
-    let since = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let joining = since.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
-    let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
-    if late && (node.is_learner() || !node.has_started()) {
+    let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));
+    if is_late(observed, node, now) && !receives {
         let why = format!("it has got no further for {} minutes", CATCH_UP.as_mins());
         return Some(replace(roster, node, why));
     }
     // A learner is waited for where it is promoted.
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
+}
+
+/// Whether a member that joins has been getting no further for long, as far as it tells of that itself.
+pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let joining = known.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
+    let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
+    late && node.member.is_some() && (node.is_learner() || !node.has_started())
 }
 
 /// A claim that somebody deleted goes with its pod, and the data with it. As long as all others are well, and there are

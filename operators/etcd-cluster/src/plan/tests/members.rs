@@ -5,10 +5,10 @@ use runtime::views::{Claim, Pod};
 use super::*;
 use crate::plan::roster::hex;
 
-const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
+pub(super) const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
 
 /// Three healthy members of that spec.
-fn three(spec: &Value) -> Observed {
+pub(super) fn three(spec: &Value) -> Observed {
     let mut seen = observed(spec, &made());
     let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
     for (id, name) in (1..).zip(NAMES) {
@@ -32,11 +32,11 @@ fn three(spec: &Value) -> Observed {
 }
 
 /// Second `second` of the epoch.
-fn at(second: u32) -> String {
+pub(super) fn at(second: u32) -> String {
     format!("1970-01-01T00:00:{second:02}Z")
 }
 
-fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: String) -> Pod {
+pub(super) fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: String) -> Pod {
     let ended =
         if restarts > 0 { json!({ "terminated": { "exitCode": 2, "message": "panic: x" } }) } else { json!({}) };
     let pod = json!({
@@ -59,16 +59,16 @@ fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: St
     Pod::decode(&pod.to_string()).unwrap()
 }
 
-fn after(seen: &Observed, second: i64) -> EtcdPlan {
+pub(super) fn after(seen: &Observed, second: i64) -> EtcdPlan {
     plan(seen, Timestamp::from_second(second).unwrap())
 }
 
-fn message(status: &EtcdClusterStatus) -> &str {
+pub(super) fn message(status: &EtcdClusterStatus) -> &str {
     &status.contract.condition("Ready").unwrap().message
 }
 
 /// The last member's etcd does not run, and has been started again so often.
-fn crashing(restarts: i32, state: &Value) -> Observed {
+pub(super) fn crashing(restarts: i32, state: &Value) -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
     seen.pods[2] = Arc::new(pod(NAMES[2], &template, state, restarts, at(9)));
@@ -76,7 +76,7 @@ fn crashing(restarts: i32, state: &Value) -> Observed {
     seen
 }
 
-fn removes(seen: &Observed) -> bool {
+pub(super) fn removes(seen: &Observed) -> bool {
     let remove =
         |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Remove { .. }, .. }));
     after(seen, 60).effects.iter().any(remove)
@@ -242,55 +242,6 @@ fn a_member_that_is_alone_goes_on_leading_and_says_so_once() {
 }
 
 #[test]
-fn a_full_volume_is_named_and_its_member_is_not_given_up() {
-    let mut seen = crashing(6, &json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
-    let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
-    let ended = pod.running.as_mut().unwrap().containers[0].ended.as_mut().unwrap();
-    ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
-    assert!(!removes(&seen));
-    let status = after(&seen, 60).status.unwrap();
-    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeFull".to_owned()));
-    assert!(
-        message(&status).contains(NAMES[2]) && message(&status).contains("spec.storage.size"),
-        "{}",
-        message(&status)
-    );
-}
-
-#[test]
-fn members_fit_their_volumes_and_ask_for_something() {
-    let render = |spec: &Value| {
-        let seen = observed(spec, &decided());
-        let plan = plan(&seen, Timestamp::UNIX_EPOCH);
-        let pod = plan.effects.into_iter().find_map(|effect| match effect {
-            Effect::Create(create) => Some(create.body),
-            _ => None,
-        });
-        let etcd = pod.unwrap()["spec"]["containers"][0].clone();
-        (etcd["command"].to_string(), etcd["resources"]["requests"].clone())
-    };
-    let (command, requests) = render(&json!({ "size": 3 }));
-    for argument in [
-        "--quota-backend-bytes=251658240",
-        "--reserve=100663296",
-        "--snapshot-count=1024",
-        "--auto-compaction-retention=1h",
-    ] {
-        assert!(command.contains(argument), "{argument}: {command}");
-    }
-    assert_eq!(requests, json!({ "cpu": "50m", "memory": "128Mi" }));
-    let (command, requests) = render(&json!({ "size": 3, "quota": "1Gi", "options": { "snapshot-count": "7" },
-        "pod": { "resources": { "requests": { "cpu": "1" } },
-            "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "5" }] } }));
-    assert!(
-        command.contains("--quota-backend-bytes=1073741824") && command.contains("--snapshot-count=7"),
-        "{command}"
-    );
-    assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
-    assert_eq!(requests, json!({ "cpu": "1" }));
-}
-
-#[test]
 fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
     let mut seen = three(&json!({ "size": 3 }));
     seen.pods[0] = Arc::new(pod(NAMES[0], "older", &json!({ "running": { "startedAt": at(0) } }), 0, at(9)));
@@ -303,69 +254,4 @@ fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
     seen.etcd.endpoints.get_mut(NAMES[0]).unwrap().as_mut().unwrap().keeps_leading = true;
     let plan = after(&seen, 60);
     assert!(moves(&plan).is_none() && drops(&plan), "{:?}", plan.effects);
-}
-
-/// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
-fn filled(db_size: i64, volumes: &str) -> Observed {
-    let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
-    for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
-        let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
-        running.annotations.insert("multi-operator.example.com/quota".into(), (240 << 20).to_string());
-        let claim = Arc::get_mut(claim).unwrap();
-        (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
-    }
-    for endpoint in seen.etcd.endpoints.values_mut() {
-        let endpoint = endpoint.as_mut().unwrap();
-        (endpoint.db_size, endpoint.quota) = (db_size, 240 << 20);
-    }
-    seen
-}
-
-#[test]
-fn little_room_is_warned_of_before_there_is_none() {
-    let warning = |seen: &Observed| {
-        let status = after(seen, 60).status.unwrap();
-        status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
-    };
-    assert_eq!(warning(&filled(180 << 20, "1Gi")), None);
-    let (reason, message) = warning(&filled(200 << 20, "1Gi")).unwrap();
-    assert_eq!(reason, "SpaceLow");
-    assert!(message.contains("200.0 MiB of the 240.0 MiB") && message.contains("spec.storage.size"), "{message}");
-    let mut large = filled(1 << 20, "1Gi");
-    large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
-    let (reason, message) = warning(&large).unwrap();
-    assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
-}
-
-#[test]
-fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
-    let dropped = |seen: &Observed| {
-        let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
-        after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
-    };
-    assert_eq!(dropped(&filled(200 << 20, "1Gi")), 0, "there is no more to be had");
-    assert_eq!(dropped(&filled(20 << 20, "10Gi")), 0, "there is no need");
-    assert_eq!(dropped(&filled(200 << 20, "10Gi")), 1, "one after the other");
-    let mut refused = filled(200 << 20, "10Gi");
-    refused.refused = Some("no".to_owned());
-    assert_eq!(dropped(&refused), 0);
-}
-
-#[test]
-fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
-    let disarms = |seen: &Observed| {
-        let disarm =
-            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Disarm { id: 2 }, .. }));
-        after(seen, 60).effects.iter().any(disarm)
-    };
-    let alarmed = |mut seen: Observed, alarm: Alarm| {
-        seen.etcd.alarms = vec![(2, alarm)];
-        seen
-    };
-    assert!(disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace)));
-    assert!(!disarms(&alarmed(filled(230 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
-    assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "that is for a person to judge");
-    let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
-    silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
-    assert!(!disarms(&silent));
 }
