@@ -5,7 +5,7 @@ use runtime::metrics::objects::{Family, Of};
 
 use crate::EtcdClusterOperator;
 use crate::plan::Observed;
-use crate::plan::roster::Roster;
+use crate::plan::roster::{Node, Roster};
 use crate::plan::space;
 
 const HAS_QUORUM: Family =
@@ -23,6 +23,8 @@ const ALARM: Family =
     Family { name: "etcd_cluster_alarm", help: "1 while etcd's alarm is raised; absent otherwise", counter: false };
 const RAFT_INDEX: Family =
     Family { name: "etcd_cluster_raft_index", help: "The last entry of the log known to be agreed on", counter: false };
+const VOLUMES: Family =
+    Family { name: "etcd_cluster_volumes", help: "Volumes of members, by what is wrong with them", counter: false };
 const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Members by how they fare", counter: false };
 
 /// Tells of a cluster.
@@ -52,6 +54,9 @@ pub(crate) fn tell(observed: &Observed) {
     let learners = roster.members().filter(|node| node.is_learner()).count();
     let healthy = roster.voters().filter(|node| node.is_healthy()).count();
     let unhealthy = roster.members().count() - learners - healthy;
+    let volumes = |bad: fn(&Node<'_>) -> bool| number(roster.nodes.iter().filter(|node| bad(node)).count());
+    of.set(VOLUMES, Some(("state", "terminating")), volumes(space::is_terminating));
+    of.set(VOLUMES, Some(("state", "full")), volumes(space::is_full));
     for (state, count) in [("healthy", healthy), ("unhealthy", unhealthy), ("learner", learners)] {
         of.set(MEMBERS, Some(("state", state)), number(count));
     }

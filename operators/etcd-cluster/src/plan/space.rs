@@ -2,11 +2,23 @@
 
 use api::etcd_cluster::EtcdClusterSpec;
 
-use super::membership::Step;
+use super::membership::{self, Step};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
 use super::wish::Wish;
 use super::{Alarm, Observed, objects};
+
+/// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
+#[must_use]
+pub fn is_terminating(node: &Node<'_>) -> bool {
+    node.running().is_some() && node.claim.is_some_and(|claim| claim.meta.deleting)
+}
+
+/// Whether a member's etcd has ended because its volume is full, and has not come up since.
+#[must_use]
+pub fn is_full(node: &Node<'_>) -> bool {
+    membership::is_full(node)
+}
 
 /// The smallest of the members' volumes.
 fn volume(observed: &Observed, roster: &Roster<'_>) -> Option<u64> {

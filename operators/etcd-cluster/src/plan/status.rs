@@ -17,6 +17,7 @@ use crate::EtcdCluster;
 
 mod conditions;
 mod members;
+mod warnings;
 
 pub use conditions::QUORUM_HEALTHY;
 

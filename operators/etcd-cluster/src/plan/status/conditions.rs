@@ -8,9 +8,8 @@ use runtime::plan::conditions::{Summary, condition};
 use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, objects, proven, space};
-use super::members::largest;
-use super::{asks_for_ephemeral, old, summary};
+use super::super::{Alarm, Observed, proven, space};
+use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
 
 /// Whether a linearizable read has just been answered.
@@ -48,12 +47,10 @@ pub(super) struct Standing {
     denied: bool,
     /// Whether nobody is missing but members that are being restarted as the spec asks.
     restarting: bool,
-    /// Whether there is little room: the reason and message.
-    room: Option<(&'static str, String)>,
-    /// Claims that ask for more than the spec does now.
-    larger: Vec<String>,
-    /// Claims that somebody has deleted, and that go with their pods.
-    terminating: Vec<String>,
+    /// Whether claims that hold data are being deleted.
+    terminating: bool,
+    /// What works, but not as well as a person might think: the reason and message.
+    warning: Option<(&'static str, String)>,
 }
 
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
@@ -106,9 +103,8 @@ impl Standing {
             alarm: alarm(observed).map(|(_, alarm)| alarm),
             denied: observed.etcd.denied,
             restarting: is_restarting(observed, roster, wish),
-            room: space::warning(observed, roster, largest(roster, cluster.status.db_size.as_deref()).as_deref()),
-            larger: larger(cluster, roster),
-            terminating: terminating(roster),
+            terminating: roster.nodes.iter().any(space::is_terminating),
+            warning: warnings::worst(observed, roster),
         }
     }
 }
@@ -120,18 +116,6 @@ fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool 
     let mut silent = known.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
     let planned = |status: &MemberStatus| node(status).is_some_and(|node| proven::is_being_renewed(node, wish));
     !roster.listed && silent.peek().is_some() && silent.all(planned)
-}
-
-/// Members whose claims are being deleted, though their pods are there to stay.
-fn terminating(roster: &Roster<'_>) -> Vec<String> {
-    let claims = roster.nodes.iter().filter(|node| node.running().is_some()).filter_map(|node| node.claim);
-    claims.filter(|claim| claim.meta.deleting).map(|claim| claim.meta.key.name.to_string()).collect()
-}
-
-/// Members whose volumes are larger than the spec asks for now.
-fn larger(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<String> {
-    let claims = roster.nodes.iter().filter_map(|node| node.claim);
-    claims.filter(|claim| objects::is_larger(cluster, claim)).map(|claim| claim.meta.key.name.to_string()).collect()
 }
 
 /// The summary: whether all is as asked, and if not, why.
@@ -311,7 +295,8 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     });
     all.push(quorum(standing, now));
     all.push(durable(cluster, wish, standing, now));
-    all.extend(warning(cluster, standing, now));
+    let warning = standing.warning.clone();
+    all.extend(warning.map(|(reason, message)| condition(WARNING, ConditionStatus::True, reason, message, now)));
     all
 }
 
@@ -328,7 +313,7 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
 
 fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match wish.durable {
-        true if !standing.terminating.is_empty() => (
+        true if standing.terminating => (
             ConditionStatus::False,
             "ClaimTerminating",
             "claims of members are being deleted: see the condition Warning",
@@ -342,31 +327,4 @@ fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timesta
         false => (ConditionStatus::False, "NoDefaultStorageClass", NOT_DURABLE),
     };
     condition(DURABLE, status, reason, message, now)
-}
-
-fn warning(cluster: &EtcdCluster, standing: &Standing, now: Timestamp) -> Option<Condition> {
-    let size = cluster.spec.size;
-    let even = (size % 2 == 0).then(|| {
-        let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
-        ("EvenSize", message)
-    });
-    let busybox = cluster.spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
-    let busybox = busybox.then(|| ("FieldNotUsed", "spec.pod.busyboxImage is not used any more".to_owned()));
-    let larger = (!standing.larger.is_empty()).then(|| {
-        let message = format!(
-            "volumes do not shrink: those of {} stay larger than the spec asks for now",
-            standing.larger.join(", ")
-        );
-        ("VolumesLarger", message)
-    });
-    let terminating = (!standing.terminating.is_empty()).then(|| {
-        let message = format!(
-            "claims are being deleted, and their data goes with their pods: {}; while all others are well, and there are \
-             two or more, such members are replaced one by one; otherwise delete no pod, and back the cluster up",
-            standing.terminating.join(", ")
-        );
-        ("ClaimTerminating", message)
-    });
-    let (reason, message) = terminating.or_else(|| standing.room.clone()).or(larger).or(even).or(busybox)?;
-    Some(condition(WARNING, ConditionStatus::True, reason, message, now))
 }
