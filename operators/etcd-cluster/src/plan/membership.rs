@@ -173,6 +173,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish);
     }
+    let wish = &with_a_spare(roster, wish);
     carry_through(roster, wish)
         .or_else(|| resizing::dead(observed, roster, wish))
         .or_else(|| healing::step(observed, roster, wish, now))
@@ -182,6 +183,14 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
+}
+
+/// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on
+/// a volume that stays. When that votes, the one whose claim goes is the first to be removed.
+fn with_a_spare(roster: &Roster<'_>, wish: &Wish) -> Wish {
+    let goes = |node: &Node<'_>| node.is_healthy() && node.is_doomed();
+    let spare = wish.durable && roster.voters().any(goes) && roster.voters().count() <= wish.size;
+    Wish { size: wish.size + usize::from(spare), ..wish.clone() }
 }
 
 /// What a removal has left to do.

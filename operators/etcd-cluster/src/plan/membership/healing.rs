@@ -95,7 +95,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
         return Some(replace(roster, node, why));
     }
     if node.is_healthy() {
-        return saved(roster, wish, node);
+        return None;
     }
     if node.is_doomed() && !node.runs_etcd() && node.endpoint.is_none() && node.running().is_some() {
         return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
@@ -119,16 +119,6 @@ pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timest
     let joining = known.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
-}
-
-/// A claim that somebody deleted goes with its pod, and the data with it. As long as all others are well, and there are
-/// enough of them, the member is replaced by one on a volume that stays: one after the other.
-fn saved(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
-    let leaves = node.claim.is_some_and(|claim| claim.meta.deleting);
-    let whole = roster.members().count() >= wish.size && roster.voters().count() == roster.members().count();
-    let well = roster.voters().all(|node| node.is_healthy() && node.ready);
-    let enough = roster.voters().count() >= 3 && roster.can_lose(node);
-    (leaves && whole && well && enough).then(|| replace(roster, node, "its claim is being deleted".to_owned()))
 }
 
 /// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that

@@ -51,6 +51,10 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let gone = |node: &&Node<'_>| {
         names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
     };
+    // Whose volume goes is removed before any other, once there is one to take its place.
+    if roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
+        return None;
+    }
     let dead = roster.voters().find(gone)?;
     Some(Step::Remove { name: dead.name.clone(), id: dead.member?.id, dead: None })
 }

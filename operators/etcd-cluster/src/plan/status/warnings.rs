@@ -19,8 +19,8 @@ fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
     let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
-            "claims are being deleted, and their data goes with their pods: {}; while all others are well, and there are \
-             two or more, such members are replaced one by one; otherwise delete no pod, and back the cluster up",
+            "claims are being deleted, and their data goes with their pods: {}; such members are replaced one by one, each \
+             when another one votes in its place: delete neither pods nor the EtcdCluster before that",
             names.join(", ")
         );
         ("ClaimTerminating", message)
