@@ -122,3 +122,23 @@ async fn they_go_with_the_cluster_if_asked_for() {
     })
     .await;
 }
+
+/// A claim that is being deleted cannot be kept. Its member is replaced before its pod is gone, and no key is lost, be it the
+/// only member.
+#[tokio::test]
+async fn a_claim_that_is_deleted_under_its_member_takes_no_data_away() {
+    let ns = namespace("etcd-going").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    let first = etcd.stands(1).await;
+    let member = ids(&first).into_keys().next().expect("a member");
+    drop(etcd.etcdctl(&member, &["put", "greeting", "hello"]).await.ok());
+    drop(ns.kubectl(&["delete", &format!("persistentvolumeclaim/{member}"), "--wait=false"]).await.ok());
+    let message = etcd.says("Warning", ConditionStatus::True, "ClaimTerminating").await;
+    assert!(message.contains(&member), "{message}");
+    etcd.until("another member in its place", |cluster| (!ids(cluster).contains_key(&member)).then_some(())).await;
+    let second = etcd.stands(1).await;
+    assert_eq!(cluster_id(&second), cluster_id(&first));
+    let now = ids(&second).into_keys().next().expect("a member");
+    let said = etcd.etcdctl(&now, &["get", "greeting", "--print-value-only"]).await.ok();
+    assert_eq!(said.trim(), "hello");
+}
