@@ -14,8 +14,10 @@ const PATIENCE: SignedDuration = SignedDuration::from_secs(3);
 
 /// Lets a learner vote once it is in sync, which etcd itself judges. Meanwhile the pod of the next one may start.
 ///
-/// A learner that has received a snapshot counts as one that has applied nothing until the next entry comes, and neither
-/// publishes its name nor votes before (seen with 3.6.16 and 3.7.3). Where nobody writes, none ever comes.
+/// A learner that has received a snapshot counts as one that has applied nothing until the next entry comes: only then etcd
+/// sets its applied index (`apply` in `server/etcdserver/server.go`). Before that, where more than 5,000 entries are committed,
+/// it proposes nothing, and so neither publishes its name nor votes (`processInternalRaftRequestOnce` in `v3_server.go`; seen
+/// with 3.6.16 and 3.7.3). Where nobody writes, no entry ever comes.
 pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
     let learner = roster.members().find(|node| node.is_learner())?;
     if let Some(member) = learner.member.filter(|_| roster.members().count() > wish.size) {
