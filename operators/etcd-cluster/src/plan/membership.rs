@@ -167,6 +167,10 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if let Some(step) = adopting::step(observed, roster) {
         return step;
     }
+    // The kubelet is done with such a pod. On its volume, a member comes back in another one.
+    if let Some(node) = roster.nodes.iter().find(|node| node.running().is_some_and(|running| running.over)) {
+        return Step::DropPod { name: node.name.clone() };
+    }
     if observed.cluster.status.cluster_id.is_none() {
         return beginning::step(observed, roster, wish);
     }

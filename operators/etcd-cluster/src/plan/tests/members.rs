@@ -255,3 +255,17 @@ fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
     let plan = after(&seen, 60);
     assert!(moves(&plan).is_none() && drops(&plan), "{:?}", plan.effects);
 }
+
+#[test]
+fn a_pod_that_the_kubelet_is_done_with_is_replaced_with_quorum_or_without() {
+    for members in [None, Some("no leader".to_owned())] {
+        let mut seen = three(&json!({ "size": 3 }));
+        seen.etcd.members = members.map_or(seen.etcd.members, Err);
+        seen.etcd.endpoints.insert(NAMES[1].into(), Err("cannot be reached".to_owned()));
+        Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().over = true;
+        let plan = after(&seen, 60);
+        let deleted =
+            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if &*delete.key.name == NAMES[1]);
+        assert!(plan.effects.iter().any(deleted), "{:?}", plan.effects);
+    }
+}
