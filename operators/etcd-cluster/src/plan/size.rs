@@ -46,10 +46,10 @@ pub fn beside_the_log(volume: u64) -> u64 {
     volume.saturating_sub(LOG + reserve(volume))
 }
 
-/// What the agent holds back on a volume: the next segment of the log, and some more, but no more than a tenth.
+/// What the agent holds back on a volume: enough for etcd to come up, and to take compactions and deletions for a while.
 #[must_use]
 pub fn reserve(volume: u64) -> u64 {
-    (volume / 10).min(96 * MIB)
+    (volume / 10).min(32 * MIB)
 }
 
 /// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
@@ -161,7 +161,7 @@ mod tests {
             let quota = fitting_quota(volume);
             assert!(2 * quota + LOG + reserve(volume) <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
         }
-        assert_eq!(fitting_quota(1 << 30), 240 << 20);
+        assert_eq!(fitting_quota(1 << 30), 272 << 20);
         assert_eq!(fitting_quota(256 << 20), 32 << 20, "too small for the log anyway");
         assert_eq!((fitting_snapshot_count(1 << 30), fitting_snapshot_count(1 << 40)), (1_024, 10_000));
     }

@@ -33,8 +33,8 @@ fn members_fit_their_volumes_and_ask_for_something() {
     };
     let (command, requests) = render(&json!({ "size": 3 }));
     for argument in [
-        "--quota-backend-bytes=251658240",
-        "--reserve=100663296",
+        "--quota-backend-bytes=285212672",
+        "--reserve=33554432",
         "--snapshot-count=1024",
         "--auto-compaction-retention=1h",
     ] {
@@ -57,13 +57,13 @@ fn filled(db_size: i64, volumes: &str) -> Observed {
     let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
     for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
         let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
-        running.annotations.insert("multi-operator.example.com/quota".into(), (240 << 20).to_string());
+        running.annotations.insert("multi-operator.example.com/quota".into(), (272 << 20).to_string());
         let claim = Arc::get_mut(claim).unwrap();
         (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
     }
     for endpoint in seen.etcd.endpoints.values_mut() {
         let endpoint = endpoint.as_mut().unwrap();
-        (endpoint.db_size, endpoint.quota) = (db_size, 240 << 20);
+        (endpoint.db_size, endpoint.quota) = (db_size, 272 << 20);
     }
     seen
 }
@@ -75,9 +75,9 @@ fn little_room_is_warned_of_before_there_is_none() {
         status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
     };
     assert_eq!(warning(&filled(180 << 20, "1Gi")), None);
-    let (reason, message) = warning(&filled(200 << 20, "1Gi")).unwrap();
+    let (reason, message) = warning(&filled(230 << 20, "1Gi")).unwrap();
     assert_eq!(reason, "SpaceLow");
-    assert!(message.contains("200.0 MiB of the 240.0 MiB") && message.contains("spec.storage.size"), "{message}");
+    assert!(message.contains("230.0 MiB of the 272.0 MiB") && message.contains("spec.storage.size"), "{message}");
     let mut large = filled(1 << 20, "1Gi");
     large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
     let (reason, message) = warning(&large).unwrap();
@@ -90,10 +90,10 @@ fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
         let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
         after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
     };
-    assert_eq!(dropped(&filled(200 << 20, "1Gi")), 0, "there is no more to be had");
+    assert_eq!(dropped(&filled(230 << 20, "1Gi")), 0, "there is no more to be had");
     assert_eq!(dropped(&filled(20 << 20, "10Gi")), 0, "there is no need");
-    assert_eq!(dropped(&filled(200 << 20, "10Gi")), 1, "one after the other");
-    let mut refused = filled(200 << 20, "10Gi");
+    assert_eq!(dropped(&filled(230 << 20, "10Gi")), 1, "one after the other");
+    let mut refused = filled(230 << 20, "10Gi");
     refused.refused = Some("no".to_owned());
     assert_eq!(dropped(&refused), 0);
 }
@@ -110,7 +110,7 @@ fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
         seen
     };
     assert!(disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace)));
-    assert!(!disarms(&alarmed(filled(230 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
+    assert!(!disarms(&alarmed(filled(260 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
     assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "that is for a person to judge");
     let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
     silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
