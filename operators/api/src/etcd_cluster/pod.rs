@@ -84,9 +84,9 @@ pub struct PodPolicy {
     pub resources: Option<Resources>,
 
     /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`), but for those
-    /// that are the operator's own: POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER,
-    /// ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*,
-    /// ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
+    /// that are the operator's own: POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE,
+    /// ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*,
+    /// ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "quantity::environment")]
     #[schemars(length(max = 64))]
     pub etcd_env: Vec<EnvVar>,
@@ -156,14 +156,15 @@ pub(crate) const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k)
 
 /// What no variable may be named. (Of each name: an entry's own path then tells which it is.)
 pub(crate) const DENIED_ENV: &str = concat!(
-    "!self.matches('^(POD_IP|TERMINATION_LOG)$|^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|",
+    "!self.matches('^(POD_IP|TERMINATION_LOG)$|^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|",
+    "STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|",
     "(EXPERIMENTAL_)?MAX_LEARNERS|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CA_FILE|CERT_FILE|KEY_FILE|",
     "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
 );
 /// What is said of those.
 pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
-    POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, \
-    ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
+    POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
+    ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
     ETCD_PROXY* and those of TLS are the operator's own";
 
 const CLAIM_ASKS: &str = concat!(
