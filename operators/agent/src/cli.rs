@@ -63,6 +63,8 @@ pub(crate) struct WaitOptions {
 pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
+    /// How many bytes to hold back beside the data, if any.
+    pub(crate) reserve: Option<u64>,
     pub(crate) command: Vec<OsString>,
 }
 
@@ -150,11 +152,12 @@ fn etcd_wait(parser: &mut Parser) -> Result<Command, Stop> {
 
 fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     let mut flags = MemberFlags::default();
-    let mut state = None;
+    let (mut state, mut reserve) = (None, None);
     let mut command = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("state") => state = Some(PathBuf::from(parser.value()?)),
+            Arg::Long("reserve") => reserve = Some(value(parser, "--reserve")?),
             Arg::Long(flag) => {
                 let flag = flag.to_owned();
                 flags.take(&flag, parser)?;
@@ -171,7 +174,7 @@ fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     match state {
         None => wrong("--state is missing"),
         Some(_) if command.is_empty() => wrong("there is no command after --"),
-        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, command })),
+        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, reserve, command })),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::members::Member;
 use crate::peers;
 use crate::plan::{Past, Start, admitted, join_arguments, new_cluster_arguments, start};
 use crate::progress::Progress;
+use crate::reserve;
 
 /// The init step has seen the member listed, so this is for a hiccup; a longer one is the kubelet's to wait out.
 const LISTED_WITHIN: Duration = Duration::from_secs(30);
@@ -37,6 +38,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
             join_arguments(&member.subject(), &members).to_vec()
         }
     };
+    if let Some(bytes) = options.reserve {
+        reserve::secure(&member.data_dir, bytes, &options.state)?;
+    }
     Err(become_etcd(&options.command, &more))
 }
 

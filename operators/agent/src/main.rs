@@ -29,6 +29,7 @@ mod peers;
 mod plan;
 mod postgres;
 mod progress;
+mod reserve;
 mod url;
 
 use std::process::ExitCode;

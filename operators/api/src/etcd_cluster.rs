@@ -24,6 +24,9 @@ pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
 /// The annotation of which each new value has another member lead, once.
 pub const MOVE_LEADER: &str = "etcd.database.coreos.com/move-leader";
+/// The annotation by which a cluster takes over the volumes that an earlier one of its name left; its value must be the uid
+/// of the earlier object.
+pub const ADOPT: &str = "example.com/adopt";
 /// The one value of [`SCOPE`].
 pub const CLUSTERWIDE: &str = "clusterwide";
 /// Where images come from unless the spec says so.
@@ -50,6 +53,7 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.ready"),
     printcolumn(name = "Version", type_ = "string", json_path = ".status.currentVersion"),
     printcolumn(name = "Phase", type_ = "string", json_path = ".status.phase"),
+    printcolumn(name = "Reason", type_ = "string", json_path = ".status.conditions[?(@.type==\"Ready\")].reason"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
     printcolumn(name = "Leader", type_ = "string", json_path = ".status.leader", priority = 1),
     printcolumn(name = "DB size", type_ = "string", json_path = ".status.dbSize", priority = 1),
@@ -66,9 +70,6 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 ).message(
     "spec.storage and spec.pod.persistentVolumeClaimSpec both say what volumes to make: give one of them (storage.onDelete \
      may stand beside either)"
-))]
-#[x_kube(validation = Rule::new(FIRST_SIZE).field_path(".storage.size").message(
-    "storage.size cannot be below the 1Gi that members have had without it: volumes only grow"
 ))]
 #[x_kube(validation = Rule::new(
     "self.?storage.?ephemeral.orValue(false) == oldSelf.?storage.?ephemeral.orValue(false)"
@@ -186,11 +187,6 @@ fn class_of(spec: &str) -> String {
 fn domain_of(spec: &str) -> String {
     format!("(has({spec}.pod) && has({spec}.pod.ClusterDomain) ? {spec}.pod.ClusterDomain : '')")
 }
-
-/// A size that is given for the first time to members that were made without.
-const FIRST_SIZE: &str = "has(oldSelf.storage) || (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec)) || \
-    !has(self.storage) || !has(self.storage.size) || !isQuantity(self.storage.size) || \
-    quantity(self.storage.size).compareTo(quantity('1Gi')) >= 0";
 
 const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolumeClaimSpec) || \
     (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || \

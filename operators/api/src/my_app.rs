@@ -116,8 +116,7 @@ pub struct DisruptionBudget {
     pub max_unavailable: Option<IntOrString>,
 }
 
-const COUNT_OR_PERCENT: &str =
-    "type(self) == int ? self >= 0 && self <= 2147483647 : (size(self) <= 4 && self.matches('^([0-9]|[1-9][0-9]|100)%$'))";
+const COUNT_OR_PERCENT: &str = "type(self) == int ? self >= 0 && self <= 2147483647 : (size(self) <= 4 && self.matches('^([0-9]|[1-9][0-9]|100)%$'))";
 const COUNT_OR_PERCENT_MESSAGE: &str = "must be a number of pods, 0 or more, or a percentage from 0% to 100%";
 
 /// How tightly pods are confined.

@@ -35,7 +35,8 @@ pub enum EtcdClusterKind {}
 
 impl CustomKind for EtcdClusterKind {
     const KIND: Kind = Kind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
-    const ANNOTATIONS: &'static [&'static str] = &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER];
+    const ANNOTATIONS: &'static [&'static str] =
+        &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
     type Spec = api::etcd_cluster::EtcdClusterSpec;
     type Status = api::etcd_cluster::EtcdClusterStatus;
 }

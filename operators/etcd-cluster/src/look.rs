@@ -1,6 +1,6 @@
 //! Live looks at the API server, for what no cache holds: each only while a step depends on it.
 
-use k8s_openapi::api::core::v1::{Namespace, Pod as CorePod};
+use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod as CorePod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
@@ -8,11 +8,13 @@ use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::meta::{DICTATED_USERS, MANAGED_BY, MANAGER, selector_text};
-use runtime::plan::{Apply, Key, Kind};
+use runtime::plan::{Apply, Create, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::EtcdCluster;
+use crate::plan::proven::Proven;
 use crate::plan::{Stranger, objects};
 
 /// Addresses that cluster DNS tells of for a headless Service; none if they cannot be read now.
@@ -67,6 +69,46 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, Strin
     let request = request.map_err(|error| error.to_string())?;
     let completed: Completed = client.request(request).await.map_err(|error| Error::from(error).to_string())?;
     Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
+}
+
+/// The pod under that key, whatever its labels are; none if there is none, or it cannot be read now.
+pub async fn pod(client: &Client, key: &Key) -> Option<Value> {
+    let path = format!("{}/{}", Pod::KIND.path(&key.namespace), key.name);
+    let request = http::Request::get(path).body(Vec::new()).ok()?;
+    match client.request::<Value>(request).await {
+        Ok(pod) => Some(pod),
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(error) => {
+            tracing::debug!(%error, pod = %key, "the pod cannot be read");
+            None
+        }
+    }
+}
+
+/// What a member has been seen to run with, as its claim tells; none if that cannot be read now.
+pub async fn proven(client: &Client, claim: &Key) -> Option<Proven> {
+    let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(client.clone(), &claim.namespace);
+    match api.get(&claim.name).await {
+        Ok(found) => serde_json::from_str(found.metadata.annotations?.get(objects::PROVEN_SPEC)?).ok(),
+        Err(error) => {
+            tracing::debug!(%error, %claim, "the claim cannot be read");
+            None
+        }
+    }
+}
+
+/// Why the API server would not take a pod like that: it is asked to make one, and to forget it. What goes away by itself,
+/// or with the pod that this one would replace (a quota), is no reason.
+pub async fn refused(client: &Client, trial: &Create) -> Option<String> {
+    let path = format!("{}?dryRun=All", trial.kind.path(&trial.key.namespace));
+    let body = serde_json::to_vec(&trial.body).ok()?;
+    let request = http::Request::post(path).header("Content-Type", "application/json").body(body).ok()?;
+    match client.request::<DynamicObject>(request).await {
+        Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
+            (!status.message.contains("exceeded quota")).then(|| status.message.clone())
+        }
+        _ => None,
+    }
 }
 
 /// Pods that bear the labels of a cluster and are not its own; none if they cannot be read now.

@@ -5,8 +5,8 @@ use runtime::metrics::objects::{Family, Of};
 
 use crate::EtcdClusterOperator;
 use crate::plan::Observed;
-use crate::plan::roster::Roster;
-use crate::plan::size;
+use crate::plan::roster::{Node, Roster};
+use crate::plan::space;
 
 const HAS_QUORUM: Family =
     Family { name: "etcd_cluster_has_quorum", help: "Whether a linearizable read is answered", counter: false };
@@ -23,6 +23,8 @@ const ALARM: Family =
     Family { name: "etcd_cluster_alarm", help: "1 while etcd's alarm is raised; absent otherwise", counter: false };
 const RAFT_INDEX: Family =
     Family { name: "etcd_cluster_raft_index", help: "The last entry of the log known to be agreed on", counter: false };
+const VOLUMES: Family =
+    Family { name: "etcd_cluster_volumes", help: "Volumes of members, by what is wrong with them", counter: false };
 const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Members by how they fare", counter: false };
 
 /// Tells of a cluster.
@@ -37,7 +39,7 @@ pub(crate) fn tell(observed: &Observed) {
     let largest = endpoints().map(|endpoint| endpoint.db_size).max().unwrap_or(0);
     #[allow(clippy::cast_precision_loss, reason = "sizes of databases are far below 2^52")]
     of.set(DB_SIZE, None, largest as f64);
-    match size::quota(&observed.cluster.spec, endpoints()) {
+    match space::quota(observed, &roster) {
         #[allow(clippy::cast_precision_loss, reason = "quotas are below 2^50")]
         Some(quota) => of.set(DB_QUOTA, None, quota as f64),
         None => of.unset(DB_QUOTA),
@@ -52,6 +54,9 @@ pub(crate) fn tell(observed: &Observed) {
     let learners = roster.members().filter(|node| node.is_learner()).count();
     let healthy = roster.voters().filter(|node| node.is_healthy()).count();
     let unhealthy = roster.members().count() - learners - healthy;
+    let volumes = |bad: fn(&Node<'_>) -> bool| number(roster.nodes.iter().filter(|node| bad(node)).count());
+    of.set(VOLUMES, Some(("state", "terminating")), volumes(space::is_terminating));
+    of.set(VOLUMES, Some(("state", "full")), volumes(space::is_full));
     for (state, count) in [("healthy", healthy), ("unhealthy", unhealthy), ("learner", learners)] {
         of.set(MEMBERS, Some(("state", state)), number(count));
     }

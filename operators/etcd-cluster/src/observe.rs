@@ -1,17 +1,20 @@
 //! Looks: reads the stores, asks etcd, and, only where a step depends on it, the API server.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
-use crate::plan::recovered::recover;
+use crate::plan::recovered::recovered;
+use crate::plan::unlabeled::{self, Found};
 use crate::plan::version::Version;
-use crate::plan::{self, Etcd, Observed, names, objects};
+use crate::plan::{self, Etcd, Observed, names, objects, roster};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
 
 /// How long to wait for an election, and how often.
@@ -24,17 +27,36 @@ impl EtcdClusterOperator {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let mut pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let claims: Vec<_> = claims.collect();
+        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
+        let mut taken = BTreeSet::new();
+        for name in unseen {
+            match look::pod(&self.client, &key.sibling(&name)).await.map(|live| unlabeled::found(cluster, &live)) {
+                Some(Found::Own(pod)) => {
+                    pods.retain(|seen| *seen.meta.key.name != *name);
+                    pods.push(Arc::new(pod));
+                }
+                Some(Found::Taken) => drop(taken.insert(name.into())),
+                None => {}
+            }
+        }
+        // What was latched decides whose answers count.
+        let cluster = &recovered(cluster, &claims);
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
             etcd: self.ask(cluster, &places(&pods)).await,
-            claims: claims.collect(),
+            claims,
             pods,
+            taken,
             published: Vec::new(),
+            proven: BTreeMap::new(),
+            refused: None,
             cluster_version: None,
+            receiving: BTreeSet::new(),
             fresh_name: fresh_name(cluster),
             default_class: None,
             strangers: None,
@@ -42,7 +64,6 @@ impl EtcdClusterOperator {
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
         };
-        recover(&mut observed);
         self.look_further(&mut observed).await;
         observed
     }
@@ -51,14 +72,15 @@ impl EtcdClusterOperator {
     /// that had it is asked again before it is said to have none.
     async fn ask(&self, cluster: &EtcdCluster, places: &[Place]) -> Etcd {
         let had_quorum = cluster.status.contract.is_true(plan::QUORUM_HEALTHY);
-        let mut told = self.etcd.look(places).await;
+        let latched = cluster.status.cluster_id.as_deref().and_then(roster::read_hex);
+        let mut told = self.etcd.look(places, latched).await;
         for _ in 0..ELECTIONS {
             let answers = told.endpoints.values().filter(|answer| answer.is_ok()).count();
             if told.members.is_ok() || !had_quorum || answers <= places.len() / 2 {
                 break;
             }
             tokio::time::sleep(ELECTION).await;
-            told = self.etcd.look(places).await;
+            told = self.etcd.look(places, latched).await;
         }
         told
     }
@@ -79,7 +101,21 @@ impl EtcdClusterOperator {
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
             observed.dictated_users = look::dictates_users(&self.client, &cluster.meta.key.namespace).await;
         }
+        for claim in observed.claims.clone() {
+            let name = &claim.meta.key.name;
+            let gone = || !observed.pods.iter().any(|pod| pod.meta.key.name == *name);
+            if claim.labels.contains_key(objects::PROVEN) && gone() {
+                let told = look::proven(&self.client, &claim.meta.key).await;
+                observed.proven.extend(told.map(|proven| ((**name).into(), proven)));
+            }
+        }
+        if let Some(trial) = plan::trial(observed, Timestamp::now()) {
+            observed.refused = look::refused(&self.client, &trial).await;
+        }
         observed.cluster_version = self.cluster_version(observed).await;
+        if let Some(leader) = plan::late_behind(observed, Timestamp::now()) {
+            observed.receiving = self.etcd.receivers(&leader).await;
+        }
         let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);
         if listed > 0 && observed.staying().count() > listed {
             observed.published = look::published(&self.client, &cluster.meta.key).await;

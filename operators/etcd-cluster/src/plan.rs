@@ -6,20 +6,25 @@
 use std::time::Duration;
 
 use api::etcd_cluster::EtcdClusterStatus;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::Child;
+
+use crate::EtcdCluster;
 
 mod effects;
 pub mod membership;
 pub mod names;
 pub mod objects;
 mod observed;
+pub mod proven;
 pub mod recovered;
 pub mod roster;
 pub mod size;
+pub mod space;
 mod status;
+pub mod unlabeled;
 pub mod version;
 pub mod wish;
 
@@ -28,6 +33,7 @@ pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Str
 pub use status::QUORUM_HEALTHY;
 
 use membership::{Step, Wait};
+use objects::Start;
 use roster::Roster;
 use wish::Wish;
 
@@ -35,8 +41,15 @@ use wish::Wish;
 const STEP: Duration = Duration::from_millis(50);
 /// While something of etcd's is waited for, which no watch tells.
 const SOON: Duration = Duration::from_millis(120);
-/// While something is waited for that a watch tells; and for a person.
-const LATER: Duration = Duration::from_secs(5);
+/// After an entry for a learner, which takes it that far.
+const NUDGED: Duration = Duration::from_secs(1);
+/// The same, while no member has changed for [`STAGNATION`]: each look may take requests to the API server as well.
+const SLOWLY: Duration = Duration::from_secs(5);
+/// For how long members change before it is looked less often.
+const STAGNATION: SignedDuration = SignedDuration::from_mins(2);
+/// While something is waited for that a watch tells; and for a person. A look takes up to five requests to the API server, of
+/// which there are to be twenty a minute at most while nothing gets better.
+const LATER: Duration = Duration::from_secs(15);
 /// While the kubelet's word that a member is ready cannot be relied upon yet, which time alone tells.
 const SETTLES: Duration = Duration::from_millis(500);
 /// How often members are asked how they fare while all is well.
@@ -59,7 +72,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, effects, aside) = decide(observed, &roster, &wish, now);
-    let mut next = Next::After(look_again(observed, &roster, &step, &effects));
+    let mut next = Next::After(look_again(observed, &roster, &step, &effects, now));
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(STEP);
@@ -88,7 +101,8 @@ fn decide(
         return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let peers = kept(&observed.peers, objects::peers(cluster)).map(Effect::Apply);
+    let peers = kept(&observed.peers, objects::peers(cluster, unlabeled::can_be_told_apart(cluster, roster)))
+        .map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
     (step, effects, beside(observed, roster, wish))
 }
@@ -96,20 +110,48 @@ fn decide(
 /// What stands beside the members. Trouble with it keeps no member from being healed.
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let mut beside = Vec::new();
+    let apart = unlabeled::can_be_told_apart(cluster, roster);
+    let mut beside = unlabeled::repairs(cluster, roster);
     // Nobody can have written anything before the cluster's id is latched.
     if cluster.status.cluster_id.is_some() {
-        beside.extend(kept(&observed.clients, objects::clients(cluster)));
+        beside.extend(kept(&observed.clients, objects::clients(cluster, apart)));
     }
     let voters = roster.voters().count().max(wish.size);
-    beside.extend(kept(&observed.budget, objects::budget(cluster, voters)));
+    beside.extend(kept(&observed.budget, objects::budget(cluster, voters, apart)));
     let claims = roster.nodes.iter().filter(|node| wish.durable && node.running().is_some());
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
-        beside.extend(objects::claim(cluster, &node.name, node.facts()).unless(live).filter(|_| !leaving));
+        let votes = node.member.is_some() && !node.is_learner() && node.has_started();
+        let joining = node.claim.is_some_and(|claim| objects::has_yet_to_vote(claim)) && !votes;
+        let known = objects::Known { live: node.claim, facts: node.facts(), joining };
+        beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
+    }
+    if wish.durable {
+        beside.extend(proven::notes(cluster, roster, wish));
     }
     beside
+}
+
+/// A pod of which the API server should say whether it would take it, before a member that is well loses its own for one
+/// like that.
+#[must_use]
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    let durable = observed.cluster.status.storage.as_ref()?.durable;
+    let roster = Roster::of(observed, now);
+    let wish = Wish::of(observed, &roster, durable);
+    let asked = membership::is_about_to_replace_pods(observed, &roster, &wish);
+    let name = format!("{}-probe", observed.cluster.meta.key.name);
+    asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
+}
+
+/// The address of the leader, if a member that joins has been getting no further for long: perhaps a snapshot is on its way
+/// to it, which nothing else tells.
+#[must_use]
+pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
+    let roster = Roster::of(observed, now);
+    let late = roster.members().any(|node| membership::is_late(observed, node, now));
+    late.then(|| roster.leader()?.running()?.ip.clone()).flatten()
 }
 
 /// A child that is always wanted: applied unless it already is so.
@@ -120,7 +162,13 @@ where
     wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
 }
 
-fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[Effect<EtcdAct>]) -> Duration {
+fn look_again(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    step: &Step,
+    effects: &[Effect<EtcdAct>],
+    now: Timestamp,
+) -> Duration {
     let cluster = &*observed.cluster;
     if cluster.status.storage.is_none() {
         return STEP;
@@ -130,9 +178,18 @@ fn look_again(observed: &Observed, roster: &Roster<'_>, step: &Step, effects: &[
         Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
         Step::Rest if effects.is_empty() => HEALTH,
         Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
-        Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => SOON,
+        Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
+            if stagnates(cluster, now) { SLOWLY } else { SOON }
+        }
+        Step::Nudge { .. } => NUDGED,
         _ => STEP,
     }
+}
+
+/// Whether no member has taken up another role for some time.
+fn stagnates(cluster: &EtcdCluster, now: Timestamp) -> bool {
+    let last = cluster.status.member_statuses.iter().filter_map(|status| status.since).max();
+    last.is_some_and(|last| now.duration_since(last) >= STAGNATION)
 }
 
 #[cfg(test)]

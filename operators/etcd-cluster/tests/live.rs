@@ -114,7 +114,7 @@ impl Drop for Process {
 async fn until(live: &Live, places: &[Place], what: &str, mut seen: impl FnMut(&Etcd) -> bool) -> Etcd {
     let started = Instant::now();
     loop {
-        let etcd = live.look(places).await;
+        let etcd = live.look(places, None).await;
         if seen(&etcd) {
             return etcd;
         }
@@ -169,7 +169,7 @@ async fn a_member_tells_of_itself_and_looking_writes_nothing() {
     assert_eq!(etcd.alarms, []);
     let listed = Member { id: told.member_id, name: "a".into(), peer_urls: vec![a.peer_url()], learner: false };
     assert_eq!(etcd.members, Ok(vec![listed]));
-    assert_eq!(live.look(&[]).await, Etcd::default());
+    assert_eq!(live.look(&[], None).await, Etcd::default());
 
     // Its first seconds are its own; from then on nobody writes, were it not for us. Only 3.3 has to be asked for its alarms,
     // and etcd answers that by an entry in its log.
@@ -193,7 +193,7 @@ async fn a_learner_is_listed_refused_and_removed() {
     assert_eq!(act(&live, &[&a], add.clone()).await, Ok(()), "is made already");
     tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(act(&live, &[&a], add).await, Ok(()), "is made already");
-    let learner = member(&live.look(&[a.place()]).await, &b.peer_url()).unwrap();
+    let learner = member(&live.look(&[a.place()], None).await, &b.peer_url()).unwrap();
     assert!(learner.name.is_empty() && learner.learner, "{learner:?}");
 
     assert_eq!(act(&live, &[&a], Change::Promote { id: learner.id }).await, Err("LearnerNotInSync".into()));
@@ -206,7 +206,7 @@ async fn a_learner_is_listed_refused_and_removed() {
             Ok(())
         );
     }
-    assert_eq!(member(&live.look(&[a.place()]).await, &b.peer_url()), None);
+    assert_eq!(member(&live.look(&[a.place()], None).await, &b.peer_url()), None);
     assert_eq!(
         act(&live, &[&b], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
         Err("EtcdUnreachable".into())
@@ -246,7 +246,7 @@ async fn a_learner_that_has_caught_up_votes() {
     let places = [b.place(), a.place()];
     let etcd = until_up(&live, &places).await;
     assert!(endpoint(&etcd, "b").unwrap().learner);
-    let alone = live.look(&places[..1]).await;
+    let alone = live.look(&places[..1], None).await;
     assert_eq!(alone.members, Err("only learners answer".into()));
 
     let id = member(&etcd, &b.peer_url()).unwrap().id;
@@ -265,7 +265,7 @@ async fn those_that_do_not_answer_are_told_apart() {
     let (a, dead, mute, live) = (Process::single("a"), Process::new("dead"), Process::new("mute"), Live::new());
     until_up(&live, &[a.place()]).await;
     let _mute = TcpListener::bind((mute.host.as_str(), 2379)).unwrap();
-    let etcd = live.look(&[dead.place(), mute.place(), a.place()]).await;
+    let etcd = live.look(&[dead.place(), mute.place(), a.place()], None).await;
     assert_eq!(endpoint(&etcd, "dead"), Err("refuses connections"));
     assert_eq!(endpoint(&etcd, "mute"), Err("does not answer within 2 s"));
     assert_eq!(etcd.members.map(|members| members.len()), Ok(1));
@@ -283,7 +283,7 @@ async fn a_member_that_comes_back_answers_again() {
     let before = until_up(&live, &places).await;
     for _ in 0..2 {
         a.kill();
-        let etcd = live.look(&places).await;
+        let etcd = live.look(&places, None).await;
         assert_eq!(endpoint(&etcd, "a"), Err("refuses connections"));
         assert_eq!(etcd.members, Err("no member answers".into()));
         a.start();
@@ -304,7 +304,7 @@ async fn without_quorum_there_is_no_list() {
 
     others.iter().for_each(Process::freeze);
     let started = Instant::now();
-    let frozen = live.look(&places).await;
+    let frozen = live.look(&places, None).await;
     assert!(started.elapsed() < Duration::from_millis(4600), "{:?}", started.elapsed());
     let why_not = format!("{} does not answer a read that takes quorum in time", lead.name);
     assert_eq!(frozen.members, Err(why_not));
@@ -324,10 +324,10 @@ async fn alarms_are_told() {
         let mut options = AlarmOptions::new();
         options.with_member(id);
         client.alarm(AlarmAction::Activate, kind, Some(options.clone())).await.unwrap();
-        let etcd = live.look(&[a.place()]).await;
+        let etcd = live.look(&[a.place()], None).await;
         assert_eq!((etcd.alarms, etcd.members.is_ok()), (vec![(id, told)], true));
         client.alarm(AlarmAction::Deactivate, kind, Some(options)).await.unwrap();
-        assert_eq!(live.look(&[a.place()]).await.alarms, []);
+        assert_eq!(live.look(&[a.place()], None).await.alarms, []);
     }
 }
 
@@ -340,7 +340,7 @@ async fn authentication_is_not_taken_for_silence() {
     client.user_add("root", "secret", None).await.unwrap();
     client.user_grant_role("root", "root").await.unwrap();
     client.auth_enable().await.unwrap();
-    let etcd = live.look(&[a.place()]).await;
+    let etcd = live.look(&[a.place()], None).await;
     match endpoint(&etcd, "a") {
         // Before 3.6, and in the first releases of 3.5, only the read is denied, which proves quorum.
         Ok(_) => assert_eq!(etcd.members.map(|members| members.len()), Ok(1)),

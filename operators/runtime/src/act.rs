@@ -159,10 +159,13 @@ impl Writer {
         let path = create.kind.path(&create.key.namespace);
         match self.client.request::<Answer>(create_request(&path, &create.body)?).await {
             Ok(answer) => self.wrote(&owner.key, create.kind, &create.key, At::Version(answer.metadata.version)),
-            // The cache does not show it yet, if it is ours; the next pass will see.
+            // If it is ours, the cache does not show it yet: mostly a matter of milliseconds. But somebody may have taken off
+            // it the label by which it is watched, and then no wait is long enough: so each try comes later than the last.
             Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
                 drop(self.look(kind, owner, create.kind, &create.key).await?);
-                self.queue.add(&owner.key);
+                let (kind, name) = (create.kind.kind, &create.key.name);
+                let why = format!("{kind} {name} exists already, and its watch has yet to tell of it");
+                return Err(Error::transient("Conflict", why));
             }
             Err(error) => return Err(error.into()),
         }
@@ -232,7 +235,7 @@ impl Writer {
         }
         let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
         self.check_fence()?;
-        match self.client.request::<Value>(request::delete(&path, &delete.uid, delete.at_once)?).await {
+        match self.client.request::<Value>(request::delete(&path, &delete)?).await {
             Ok(_) => {}
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error.into()),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::ConditionStatus;
 use api::etcd_cluster::EtcdCluster;
 use e2e::etcd::{Etcd, cluster_id, ids, namespace};
 use e2e::namespace::Namespace;
@@ -59,12 +60,53 @@ async fn they_are_kept_and_no_later_cluster_takes_them() {
     assert_eq!(versions(&etcd.claims().await), versions(&claims), "claims stay as they are");
 
     let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    held(&etcd, &first).await;
+    put_aside(&etcd).await;
     let second = etcd.stands(1).await;
     assert_ne!(cluster_id(&second), cluster_id(&first));
     let now = etcd.claims().await;
     let (old, new): (BTreeMap<_, _>, _) = now.into_iter().partition(|(name, _)| claims.contains_key(name));
-    assert_eq!(versions(&old), versions(&claims), "the earlier cluster's claims are not touched");
+    let uids = |claims: &BTreeMap<String, PersistentVolumeClaim>| -> Vec<_> {
+        claims.iter().map(|(name, claim)| (name.clone(), claim.uid())).collect()
+    };
+    assert_eq!(uids(&old), uids(&claims), "the earlier cluster's claims stay");
     assert!(new.keys().eq(ids(&second).keys()));
+}
+
+/// Nothing is begun beside the volumes of an earlier cluster, and the message says what to do about them.
+async fn held(etcd: &Etcd<'_>, earlier: &EtcdCluster) {
+    let message = etcd.says("Stalled", ConditionStatus::True, "VolumesFound").await;
+    println!("of an earlier cluster's volumes it says: {message}");
+    let adopt = format!("example.com/adopt={}", earlier.uid().expect("a uid"));
+    assert!(message.contains(&adopt) && ids(earlier).keys().all(|name| message.contains(name)), "{message}");
+    assert!(etcd.pods().await.is_empty(), "nothing is begun");
+}
+
+async fn put_aside(etcd: &Etcd<'_>) {
+    let (of, aside) = (format!("--selector=etcd_cluster={}", etcd.name), "multi-operator.example.com/retired=true");
+    drop(etcd.ns.kubectl(&["label", "persistentvolumeclaims", &of, aside]).await.ok());
+}
+
+/// Deleted by mistake: what was written is there again, under the same members.
+#[tokio::test]
+async fn they_are_taken_over_where_a_person_asks_for_that() {
+    let ns = namespace("etcd-adopted").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
+    let first = etcd.stands(3).await;
+    let member = ids(&first).into_keys().next().expect("members");
+    drop(etcd.etcdctl(&member, &["put", "greeting", "hello"]).await.ok());
+    let claims = etcd.claim_uids().await;
+    delete(&etcd).await;
+
+    let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
+    held(&etcd, &first).await;
+    let adopt = format!("example.com/adopt={}", first.uid().expect("a uid"));
+    drop(ns.kubectl(&["annotate", "etcdcluster/web", &adopt]).await.ok());
+    let second = etcd.stands(3).await;
+    assert_eq!((ids(&second), cluster_id(&second)), (ids(&first), cluster_id(&first)));
+    assert_eq!(etcd.claim_uids().await, claims);
+    let said = etcd.etcdctl(&member, &["get", "greeting", "--print-value-only"]).await.ok();
+    assert_eq!(said.trim(), "hello");
 }
 
 #[tokio::test]
@@ -79,4 +121,24 @@ async fn they_go_with_the_cluster_if_asked_for() {
         if left.is_empty() { Ok(()) } else { Err(format!("{:?}", left.keys())) }
     })
     .await;
+}
+
+/// A claim that is being deleted cannot be kept. Its member is replaced before its pod is gone, and no key is lost, be it the
+/// only member.
+#[tokio::test]
+async fn a_claim_that_is_deleted_under_its_member_takes_no_data_away() {
+    let ns = namespace("etcd-going").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1}").await;
+    let first = etcd.stands(1).await;
+    let member = ids(&first).into_keys().next().expect("a member");
+    drop(etcd.etcdctl(&member, &["put", "greeting", "hello"]).await.ok());
+    drop(ns.kubectl(&["delete", &format!("persistentvolumeclaim/{member}"), "--wait=false"]).await.ok());
+    let message = etcd.says("Warning", ConditionStatus::True, "ClaimTerminating").await;
+    assert!(message.contains(&member), "{message}");
+    etcd.until("another member in its place", |cluster| (!ids(cluster).contains_key(&member)).then_some(())).await;
+    let second = etcd.stands(1).await;
+    assert_eq!(cluster_id(&second), cluster_id(&first));
+    let now = ids(&second).into_keys().next().expect("a member");
+    let said = etcd.etcdctl(&now, &["get", "greeting", "--print-value-only"]).await.ok();
+    assert_eq!(said.trim(), "hello");
 }

@@ -59,11 +59,14 @@ pub(super) const ETCD_RUN: &str = "\
 Looks at a member's data, and becomes etcd: to be run at every start of etcd's container.
 
 Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect new|join|data [--peers-url URL]
-                      --state DIRECTORY -- /usr/local/bin/etcd ARGUMENT...
+                      --state DIRECTORY [--reserve BYTES] -- /usr/local/bin/etcd ARGUMENT...
 
   --name, --peer-url, --data-dir, --expect, --peers-url   as for agent etcd-wait
   --state DIRECTORY       a directory that lives as long as the pod. It is noted there that etcd was started, so that
                           data that vanishes meanwhile is not made anew: DataMissing
+  --reserve BYTES         holds so much back on the volume of the data (in the file reserve beside it), and gives it up
+                          where the volume is full. Where that has been done already: NoSpace, the first time in the
+                          life of --state; then waits until there is room
 
 On data, etcd is started with its arguments as they are. On its first start it gets --initial-cluster and
 --initial-cluster-state too: new, or for --expect join the members that the cluster lists (asked for up to 30 s).

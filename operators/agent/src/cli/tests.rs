@@ -38,7 +38,9 @@ fn what_follows_the_dashes_is_etcds() {
     let line = format!("etcd-run {MEMBER} --expect data --state /state -- etcd --name=x --help -- y");
     let Ok(Command::EtcdRun(options)) = parsed(&line) else { panic!() };
     assert_eq!(options.command, ["etcd", "--name=x", "--help", "--", "y"]);
-    assert_eq!(options.state, PathBuf::from("/state"));
+    assert_eq!((options.state, options.reserve), (PathBuf::from("/state"), None));
+    let Ok(Command::EtcdRun(options)) = parsed(&line.replace("--state", "--reserve 1000 --state")) else { panic!() };
+    assert_eq!(options.reserve, Some(1000));
 }
 
 #[test]

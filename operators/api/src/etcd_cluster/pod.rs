@@ -84,23 +84,19 @@ pub struct PodPolicy {
     pub resources: Option<Resources>,
 
     /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`), but for those
-    /// that are the operator's own: ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER,
-    /// ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*,
-    /// ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
+    /// that are the operator's own: POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE,
+    /// ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*,
+    /// ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY* and those of TLS.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "quantity::environment")]
     #[schemars(length(max = 64))]
     pub etcd_env: Vec<EnvVar>,
 
     /// The claim of each member's volume, as in a PersistentVolumeClaim. `spec.storage` is the shorter way. Of its
-    /// storage, only the size may be changed, and only grow.
+    /// storage, only the size may be changed; volumes that have grown stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "quantity::claim")]
     #[x_kube(validation = Rule::new(CLAIM_ASKS).field_path(".resources").message(
         "pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage to a quantity of bytes \
          above 0, such as 2Gi"
-    ))]
-    #[x_kube(validation = Rule::new(CLAIM_GROWS).field_path(".resources").message(
-        "resources.requests.storage of pod.persistentVolumeClaimSpec cannot shrink: volumes only grow; give the present \
-         size or a larger one"
     ))]
     #[x_kube(validation = Rule::new(
         "!has(self.accessModes) || \
@@ -160,14 +156,15 @@ pub(crate) const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k)
 
 /// What no variable may be named. (Of each name: an entry's own path then tells which it is.)
 pub(crate) const DENIED_ENV: &str = concat!(
-    "!self.matches('^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|",
+    "!self.matches('^(POD_IP|TERMINATION_LOG)$|^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|",
+    "STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|",
     "(EXPERIMENTAL_)?MAX_LEARNERS|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CA_FILE|CERT_FILE|KEY_FILE|",
     "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
 );
 /// What is said of those.
 pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
-    ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, \
-    ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
+    POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
+    ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
     ETCD_PROXY* and those of TLS are the operator's own";
 
 const CLAIM_ASKS: &str = concat!(
@@ -175,13 +172,6 @@ const CLAIM_ASKS: &str = concat!(
     "isQuantity(string(self.resources.requests['storage'])) && ",
     "!string(self.resources.requests['storage']).matches('[num]$') && ",
     "quantity(string(self.resources.requests['storage'])).compareTo(quantity('1')) >= 0"
-);
-
-const CLAIM_GROWS: &str = concat!(
-    "!has(self.resources) || !has(self.resources.requests) || !('storage' in self.resources.requests) || ",
-    "!isQuantity(string(self.resources.requests['storage'])) || ",
-    "quantity(string(self.resources.requests['storage']))",
-    ".compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0"
 );
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands out references")]

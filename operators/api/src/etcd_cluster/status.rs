@@ -58,6 +58,10 @@ pub struct EtcdClusterStatus {
     /// The size of the largest member's database, moved in steps of 10 %.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub db_size: Option<String>,
+    /// The index of the log from which it is being filled up to a snapshot, before the first member leaves 3.6.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<i64>")]
+    pub filling_from: Option<u64>,
     /// Each member, as it speaks of itself.
     #[serde(default, deserialize_with = "with_a_role", skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["name"]))]

@@ -10,11 +10,9 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new(
     "!has(self.ephemeral) || !self.ephemeral || (!has(self.size) && !has(self.storageClassName))"
 ).message("storage.ephemeral means that there is no volume: leave storage.size and storage.storageClassName out"))]
-#[x_kube(validation = Rule::new(GROWS).field_path(".size").message(
-    "storage.size cannot shrink (unset, it is 1Gi): volumes only grow; give the present size or a larger one"
-))]
 pub struct Storage {
-    /// The size of each member's volume. Default: 1Gi. It may grow later, where the StorageClass allows that.
+    /// The size of each member's volume. Default: 1Gi. It may grow later, where the StorageClass allows that. A smaller one
+    /// than before is taken, for a growth that was refused to be taken back; volumes that have grown stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(BYTES).message("storage.size must be a quantity of bytes from 1 to 1Pi, such as 2Gi"))]
@@ -37,9 +35,6 @@ pub struct Storage {
 /// A quantity of bytes, in a spelling that leaves no fraction of them worth speaking of.
 pub(super) const BYTES: &str = "self.matches('^[0-9]+([.][0-9]{1,3})?([kMGTP]|[KMGTP]i)?$') && isQuantity(self) && \
     quantity(self).compareTo(quantity('1')) >= 0 && quantity(self).compareTo(quantity('1Pi')) <= 0";
-
-const GROWS: &str = "(has(self.size) && !isQuantity(self.size)) || quantity(has(self.size) ? self.size : '1Gi') \
-    .compareTo(quantity(has(oldSelf.size) ? oldSelf.size : '1Gi')) >= 0";
 
 /// What becomes of volumes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -18,8 +18,10 @@ const WAITS: &[&str] = &[
 pub(super) fn outcome(change: &Change, fault: &Fault) -> Result<(), Error> {
     match fault {
         Fault::Said(words) if is_done(change, words) => Ok(()),
+        // 3.2 and earlier. That it cannot is remembered, and the next pass does without.
+        Fault::Unimplemented if matches!(change, Change::MoveLeader { .. }) => Ok(()),
         Fault::Said(words) => Err(Error::transient(reason(words), format!("etcd: {words}"))),
-        Fault::Denied(_) => Err(Error::transient("EtcdError", format!("etcd {fault}"))),
+        Fault::Denied(_) | Fault::Unimplemented => Err(Error::transient("EtcdError", format!("etcd {fault}"))),
         lost => Err(Error::transient(
             "EtcdUnreachable",
             format!("the member of etcd that was asked {lost}; whether the change was made is not known"),
@@ -41,7 +43,7 @@ fn is_done(change: &Change, words: &str) -> bool {
         Change::Remove { .. } => words == "member not found",
         // Said of voting members. It is also how the refusal begins that says that a learner is not in sync.
         Change::Promote { .. } => words == "can only promote a learner member",
-        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } => false,
+        Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. } => false,
     }
 }
 
@@ -97,6 +99,14 @@ mod tests {
             assert_eq!(outcome_of(&add(), words), refused("WaitingForEtcd", &format!("etcd: {words}")));
         }
         assert_eq!(outcome_of(&Change::MoveLeader { to: 1 }, "not leader"), refused("EtcdError", "etcd: not leader"));
+    }
+
+    #[test]
+    fn leadership_that_cannot_be_moved_is_no_failure() {
+        let outcome =
+            |change: &Change| outcome(change, &Fault::Unimplemented).map_err(|error| error.reason().into_owned());
+        assert_eq!(outcome(&Change::MoveLeader { to: 1 }), Ok(()));
+        assert_eq!(outcome(&Change::Promote { id: 1 }), Err("EtcdError".to_owned()));
     }
 
     #[test]

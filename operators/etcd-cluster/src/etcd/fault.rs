@@ -18,6 +18,8 @@ pub(super) enum Fault {
     Broken(String),
     /// etcd answered that it does not know us: authentication is on.
     Denied(String),
+    /// etcd answered that it knows no such request: its version is older than that.
+    Unimplemented,
     /// etcd answered so.
     Said(String),
 }
@@ -25,7 +27,7 @@ pub(super) enum Fault {
 impl Fault {
     /// Whether etcd has answered; otherwise nobody knows what became of the request.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self, Self::Denied(_) | Self::Said(_))
+        matches!(self, Self::Denied(_) | Self::Unimplemented | Self::Said(_))
     }
 
     /// The fault of a call that went wrong somewhere between us and the member.
@@ -61,6 +63,7 @@ impl Fault {
     /// The fault that a status stands for, by its number and words.
     fn said(code: i32, words: &str) -> Self {
         const PERMISSION_DENIED: i32 = 7;
+        const UNIMPLEMENTED: i32 = 12;
         const UNAUTHENTICATED: i32 = 16;
         // What clients say when they could not even hand the request over.
         if words.starts_with("Service was not ready") {
@@ -71,7 +74,7 @@ impl Fault {
         if code == PERMISSION_DENIED || code == UNAUTHENTICATED || words == "user name is empty" {
             return Self::Denied(words);
         }
-        Self::Said(words)
+        if code == UNIMPLEMENTED { Self::Unimplemented } else { Self::Said(words) }
     }
 }
 
@@ -98,6 +101,7 @@ impl fmt::Display for Fault {
             Self::Silent(waited) => write!(f, "does not answer within {} s", waited.as_secs_f32()),
             Self::Broken(words) => write!(f, "breaks the connection: {words}"),
             Self::Denied(words) => write!(f, "demands authentication: {words}"),
+            Self::Unimplemented => f.write_str("knows no such request"),
             Self::Said(words) => f.write_str(words),
         }
     }
@@ -130,6 +134,12 @@ mod tests {
         }
         assert!(Fault::said(14, "etcdserver: request timed out").is_answer());
         assert!(!Fault::said(2, "Service was not ready: buffered service failed").is_answer());
+    }
+
+    #[test]
+    fn what_is_not_implemented_is_an_answer() {
+        let fault = Fault::said(12, "unknown method MoveLeader for service etcdserverpb.Maintenance");
+        assert!(fault == Fault::Unimplemented && fault.is_answer());
     }
 
     #[derive(Debug)]

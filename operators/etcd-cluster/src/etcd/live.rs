@@ -1,10 +1,12 @@
 //! etcd, through etcd-client.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use etcd_client::{
-    AlarmAction, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse, StatusResponse,
+    AlarmAction, AlarmOptions, AlarmResponse, AlarmType, Client, GetOptions, MemberAddOptions, MemberListResponse,
+    StatusResponse,
 };
 use futures::future::{join_all, ready};
 use futures::{StreamExt, TryStreamExt, stream};
@@ -41,16 +43,19 @@ const TOUCHED: &str = "multi-operator/upgrade";
 #[derive(Debug, Default)]
 pub struct Live {
     pool: Pool,
+    /// Members that have said that they cannot hand leadership over: their addresses, and the versions that they ran then.
+    /// Forgotten with the manager, which then asks once more.
+    keep_leading: Mutex<BTreeSet<(Box<str>, String)>>,
 }
 
 impl EtcdClient for Live {
-    async fn look(&self, places: &[Place]) -> Etcd {
+    async fn look(&self, places: &[Place], latched: Option<u64>) -> Etcd {
         if places.is_empty() {
             return Etcd::default();
         }
         let deadline = Instant::now() + LOOK;
         let answers = join_all(places.iter().map(|place| self.answer(place))).await;
-        let (members, alarms) = match look::whom_to_ask(&answers) {
+        let (members, alarms) = match look::whom_to_ask(&answers, latched) {
             Ok(able) => self.listed(&able, deadline).await,
             Err(nobody) => (Err(nobody), Vec::new()),
         };
@@ -62,7 +67,11 @@ impl EtcdClient for Live {
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {
-        super::version::cluster_version(address).await
+        super::http::cluster_version(address).await
+    }
+
+    async fn receivers(&self, address: &str) -> BTreeSet<u64> {
+        super::http::receivers(address).await
     }
 
     async fn act(&self, act: EtcdAct) -> Result<(), Error> {
@@ -72,7 +81,10 @@ impl EtcdClient for Live {
             // whether there is anybody.
             match self.status(address, REACH).await {
                 Err(fault) if !fault.is_answer() => last = Some(fault),
-                _ => return self.change(address, &act.change).await,
+                told => {
+                    let version = told.map(|status| status.endpoint.version).unwrap_or_default();
+                    return self.change(address, version, &act.change).await;
+                }
             }
         }
         Err(act::nobody(last.as_ref()))
@@ -102,7 +114,10 @@ impl Live {
     }
 
     async fn answer(&self, (pod, address): &Place) -> Answer {
-        let status = self.status(address, ANSWER).await;
+        let mut status = self.status(address, ANSWER).await;
+        if let Ok(Status { endpoint, .. }) = &mut status {
+            endpoint.keeps_leading = self.keep_leading().contains(&(address.clone(), endpoint.version.clone()));
+        }
         Answer { pod: Arc::clone(pod), address: address.clone(), status }
     }
 
@@ -141,10 +156,18 @@ impl Live {
         Ok((look::members(&members), alarms))
     }
 
-    async fn change(&self, address: &str, change: &Change) -> Result<(), Error> {
+    /// Changes etcd through the member at `address`, which runs that version.
+    async fn change(&self, address: &str, version: String, change: &Change) -> Result<(), Error> {
         let deadline = if matches!(change, Change::Fill { .. }) { FILL } else { CHANGE };
         let made = self.pool.call(address, deadline, async |client| make(client, change).await).await;
+        if matches!((change, &made), (Change::MoveLeader { .. }, Err(Fault::Unimplemented))) {
+            self.keep_leading().insert((address.into(), version));
+        }
         made.or_else(|fault| act::outcome(change, &fault))
+    }
+
+    fn keep_leading(&self) -> MutexGuard<'_, BTreeSet<(Box<str>, String)>> {
+        self.keep_leading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -166,7 +189,8 @@ async fn list_alarms(mut client: Client) -> Result<AlarmResponse, etcd_client::E
     client.alarm(AlarmAction::Get, AlarmType::None, None).await
 }
 
-/// To ask for alarms goes through the log, and changes nothing.
+/// To ask for alarms goes through the log like a write, and changes nothing (`Alarm` in `server/etcdserver/v3_server.go` and in
+/// `apply`, from 3.0 to 3.7).
 async fn fill(client: &Client, entries: u64) -> Result<(), etcd_client::Error> {
     let ask = |_| list_alarms(client.clone());
     let asked = stream::iter(0..entries).map(ask).buffer_unordered(AT_ONCE);
@@ -182,6 +206,11 @@ async fn make(mut client: Client, change: &Change) -> Result<(), etcd_client::Er
         Change::Promote { id } => client.member_promote(*id).await.map(drop),
         Change::Remove { id, .. } => client.member_remove(*id).await.map(drop),
         Change::MoveLeader { to } => client.move_leader(*to).await.map(drop),
+        Change::Disarm { id } => {
+            let mut of = AlarmOptions::new();
+            of.with_member(*id);
+            client.alarm(AlarmAction::Deactivate, AlarmType::Nospace, Some(of)).await.map(drop)
+        }
         Change::Fill { entries } => fill(&client, *entries).await,
         Change::Touch => {
             client.put(TOUCHED, "", None).await?;

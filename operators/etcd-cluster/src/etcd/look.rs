@@ -46,26 +46,26 @@ impl From<StatusResponse> for Status {
             raft_index: status.raft_index(),
             applied_index: status.raft_applied_index(),
             quota: status.db_size_quota(),
+            keeps_leading: false,
         };
         let alarms = tells_alarms(status.version()).then(|| told_alarms(status.errors()));
         Self { endpoint, alarms }
     }
 }
 
-/// Those to ask for something that takes quorum, best first. Why there is nobody, otherwise.
-pub(super) fn whom_to_ask(answers: &[Answer]) -> Result<Vec<(&Answer, &Status)>, String> {
-    let mut able: Vec<_> = statuses(answers).filter(|(_, status)| status.can_ask()).collect();
-    // Should they be of several clusters, the one that most belong to.
+/// Those to ask for something that takes quorum, best first. Why there is nobody, otherwise. Once the cluster is `latched`, its
+/// own members alone: by the list of another one, all of them would be strangers, and their volumes no member's.
+pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Vec<(&Answer, &Status)>, String> {
+    let able = || statuses(answers).filter(|(_, status)| status.can_ask());
+    // Until then, should they be of several clusters, the one that most belong to.
     let size = |id| statuses(answers).filter(|(_, status)| status.endpoint.cluster_id == id).count();
-    able.sort_by_key(|(_, Status { endpoint, .. })| {
-        (std::cmp::Reverse(size(endpoint.cluster_id)), endpoint.leader != endpoint.member_id)
-    });
-    match able.first().map(|(_, status)| status.endpoint.cluster_id) {
-        Some(cluster) => {
-            able.retain(|(_, status)| status.endpoint.cluster_id == cluster);
-            Ok(able)
-        }
-        None => Err(why_nobody(answers)),
+    let cluster = latched.or_else(|| able().map(|(_, status)| status.endpoint.cluster_id).max_by_key(|id| size(*id)));
+    let mut asked: Vec<_> = able().filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster).collect();
+    asked.sort_by_key(|(_, Status { endpoint, .. })| endpoint.leader != endpoint.member_id);
+    match (asked.is_empty(), able().next()) {
+        (false, _) => Ok(asked),
+        (true, Some((answer, _))) => Err(format!("{} answers as of another cluster", answer.pod)),
+        (true, None) => Err(why_nobody(answers)),
     }
 }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn asked(answers: &[Answer]) -> Result<Vec<&str>, String> {
-        whom_to_ask(answers).map(|able| able.iter().map(|(answer, _)| &*answer.pod).collect())
+        whom_to_ask(answers, None).map(|able| able.iter().map(|(answer, _)| &*answer.pod).collect())
     }
 
     #[test]
@@ -187,6 +187,15 @@ mod tests {
         let stray = Ok(Endpoint { cluster_id: 9, member_id: 1, leader: 1, ..Endpoint::default() });
         let answers = [answer("a", stray), answer("b", member(2, 3)), answer("c", member(3, 3))];
         assert_eq!(asked(&answers), Ok(vec!["c", "b"]));
+    }
+
+    #[test]
+    fn once_latched_no_other_cluster_is_asked_however_many_belong_to_it() {
+        let other = |id| Ok(Endpoint { cluster_id: 9, member_id: id, leader: 1, ..Endpoint::default() });
+        let answers = [answer("a", other(1)), answer("b", other(2)), answer("c", member(3, 3))];
+        let asked = |latched| whom_to_ask(&answers, Some(latched)).map(|able| able.len());
+        assert_eq!((asked(1), asked(9)), (Ok(1), Ok(2)));
+        assert_eq!(asked(7), Err("a answers as of another cluster".to_owned()));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use runtime::views::{Claim, Pod};
 
 use super::membership::Step;
 use super::objects::Start;
+use super::proven::{self, Made};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Change, EtcdAct, Observed, names, objects};
@@ -17,17 +18,29 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
     let node = |name: &str| roster.nodes.iter().find(|node| node.name == name);
     match step {
         Step::Rest | Step::Wait(_) | Step::Stuck(..) => Vec::new(),
+        Step::Adopt { names } => {
+            let claims = observed.claims.iter().filter(|claim| names.iter().any(|name| **name == *claim.meta.key.name));
+            claims.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect()
+        }
         Step::Start { name, start } => {
             // The claim first: a pod whose claim is not there yet is put back by the scheduler, for a second or more.
-            let joining = (*start == Start::Join).then(|| wish.joining(roster));
-            let pod = objects::pod(observed, joining.as_ref().unwrap_or(wish), name, *start);
+            let pod = match (start, proven::made(observed, roster, wish, name)) {
+                (Start::Join, _) => objects::pod(observed, cluster, &wish.joining(roster), name, *start),
+                (Start::Again, Made::AsBefore(then)) => objects::pod(observed, &then.0, &then.1, name, *start),
+                _ => objects::pod(observed, cluster, wish, name, *start),
+            };
             let claim = wish.durable && node(name).is_none_or(|node| node.claim.is_none());
-            let claim = claim.then(|| Effect::Apply(objects::claim(cluster, name, None)));
+            let claim = claim.then(|| {
+                Effect::Apply(objects::claim(cluster, name, objects::Known::beside(roster, *start == Start::Join)))
+            });
             claim.into_iter().chain([Effect::Create(pod)]).collect()
         }
         Step::Add { name, learner } => {
             let change = Change::Add { peer_url: names::peer_url(cluster, name), learner: *learner };
             vec![Effect::Act(EtcdAct { via: via(roster, None), change })]
+        }
+        Step::Nudge { .. } => {
+            vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Fill { entries: 1 } })]
         }
         Step::Promote { id, .. } => {
             vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Promote { id: *id } })]
@@ -60,9 +73,25 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let image = pod.map(|pod| Effect::Apply(objects::next_image(pod, wish)));
             farewell(observed, roster, node(name), wish).into_iter().chain(image).collect()
         }
+        Step::Disarm { id } => {
+            vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Disarm { id: *id } })]
+        }
+        Step::Fill { name, entries, .. } => {
+            let via = node(name).and_then(address).into_iter().collect();
+            vec![Effect::Act(EtcdAct { via, change: Change::Fill { entries: *entries } })]
+        }
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()
+        }
+        Step::Renew { name } => {
+            let mark = proven::mark_of(wish);
+            let claim = node(name).and_then(|node| node.claim);
+            let noted = |claim: &&Claim| claim.labels.get(objects::NEXT) == Some(&mark);
+            let note = claim.filter(|claim| !noted(claim)).map(|claim| objects::next(claim, Some(&mark)));
+            let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
+            let farewell = farewell(observed, roster, node(name), wish);
+            farewell.into_iter().chain(note.map(Effect::Apply)).chain(deletion).collect()
         }
         Step::DropClaim { name } => {
             node(name).and_then(|node| node.claim).map(|claim| drop_claim(observed, claim)).into_iter().collect()
@@ -73,16 +102,24 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
 /// What a member needs before it leaves a version; see [`Change::Touch`] and [`Change::Fill`].
 fn farewell(observed: &Observed, roster: &Roster<'_>, node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
     let node = node.filter(|node| node.is_healthy())?;
-    let (runs, next) = (node.version()?, &wish.version);
-    let crosses = |minor| next.at_least(3, minor, 0) && !runs.at_least(3, minor, 0);
-    // All members take the snapshot when the first one leaves.
-    let first = || !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
-    let change = match () {
-        () if crosses(5) => Change::Touch,
-        () if crosses(7) && first() => Change::Fill { entries: snapshot_count(observed) + 1 },
-        () => return None,
+    let change = match entries_to_fill(observed, roster, node, wish) {
+        _ if crosses(node, wish, 5) => Change::Touch,
+        // What takes longer has been done before, step by step.
+        Some(entries) if observed.cluster.status.filling_from.is_none() => Change::Fill { entries },
+        _ => return None,
     };
     Some(Effect::Act(EtcdAct { via: vec![address(node)?], change }))
+}
+
+/// Whether a member is to come from before that minor version to it or a later one.
+fn crosses(node: &Node<'_>, wish: &Wish, minor: u64) -> bool {
+    node.version().is_some_and(|runs| wish.version.at_least(3, minor, 0) && !runs.at_least(3, minor, 0))
+}
+
+/// How many entries have to come before a member may leave for 3.7, if it is the first. All members take a snapshot then.
+pub(super) fn entries_to_fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<u64> {
+    let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
+    (first && crosses(node, wish, 7)).then(|| snapshot_count(observed).saturating_add(1))
 }
 
 /// After how many entries a member of 3.6 takes a snapshot; its default is 10,000.
@@ -98,16 +135,22 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
     Effect::Delete(Delete::of(Pod::KIND, &pod.meta))
 }
 
-/// By policy: gone, or kept apart. One without a volume has never held anything. Not while a pod uses it, whatever the
-/// cache says of pods.
+/// By policy: gone, or kept apart; not while a pod uses it, whatever the cache says of pods.
+///
+/// What never held anything that others do not is not kept: claims without a volume, and those of members that never voted,
+/// which would pile up where members join in vain. That a member never voted is told by its claim, of which the label goes as
+/// soon as it is seen to vote; and it is off the list of those who hold quorum by now. So they have all that was ever
+/// acknowledged, and it has nothing but copies of that. Should its claim have changed meanwhile, nothing is deleted.
 fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
     let cluster = &*observed.cluster;
+    let used_by = Some((Pod::KIND, claim.meta.key.clone()));
+    let delete = Delete { unless: used_by, ..Delete::of(Claim::KIND, &claim.meta) };
     match objects::policy(cluster) {
-        OnDelete::Retain if claim.bound || claim.lost => Effect::Apply(objects::retired(cluster, claim)),
-        OnDelete::Retain | OnDelete::Delete => Effect::Delete(Delete {
-            unless: Some((Pod::KIND, claim.meta.key.clone())),
-            ..Delete::of(Claim::KIND, &claim.meta)
-        }),
+        OnDelete::Delete => Effect::Delete(delete),
+        OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => {
+            Effect::Apply(objects::retired(cluster, claim))
+        }
+        OnDelete::Retain => Effect::Delete(Delete { version: Some(claim.meta.version), ..delete }),
     }
 }
 

@@ -1,24 +1,29 @@
 //! Which one step to take next. Pure.
 //!
-//! In this order: carry through removals that were begun; heal; let a learner vote; grow or shrink; roll; have another
-//! member lead, if a person asks for it. One change of
-//! membership at a time, and none by which the cluster would lose quorum, or come closer to losing it.
+//! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work;
+//! heal; let a learner vote; grow or shrink; let etcd take writes again that has room again; roll; have another member lead,
+//! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
+//! closer to losing it.
 
 use std::sync::Arc;
 
 use super::Observed;
 use super::objects::{RETIRING, Start};
+use super::proven::{self, Made};
 use super::roster::{Node, Roster};
-use super::version::Version;
+use super::space;
 use super::wish::Wish;
 
+pub(super) mod adopting;
 mod beginning;
 mod healing;
 mod leading;
 mod resizing;
 mod rolling;
 
+pub(super) use healing::{is_full, is_late};
 pub(super) use leading::{Led, led, why_not_led};
+pub(super) use rolling::filling_from;
 
 /// One step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,11 @@ pub enum Step {
     Wait(Wait),
     /// Nothing can be done until a person does something: the condition's reason and message.
     Stuck(&'static str, String),
+    /// Make claims of an earlier object of this name this cluster's own.
+    Adopt {
+        /// Whose.
+        names: Vec<String>,
+    },
     /// Make a member's pod, and its claim if it has none.
     Start {
         /// The member.
@@ -42,6 +52,11 @@ pub enum Step {
         name: String,
         /// Whether it shall not vote yet.
         learner: bool,
+    },
+    /// Put an entry into the log that changes nothing, for a learner to go on.
+    Nudge {
+        /// The learner's name.
+        name: String,
     },
     /// Let a learner vote.
     Promote {
@@ -59,8 +74,13 @@ pub enum Step {
         /// Why, in words, if it is not that fewer are wanted.
         dead: Option<String>,
     },
-    /// Delete the pod of somebody who is no member, or of a member that comes back on its volume.
+    /// Delete the pod of somebody who is no member.
     DropPod {
+        /// Whose.
+        name: String,
+    },
+    /// Delete the pod of a member that comes back on its volume, as the spec asks, having noted on its claim that it shall.
+    Renew {
         /// Whose.
         name: String,
     },
@@ -75,6 +95,20 @@ pub enum Step {
         to: String,
         /// Whether a person asks for it, and nothing else.
         asked: bool,
+    },
+    /// Have the log grow, up to where all members have taken a snapshot, before the first one leaves 3.6.
+    Fill {
+        /// Through which member.
+        name: String,
+        /// By how many entries now.
+        entries: u64,
+        /// How many are left after that.
+        left: u64,
+    },
+    /// Take back the alarm by which etcd refuses writes.
+    Disarm {
+        /// The member that raised it.
+        id: u64,
     },
     /// Give a member's pod the wished version's image.
     Upgrade {
@@ -104,22 +138,63 @@ impl Step {
     }
 }
 
+/// Whether all is well, and members are about to lose their pods for others.
+pub(super) fn is_about_to_replace_pods(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+    let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
+    let goes = |node: &Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
+    well && roster.voters().any(goes)
+}
+
+/// A member without a pod begins again on its volume.
+fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Step {
+    if observed.taken.contains(name) {
+        let message =
+            format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
+        return Step::wait("NameTaken", message);
+    }
+    match proven::made(observed, roster, wish, name) {
+        Made::Unknown => Step::wait(
+            "SpecUnknown",
+            format!("member {name} comes back as it ran last, which its claim tells, and its claim cannot be read now"),
+        ),
+        _ => Step::Start { name: name.into(), start: Start::Again },
+    }
+}
+
 /// The next step.
 #[must_use]
 pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Timestamp) -> Step {
+    if let Some(step) = adopting::step(observed, roster) {
+        return step;
+    }
+    // The kubelet is done with such a pod. On its volume, a member comes back in another one.
+    if let Some(node) = roster.nodes.iter().find(|node| node.running().is_some_and(|running| running.over)) {
+        return Step::DropPod { name: node.name.clone() };
+    }
     if observed.cluster.status.cluster_id.is_none() {
         return beginning::step(observed, roster, wish);
     }
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish);
     }
+    let wish = &with_a_spare(roster, wish);
     carry_through(roster, wish)
+        .or_else(|| resizing::dead(observed, roster, wish))
         .or_else(|| healing::step(observed, roster, wish, now))
-        .or_else(|| resizing::promote(observed, roster, wish))
+        .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
+        .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
+}
+
+/// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on
+/// a volume that stays. When that votes, the one whose claim goes is the first to be removed.
+fn with_a_spare(roster: &Roster<'_>, wish: &Wish) -> Wish {
+    let goes = |node: &Node<'_>| node.is_healthy() && node.is_doomed();
+    let spare = wish.durable && roster.voters().any(goes) && roster.voters().count() <= wish.size;
+    Wish { size: wish.size + usize::from(spare), ..wish.clone() }
 }
 
 /// What a removal has left to do.
@@ -148,7 +223,9 @@ fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
 
 /// Who leads next: of the others that may, the one that has most of the log. Nobody, if the leader cannot hand over.
 fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_>) -> bool) -> Option<&'r Node<'a>> {
-    leader.version().filter(Version::moves_leaders)?;
+    if !leader.hands_over() {
+        return None;
+    }
     let others = roster.voters().filter(|node| node.name != leader.name && may(node));
     others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
 }

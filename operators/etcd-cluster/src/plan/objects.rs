@@ -16,10 +16,14 @@ mod services;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
-pub(super) use claim::{Facts, claim, policy, retired};
+pub(super) use claim::{
+    Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired, volume,
+};
 pub(super) use container::{ETCD, WAIT};
 pub use pod::Start;
-pub(super) use pod::{RESTARTS, RETIRING, START, TEMPLATE, VERSION, next_image, pod, retiring};
+pub(super) use pod::{
+    QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, labeled, next_image, pod, pod_labels, retiring,
+};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 
@@ -42,6 +46,14 @@ pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
 pub(super) const MEMBER_ID: &str = "multi-operator.example.com/member-id";
 /// Label of claims with the version that the member ran last.
 pub(super) const MEMBER_VERSION: &str = "multi-operator.example.com/etcd-version";
+/// Label of claims with a fingerprint of what the member has been seen to run with: see [`crate::plan::proven`].
+pub const PROVEN: &str = "multi-operator.example.com/proven";
+/// Annotation of claims with that itself.
+pub const PROVEN_SPEC: &str = "multi-operator.example.com/proven-spec";
+/// Label of claims of members that have yet to vote: nothing is on their volumes that is not on others.
+pub(super) const JOINING: &str = "multi-operator.example.com/joining";
+/// Label of claims of members whose pods are being replaced, with the fingerprint of what comes next.
+pub(super) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
 pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 
@@ -49,6 +61,14 @@ pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 #[must_use]
 pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
     BTreeMap::from([("app".to_owned(), "etcd".to_owned()), (CLUSTER.to_owned(), cluster.meta.key.name.to_string())])
+}
+
+/// The labels by which services and the budget find the pods: where all members' pods have it, also the uid of their
+/// owner, so that no foreign pod with the same labels gets requests that are meant for members.
+fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
+    let mut labels = selector(cluster);
+    labels.extend(apart.then(|| (OWNER_UID.to_owned(), cluster.meta.uid.to_string())));
+    labels
 }
 
 /// The labels of every child: the old operator's, and the recommended ones.

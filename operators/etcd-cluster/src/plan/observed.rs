@@ -1,11 +1,12 @@
 //! What was seen. Pure data, unknowns included.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 
+use super::proven::Proven;
 use crate::EtcdCluster;
 
 /// A cluster and what belongs to it.
@@ -29,6 +30,14 @@ pub struct Observed {
     pub published: Vec<Box<str>>,
     /// The version that all members have agreed upon. Only asked while they are to run another minor version.
     pub cluster_version: Option<String>,
+    /// Members that are being sent a snapshot. Only asked once one has been getting no further for long.
+    pub receiving: BTreeSet<u64>,
+    /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
+    pub taken: BTreeSet<Box<str>>,
+    /// What members have been seen to run with, by name. Only read of those whose pods are gone.
+    pub proven: BTreeMap<Box<str>, Proven>,
+    /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.
+    pub refused: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
     /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been
@@ -98,6 +107,8 @@ pub struct Endpoint {
     pub applied_index: u64,
     /// How large its database may grow, in bytes; 0 where the version does not tell (before 3.6).
     pub quota: i64,
+    /// Whether it has said that it cannot hand leadership over.
+    pub keeps_leading: bool,
 }
 
 /// A member as the cluster lists it.
@@ -190,6 +201,11 @@ pub enum Change {
     Fill {
         /// How many.
         entries: u64,
+    },
+    /// Take back an alarm for want of room.
+    Disarm {
+        /// The member that raised it.
+        id: u64,
     },
     /// Hand leadership over. `via` must be the leader alone.
     MoveLeader {

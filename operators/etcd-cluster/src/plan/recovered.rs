@@ -3,47 +3,81 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, StorageStatus};
+use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
+use runtime::views::Claim;
 
 use super::Observed;
 use super::objects::{Facts, OWNER_UID, RETIRED};
 use super::version::Version;
+use crate::EtcdCluster;
 
 /// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
 /// `kubectl replace --subresource=status` for example, or by a restore from a backup of objects without status. Everything
 /// that is decided afterwards is decided by that.
-pub fn recover(observed: &mut Observed) {
-    if let Some(status) = lost_status(observed) {
-        Arc::make_mut(&mut observed.cluster).status = status;
-    }
+#[must_use]
+pub fn recovered(cluster: &Arc<EtcdCluster>, claims: &[Arc<Claim>]) -> Arc<EtcdCluster> {
+    let Some(status) = lost_status(cluster, claims) else { return Arc::clone(cluster) };
+    let mut known = EtcdCluster::clone(cluster);
+    known.status = status;
+    Arc::new(known)
 }
 
-fn lost_status(observed: &Observed) -> Option<EtcdClusterStatus> {
-    let cluster = &observed.cluster;
+fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Option<EtcdClusterStatus> {
     if cluster.status.cluster_id.is_some() {
         return None;
     }
-    let members = members(observed);
-    let ids: BTreeSet<&str> = members.iter().map(|(_, facts)| &*facts.cluster_id).collect();
-    let [cluster_id] = ids.into_iter().collect::<Vec<_>>()[..] else { return None };
+    let members = members(cluster, claims);
+    let [cluster_id] = ids(&members).into_iter().collect::<Vec<_>>()[..] else { return None };
     let highest = members.iter().filter_map(|(_, facts)| Version::parse(&facts.version)).max_by_key(Version::numbers);
     let before = cluster.status.clone();
     Some(EtcdClusterStatus {
         cluster_id: Some(cluster_id.to_owned()),
-        storage: before.storage.or(Some(StorageStatus { durable: true })),
+        storage: Some(StorageStatus { durable: true }),
         target_version: before.target_version.or(highest.map(|version| version.to_string())),
-        member_statuses: members.iter().map(|(name, facts)| member_status(name, facts)).collect(),
+        member_statuses: member_statuses(cluster, claims),
+        // Whether that has been done before is not known any more, and leadership is not moved without need.
+        leader_moved_for: cluster.annotations.get(MOVE_LEADER).map(|value| value.to_string()),
         ..before
     })
 }
 
-/// The members whose claims tell what they hold.
-fn members(observed: &Observed) -> Vec<(&str, Facts)> {
-    let uid = &*observed.cluster.meta.uid;
-    let ours = observed.claims.iter().filter(|claim| {
+/// Whether the cluster's claims tell of more than one cluster, so that nobody but a person knows which is meant.
+pub(super) fn is_ambiguous(observed: &Observed) -> bool {
+    ids(&members(&observed.cluster, &observed.claims)).len() > 1
+}
+
+fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
+    members.iter().map(|(_, facts)| &*facts.cluster_id).collect()
+}
+
+/// Claims of this very object, but for those of members that were removed.
+fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> impl Iterator<Item = &'a Claim> {
+    let uid = &*cluster.meta.uid;
+    let ours = move |claim: &&Claim| {
         claim.labels.get(OWNER_UID).is_some_and(|of| of == uid) && !claim.labels.contains_key(RETIRED)
-    });
-    ours.filter_map(|claim| Some((&*claim.meta.key.name, Facts::of(claim)?))).collect()
+    };
+    claims.iter().map(|claim| &**claim).filter(ours)
+}
+
+/// The members whose claims tell what they hold.
+fn members<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> Vec<(&'a str, Facts)> {
+    own(cluster, claims).filter_map(|claim| Some((&*claim.meta.key.name, Facts::of(claim)?))).collect()
+}
+
+/// Those members, and who has yet to join: a claim that tells nothing has never held a member's data.
+fn member_statuses(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Vec<MemberStatus> {
+    let of = |claim: &Claim| match Facts::of(claim) {
+        Some(facts) => member_status(&claim.meta.key.name, &facts),
+        None => MemberStatus {
+            name: claim.meta.key.name.to_string(),
+            id: None,
+            role: MemberRole::Joining,
+            since: None,
+            version: None,
+            db_size: None,
+        },
+    };
+    own(cluster, claims).map(of).collect()
 }
 
 fn member_status(name: &str, facts: &Facts) -> MemberStatus {

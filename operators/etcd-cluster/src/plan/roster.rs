@@ -155,7 +155,7 @@ impl<'a> Node<'a> {
 
     /// What its volume holds: by the word of its etcd, or else by what was noted of it before.
     pub(super) fn facts(&self) -> Option<Facts> {
-        let told = self.endpoint.filter(|_| self.has_started()).map(|endpoint| Facts {
+        let told = self.endpoint.filter(|_| self.has_started() && !self.is_learner()).map(|endpoint| Facts {
             cluster_id: hex(endpoint.cluster_id),
             member_id: hex(endpoint.member_id),
             version: endpoint.version.clone(),
@@ -186,6 +186,13 @@ impl<'a> Node<'a> {
     pub fn is_healthy(&self) -> bool {
         let votes = self.member.is_some_and(|member| !member.learner);
         votes && self.running().is_some() && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
+    }
+
+    /// Whether it can have another member lead, should it lead: by its version, and by what it answered when it was asked to.
+    #[must_use]
+    pub fn hands_over(&self) -> bool {
+        let refuses = self.endpoint.is_some_and(|endpoint| endpoint.keeps_leading);
+        !refuses && self.version().is_some_and(|version| version.moves_leaders())
     }
 
     /// Whether it runs the version that its pod calls for.
@@ -281,4 +288,10 @@ fn name(member: &Member) -> String {
 #[must_use]
 pub fn hex(id: u64) -> String {
     format!("{id:x}")
+}
+
+/// The id that etcd writes so.
+#[must_use]
+pub fn read_hex(id: &str) -> Option<u64> {
+    u64::from_str_radix(id, 16).ok()
 }

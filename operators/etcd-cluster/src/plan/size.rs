@@ -16,9 +16,14 @@ pub fn bytes(text: &str) -> Option<u64> {
 const DEFAULT_QUOTA: i64 = 2 * 1024 * 1024 * 1024;
 
 /// How large a database of the cluster may grow, in bytes; none where there is no bound. By the members' own word (the least
-/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that.
+/// of it, since that one is reached first), or else by the spec, since what is given to a pod follows from that, or else by
+/// what is `fitting` its volume.
 #[must_use]
-pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a Endpoint>) -> Option<i64> {
+pub fn quota<'a>(
+    spec: &EtcdClusterSpec,
+    endpoints: impl Iterator<Item = &'a Endpoint>,
+    fitting: Option<u64>,
+) -> Option<i64> {
     let told = endpoints.map(|endpoint| endpoint.quota).filter(|quota| *quota != 0).min();
     let variable = || {
         let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
@@ -27,10 +32,43 @@ pub fn quota<'a>(spec: &EtcdClusterSpec, endpoints: impl Iterator<Item = &'a End
         variable.and_then(|bytes| bytes.parse::<i64>().ok())
     };
     let given = || spec.quota.as_deref().and_then(bytes).and_then(|bytes| i64::try_from(bytes).ok());
-    match told.or_else(given).or_else(variable) {
+    let fitting = || fitting.and_then(|bytes| i64::try_from(bytes).ok());
+    match told.or_else(given).or_else(variable).or_else(fitting) {
         None | Some(0) => Some(DEFAULT_QUOTA),
         Some(quota) => Some(quota).filter(|quota| *quota > 0),
     }
+}
+
+const MIB: u64 = 1024 * 1024;
+/// What of a volume is left to the database once its log is as large as it gets.
+#[must_use]
+pub fn beside_the_log(volume: u64) -> u64 {
+    volume.saturating_sub(LOG + reserve(volume))
+}
+
+/// What the agent holds back on a volume: enough for etcd to come up, and to take compactions and deletions for a while.
+#[must_use]
+pub fn reserve(volume: u64) -> u64 {
+    (volume / 10).min(32 * MIB)
+}
+
+/// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
+const LOG: u64 = 7 * 64 * MIB;
+/// More than that etcd's documentation does not advise.
+const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
+
+/// How large a database may grow that shares a volume with its log, and with one more copy of itself, which a snapshot from
+/// the leader or a defragmentation is: half of what log and reserve leave, but never less than an eighth of the volume.
+#[must_use]
+pub fn fitting_quota(volume: u64) -> u64 {
+    (beside_the_log(volume) / 2).clamp((volume / 8).min(LARGEST_QUOTA), LARGEST_QUOTA)
+}
+
+/// After how many entries etcd may drop what came before from its log, where nothing else is asked for: one for each MiB of
+/// the volume, since entries can be that large, but no more than etcd's own 10,000.
+#[must_use]
+pub fn fitting_snapshot_count(volume: u64) -> u64 {
+    (volume / MIB).clamp(1_000, 10_000)
 }
 
 /// A size in words: `20.5 MiB`.
@@ -92,10 +130,11 @@ mod tests {
     fn what_a_database_may_grow_to() {
         let spec = |text: serde_json::Value| serde_json::from_value::<EtcdClusterSpec>(text).unwrap();
         let member = |quota| Endpoint { quota, ..Endpoint::default() };
-        let of = |text, told: &[i64]| {
+        let fitting = |text, told: &[i64], fitting| {
             let told: Vec<Endpoint> = told.iter().copied().map(member).collect();
-            quota(&spec(text), told.iter())
+            quota(&spec(text), told.iter(), fitting)
         };
+        let of = |text, told: &[i64]| fitting(text, told, None);
         let variable = |bytes: &str| json!({ "size": 3, "pod": { "etcdEnv": [{ "name": "ETCD_QUOTA_BACKEND_BYTES", "value": bytes }] } });
         assert_eq!(of(json!({ "size": 3 }), &[]), Some(2 << 30));
         assert_eq!(of(json!({ "size": 3, "quota": "8Gi" }), &[0, 0]), Some(8 << 30), "before 3.6");
@@ -107,6 +146,24 @@ mod tests {
         assert_eq!(of(variable("1000"), &[]), Some(1000));
         assert_eq!(of(variable("0"), &[]), Some(2 << 30));
         assert_eq!(of(variable("-1"), &[-1]), None, "there is no bound");
+        assert_eq!(
+            fitting(json!({ "size": 3 }), &[0], Some(288 << 20)),
+            Some(288 << 20),
+            "3.5 has got it, and does not tell"
+        );
+        assert_eq!(fitting(json!({ "size": 3, "quota": "8Gi" }), &[0], Some(288 << 20)), Some(8 << 30));
+    }
+
+    #[test]
+    fn database_log_and_a_second_copy_fit_the_volume() {
+        for gib in [1_u64, 2, 5, 10, 100, 1000] {
+            let volume = gib << 30;
+            let quota = fitting_quota(volume);
+            assert!(2 * quota + LOG + reserve(volume) <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
+        }
+        assert_eq!(fitting_quota(1 << 30), 272 << 20);
+        assert_eq!(fitting_quota(256 << 20), 32 << 20, "too small for the log anyway");
+        assert_eq!((fitting_snapshot_count(1 << 30), fitting_snapshot_count(1 << 40)), (1_024, 10_000));
     }
 
     #[test]

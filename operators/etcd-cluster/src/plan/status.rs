@@ -9,7 +9,7 @@ use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 
-use super::membership::{Led, Step, led};
+use super::membership::{Led, Step, filling_from, led};
 use super::roster::{Roster, hex};
 use super::wish::Wish;
 use super::{Observed, objects};
@@ -17,6 +17,7 @@ use crate::EtcdCluster;
 
 mod conditions;
 mod members;
+mod warnings;
 
 pub use conditions::QUORUM_HEALTHY;
 
@@ -56,6 +57,7 @@ pub(super) fn of(
         ready: Some(format!("{ready}/{}", cluster.spec.size)),
         leader: members::leader(&statuses)
             .or_else(|| before.leader.clone().filter(|_| !roster.listed && standing.answers)),
+        filling_from: filling_from(observed, roster, step),
         leader_moved_for: moved_for,
         leader_moving_from: moving_from,
         db_size: members::largest(roster, before.db_size.as_deref()),
@@ -95,7 +97,7 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
 fn phase(standing: &conditions::Standing, latched: bool) -> Phase {
     match (&standing.summary, latched) {
         (Summary::Stalled, false) => Phase::Failed,
-        (Summary::Stalled, true) if standing.has_no_quorum() => Phase::Failed,
+        (Summary::Stalled, true) if standing.has_no_quorum() || standing.refuses() => Phase::Failed,
         (_, true) => Phase::Running,
         (_, false) => Phase::Creating,
     }

@@ -1,6 +1,6 @@
 //! First decisions, said one by one. What a cluster goes through later, `tests/world` plays.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ConditionStatus;
@@ -27,6 +27,10 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),
+        taken: BTreeSet::new(),
+        receiving: BTreeSet::new(),
+        proven: BTreeMap::new(),
+        refused: None,
         cluster_version: None,
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
@@ -155,4 +159,6 @@ fn why_storage_is_undecided_is_told() {
     assert_eq!(status.storage, Some(StorageStatus { durable: false }), "what becomes of volumes asks for none");
 }
 
+mod learners;
 mod members;
+mod space;

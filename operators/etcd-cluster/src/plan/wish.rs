@@ -3,6 +3,7 @@
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 use serde_json::json;
 
+use super::membership::adopting;
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
 use super::{Observed, names, objects};
@@ -35,7 +36,7 @@ impl Wish {
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
             version,
-            repository: cluster.spec.repository.clone().unwrap_or_else(|| DEFAULT_REPOSITORY.to_owned()),
+            repository: Self::repository(cluster),
             template: template(cluster),
             durable,
             refusal: unsupported(cluster).or(refusal),
@@ -49,6 +50,11 @@ impl Wish {
         let lowest = roster.voters().filter_map(|node| node.version()).min_by_key(Version::numbers);
         let version = lowest.filter(|runs| (runs.major, runs.minor) != (self.version.major, self.version.minor));
         Self { version: version.unwrap_or_else(|| self.version.clone()), ..self.clone() }
+    }
+
+    /// The image that a spec asks for, without its tag.
+    pub(super) fn repository(cluster: &EtcdCluster) -> String {
+        cluster.spec.repository.clone().unwrap_or_else(|| DEFAULT_REPOSITORY.to_owned())
     }
 
     /// The image of etcd.
@@ -129,15 +135,24 @@ fn template(cluster: &EtcdCluster) -> String {
 #[must_use]
 pub fn durable(observed: &Observed) -> Option<bool> {
     let cluster = &*observed.cluster;
+    // Volumes are the truth, and status is a cache.
+    if cluster.status.cluster_id.is_none() && has_own_claims(observed) {
+        return Some(true);
+    }
     if let Some(storage) = &cluster.status.storage {
         return Some(storage.durable);
     }
     if cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral) {
         return Some(false);
     }
+    // A claim is made before its pod, and stays as long as the pod does: so these pods hold their data themselves, and the
+    // status that told of it is gone.
+    if observed.pods.iter().any(|pod| pod.running.is_some()) {
+        return Some(false);
+    }
     let claims = cluster.spec.pod.as_ref().is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
     let asked = cluster.spec.storage.as_ref().is_some_and(|of| of.size.is_some() || of.storage_class_name.is_some());
-    if claims || asked || has_own_claims(observed) {
+    if claims || asked || adopting::is_asked(observed) {
         return Some(true);
     }
     observed.default_class.as_ref().and_then(|told| told.as_ref().ok().copied())

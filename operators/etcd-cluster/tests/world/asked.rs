@@ -11,6 +11,9 @@ use crate::raft::{Cluster, Etcds, hash};
 /// For how many ticks voters have to be connected before etcd takes a member in.
 const HEALTHY: u32 = 3;
 
+/// How many entries are written within the deadline of one change.
+const IN_TIME: u64 = 25_000;
+
 /// What becomes of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
@@ -36,16 +39,19 @@ use Refusal::{Done, Wait};
 
 impl Etcds {
     /// What the operator is told when it asks those pods, but for those to which it has no way.
-    pub fn look(&self, places: &[(Arc<str>, Box<str>)], cut: &BTreeSet<String>, alarm: bool) -> Etcd {
+    pub fn look(&self, places: &[(Arc<str>, Box<str>)], cut: &BTreeSet<String>, latched: Option<u64>) -> Etcd {
         let answer = |(pod, ip): &(Arc<str>, Box<str>)| (pod.clone(), self.endpoint(pod, ip, cut));
         let endpoints: std::collections::BTreeMap<_, _> = places.iter().map(answer).collect();
-        let can = endpoints.values().flatten().filter(|endpoint| endpoint.leader != 0 && !endpoint.learner);
+        let can = endpoints.values().flatten().filter(|endpoint| {
+            let ours = latched.is_none_or(|latched| endpoint.cluster_id == latched);
+            ours && endpoint.leader != 0 && !endpoint.learner
+        });
         let size = |id: u64| endpoints.values().flatten().filter(|endpoint| endpoint.cluster_id == id).count();
         // The first of the largest.
         let asked = can.rev().max_by_key(|endpoint| size(endpoint.cluster_id));
         let cluster = asked.and_then(|endpoint| self.clusters.get(&endpoint.cluster_id));
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
-        let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| alarm);
+        let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
         Etcd { endpoints, members, alarms, denied: false }
     }
@@ -56,6 +62,9 @@ impl Etcds {
         let process = process.ok_or("cannot be reached")?;
         let data = self.volumes.get(&process.volume).ok_or("refuses connections")?;
         let cluster = self.clusters.get(&data.cluster).ok_or("refuses connections")?;
+        if self.waiting(data.cluster, cluster).contains(&data.member) {
+            return Err("refuses connections".to_owned());
+        }
         let listed = cluster.members.iter().find(|member| member.id == data.member);
         Ok(Endpoint {
             cluster_id: data.cluster,
@@ -63,10 +72,11 @@ impl Etcds {
             version: process.version.to_string(),
             leader: listed.map_or(0, |_| cluster.leader),
             learner: listed.is_some_and(|member| member.learner),
-            db_size: 20480,
+            db_size: if self.full { 1 << 40 } else { 20480 },
             raft_index: data.index,
             applied_index: if process.version.has_learners() { data.index } else { 0 },
             quota: 0,
+            keeps_leading: false,
         })
     }
 
@@ -113,8 +123,16 @@ impl Etcds {
         let data = self.data(asked).ok_or(Refusal::Error("closed"))?.clone();
         let mut cluster = self.clusters.remove(&data.cluster).ok_or(Refusal::Error("closed"))?;
         let done = self.change_of(&mut cluster, asked, data.member, data.cluster, change);
+        if let (Ok(()), Change::Add { .. }) = (&done, change)
+            && let Some(member) = cluster.members.last().map(|member| member.id)
+        {
+            // Its addition is the last entry of the snapshot.
+            let top = self.index(data.cluster, cluster.leader) + 1;
+            cluster.added.insert(member, top);
+        }
         if done.is_ok() && !matches!(change, Change::MoveLeader { .. }) {
-            self.append(data.cluster, &mut cluster, 1);
+            let entries = if let Change::Fill { entries } = change { *entries } else { 1 };
+            self.append(data.cluster, &mut cluster, entries);
             if !cluster.members.iter().any(|member| member.id == cluster.leader) {
                 cluster.leader = 0;
             }
@@ -157,7 +175,12 @@ impl Etcds {
                 c.members.retain(|other| other.id != *member);
                 c.gone.insert(*member);
             }
+            Change::Fill { entries } if *entries > IN_TIME => return Err(Refusal::Error("it takes too long")),
+            Change::Disarm { .. } => self.alarm = self.full,
             Change::Touch | Change::Fill { .. } => {}
+            Change::MoveLeader { .. } if self.processes.get(asked).is_some_and(|process| process.version.minor < 3) => {
+                return Err(Refusal::Error("unknown method MoveLeader for service etcdserverpb.Maintenance"));
+            }
             Change::MoveLeader { to } => {
                 let heir = c.voters().any(|member| member.id == *to) && self.up(id, *to).is_some();
                 if c.leader != me || !heir {

@@ -1,9 +1,11 @@
 //! The world with an operator in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use etcd_cluster::plan::proven::Proven;
+use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, EtcdAct, EtcdPlan, Observed};
 use etcd_cluster::{EtcdCluster, EtcdClusterKind};
@@ -55,12 +57,14 @@ pub struct Bench {
     pub cut: BTreeSet<String>,
     /// Whether cluster DNS tells of nobody.
     pub mute: bool,
-    /// Whether a database is full.
-    pub alarm: bool,
+    /// Why the API server refuses pods as the spec has them.
+    pub refuses: Option<String>,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
     /// The cluster's id as it was when status was lost.
     pub latched: Option<String>,
+    /// The object's uid before it came back from a backup.
+    pub earlier: Option<String>,
     names: u64,
     pub guard: Guard,
     /// What happened, in words.
@@ -106,9 +110,10 @@ impl Bench {
             now: Timestamp::UNIX_EPOCH,
             cut: BTreeSet::new(),
             mute: false,
-            alarm: false,
+            refuses: None,
             default_class: true,
             latched: None,
+            earlier: None,
             names: 0,
             guard: Guard::default(),
             trace: Vec::new(),
@@ -133,7 +138,7 @@ impl Bench {
     pub fn tick(&mut self) {
         self.now += TICK;
         let service = self.key.sibling("c-client");
-        self.etcds.pace.writing = self.world.get(Service::KIND, &service).is_some();
+        self.etcds.pace.writing = !self.etcds.pace.idle && self.world.get(Service::KIND, &service).is_some();
         self.kubelet.tick(&mut self.world, &mut self.etcds, self.now);
         self.etcds.tick();
         self.kubelet.report(&mut self.world, &self.etcds);
@@ -181,20 +186,40 @@ impl Bench {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<Arc<Pod>> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pods = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
+        let mut pods: Vec<Arc<Pod>> = pods.collect();
+        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
+        let claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
+        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
+        let mut taken = BTreeSet::new();
+        for name in unseen {
+            match self.world.get(Pod::KIND, &key.sibling(&name)).map(|live| unlabeled::found(cluster, live)) {
+                Some(Found::Own(pod)) => pods.push(Arc::new(pod)),
+                Some(Found::Taken) => drop(taken.insert(name.into())),
+                None => {}
+            }
+        }
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
-        let etcd = if places.is_empty() { Etcd::default() } else { self.etcds.look(&places, &self.cut, self.alarm) };
+        let cluster = &plan::recovered::recovered(cluster, &claims);
+        let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
+        let etcd = match places.as_slice() {
+            [] => Etcd::default(),
+            places => self.etcds.look(places, &self.cut, latched),
+        };
         self.names += 1;
-        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
         let mut observed = Observed {
             peers: self.stores.services.child(key, &cluster.meta),
             clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
             budget: self.stores.budgets.child(key, &cluster.meta),
-            claims: claims.filter_map(Entry::into_object).collect(),
+            claims,
             pods,
+            taken,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
+            receiving: BTreeSet::new(),
+            proven: self.proven(),
+            refused: None,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
@@ -203,8 +228,19 @@ impl Bench {
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
         };
-        plan::recovered::recover(&mut observed);
+        if plan::trial(&observed, self.now).is_some() {
+            observed.refused.clone_from(&self.refuses);
+        }
         observed
+    }
+
+    /// What claims tell of the pods that their members had.
+    fn proven(&self) -> BTreeMap<Box<str>, Proven> {
+        let told = |(key, claim): (&Key, &Value)| {
+            let told = claim["metadata"]["annotations"][plan::objects::PROVEN_SPEC].as_str()?;
+            Some(((*key.name).into(), serde_json::from_str(told).ok()?))
+        };
+        self.world.all(Claim::KIND).filter_map(told).collect()
     }
 
     /// The version that all members have agreed upon, if they are to run another minor version.

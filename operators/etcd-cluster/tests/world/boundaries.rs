@@ -125,7 +125,12 @@ fn essence(bench: &Bench) -> Vec<String> {
         annotations.as_object_mut().map(|all| all.remove("multi-operator.example.com/start"));
         format!("pod {} {annotations}", pod["metadata"]["labels"])
     };
-    let claim = |(_, claim): (_, &Value)| format!("claim {} {}", claim["metadata"]["labels"], claim["spec"]);
+    let claim = |(_, claim): (_, &Value)| {
+        let mut labels = claim["metadata"]["labels"].clone();
+        let ids = ["multi-operator.example.com/cluster-id", "multi-operator.example.com/member-id"];
+        labels.as_object_mut().map(|all| ids.map(|id| all.remove(id)));
+        format!("claim {labels} {}", claim["spec"])
+    };
     let others = ["services", "poddisruptionbudgets"];
     let content = bench.world.content();
     let others = content.iter().filter(|(key, _)| others.iter().any(|kind| key.starts_with(kind)));

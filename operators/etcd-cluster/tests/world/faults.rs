@@ -1,6 +1,7 @@
 //! What happens to a world: users, faults, time.
 
-use api::etcd_cluster::MOVE_LEADER;
+use api::etcd_cluster::{ADOPT, MOVE_LEADER};
+use etcd_cluster::EtcdClusterKind;
 use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
 use runtime::cache::View;
@@ -13,7 +14,16 @@ use crate::kubelet::NODES;
 use crate::raft::Cluster;
 
 /// The versions that users ask for.
-pub const VERSIONS: [&str; 7] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99"];
+pub const VERSIONS: [&str; 8] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
+
+/// What is done to labels by hand.
+const LABELS: [(&str, Option<&str>); 5] = [
+    ("app.kubernetes.io/managed-by", None),
+    ("etcd_cluster", None),
+    ("app.kubernetes.io/instance", Some("other")),
+    ("multi-operator.example.com/owner-kind", None),
+    ("multi-operator.example.com/owner-uid", None),
+];
 
 /// Something that happens. Numbers pick one of those that are there.
 #[derive(Clone, Debug)]
@@ -56,10 +66,16 @@ pub enum Step {
     Mute(bool),
     /// Whether learners get nowhere, and whether entries go no further than they must.
     Pace { slow: bool, lazy: bool },
-    /// Whether a database is full.
+    /// Whether a database is full, at which the alarm goes on. It goes off only when it is taken back.
     Alarm(bool),
+    /// Somebody takes a label from a pod, or gives it another value.
+    Relabel { pod: usize, label: usize },
     /// The object's status is gone.
     LoseStatus,
+    /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
+    Reborn { status: bool },
+    /// Somebody lets the object take over the volumes of the one before.
+    Adopt,
 }
 
 /// A change of the spec.
@@ -71,6 +87,10 @@ pub enum Edit {
     Restart(u8),
     Paused(bool),
     Quota(bool),
+    /// An option that etcd takes, or one at which it ends at once.
+    Option {
+        good: bool,
+    },
     /// Another member shall lead.
     Lead(u8),
 }
@@ -128,8 +148,28 @@ impl Bench {
             }
             Step::Mute(mute) => self.mute = *mute,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
-            Step::Alarm(alarm) => self.alarm = *alarm,
+            Step::Alarm(full) => {
+                self.etcds.full = *full;
+                self.etcds.alarm |= full;
+            }
+            Step::Relabel { pod, label } => {
+                let Some(pod) = self.pick(*pod) else { return };
+                let key = self.key.sibling(&pod);
+                let (label, value) = LABELS[label % LABELS.len()];
+                self.world.edit(Pod::KIND, &key, |pod| {
+                    let labels = pod["metadata"]["labels"].as_object_mut();
+                    labels.map(|labels| match value {
+                        Some(value) => labels.insert(label.to_owned(), json!(value)),
+                        None => labels.remove(label),
+                    });
+                });
+            }
             Step::LoseStatus => self.lose_status(),
+            Step::Reborn { status } => self.reborn(*status),
+            Step::Adopt => {
+                let uid = self.earlier.clone();
+                self.edit(|object| object["metadata"]["annotations"][ADOPT] = json!(uid));
+            }
         }
     }
 
@@ -150,6 +190,9 @@ impl Bench {
             }
             Edit::Paused(paused) => object["spec"]["paused"] = json!(paused),
             Edit::Quota(quota) => object["spec"]["quota"] = if *quota { json!("4Gi") } else { Value::Null },
+            Edit::Option { good } => {
+                object["spec"]["options"] = json!({ "max-wals": if *good { "7" } else { "many" } });
+            }
             Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),
         });
     }
@@ -208,6 +251,20 @@ impl Bench {
     fn lose_status(&mut self) {
         self.latched = self.cluster_id().map(str::to_owned);
         self.edit(|object| object["status"] = json!({}));
+    }
+
+    /// The object goes and comes back. What it owned goes with it.
+    fn reborn(&mut self, status: bool) {
+        self.latched = self.cluster_id().map(str::to_owned);
+        let mut object = self.object().clone();
+        self.earlier = object["metadata"]["uid"].as_str().map(str::to_owned);
+        if !status {
+            object["status"] = json!({});
+        }
+        let key = self.key.clone();
+        self.world.remove(EtcdClusterKind::KIND, &key);
+        self.world.create(EtcdClusterKind::KIND, &key, object);
+        self.world.deliver_all();
     }
 
     /// The id of the cluster: as latched now, or before status was lost.
@@ -283,6 +340,6 @@ fn kind_of(which: usize) -> Kind {
         1 => Claim::KIND,
         2 => Service::KIND,
         3 => DisruptionBudget::KIND,
-        _ => etcd_cluster::EtcdClusterKind::KIND,
+        _ => EtcdClusterKind::KIND,
     }
 }

@@ -58,7 +58,7 @@ impl Guard {
         self.latched = latched.or(self.latched);
         let disruptive = |effect: &&Effect<EtcdAct>| match effect {
             Effect::Delete(_) => true,
-            Effect::Act(act) => !matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }),
+            Effect::Act(act) => is_of_membership(&act.change),
             _ => false,
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
@@ -114,8 +114,7 @@ impl Guard {
             return outcome;
         }
         self.led += usize::from(matches!(act.change, Change::MoveLeader { .. }));
-        self.changes +=
-            usize::from(!matches!(act.change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. }));
+        self.changes += usize::from(is_of_membership(&act.change));
         if self.changes > 1 {
             etcds.violations.push("two changes of membership in one pass".to_owned());
         }
@@ -212,6 +211,10 @@ impl Guard {
     }
 }
 
+fn is_of_membership(change: &Change) -> bool {
+    !matches!(change, Change::MoveLeader { .. } | Change::Touch | Change::Fill { .. } | Change::Disarm { .. })
+}
+
 /// Whether the process of a pod is of that image.
 fn runs(etcds: &Etcds, pod: &str, image: &str) -> bool {
     etcds.processes.get(pod).is_some_and(|process| image.ends_with(&format!(":v{}", process.version)))
@@ -230,7 +233,9 @@ impl Sight {
         let claims = world.all(Claim::KIND).map(|(key, claim)| {
             let meta = &claim["metadata"];
             let retired = meta["labels"]["multi-operator.example.com/retired"].is_string();
-            let filled = claim["status"]["phase"].is_string();
+            // A member that never voted has nothing that others do not.
+            let joining = meta["labels"]["multi-operator.example.com/joining"].is_string();
+            let filled = claim["status"]["phase"].is_string() && !joining;
             (text(&meta["uid"]), (key.name.to_string(), !meta["deletionTimestamp"].is_null(), retired, filled))
         });
         Self { pods, claims: claims.collect(), ..Self::default() }

@@ -265,6 +265,9 @@ fn ends(etcds: &Etcds, pod: &PodSeen, life: &Life) -> Option<agent::Ended> {
 }
 
 fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), agent::Ended> {
+    if pod.bad_option {
+        return Err((2, "invalid value \"many\" for flag -max-wals".to_owned()));
+    }
     let had = etcds.volumes.contains_key(&pod.volume);
     let data = agent::run(etcds, pod, life.had_data)?;
     life.image.clone_from(&pod.image);

@@ -25,8 +25,10 @@ pub struct PodSeen {
     pub expect: String,
     /// `--peer-url` of the agent.
     pub url: String,
-    /// `--initial-cluster-token` of etcd, which is its owner's uid.
+    /// `--initial-cluster-token` of etcd.
     pub token: String,
+    /// Whether etcd ends at once, because of an option that it does not take.
+    pub bad_option: bool,
     /// The claim, if its data is not in the pod.
     pub claim: Option<String>,
     /// What its data is on.
@@ -48,6 +50,11 @@ impl PodSeen {
                 .unwrap_or_default()
                 .to_owned()
         };
+        let etcd = spec["containers"][0]["command"].as_array();
+        let etcd_argument = |name: &str| {
+            let mut arguments = etcd.into_iter().flatten().filter_map(Value::as_str);
+            arguments.find_map(|argument| argument.strip_prefix(name)).unwrap_or_default().to_owned()
+        };
         let claims = spec["volumes"].as_array().into_iter().flatten();
         let claim = claims.map(|volume| &volume["persistentVolumeClaim"]["claimName"]).find_map(Value::as_str);
         let uid = text(&meta["uid"]);
@@ -63,7 +70,8 @@ impl PodSeen {
             tries: inits.iter().any(|container| container["name"] == "try"),
             expect: argument("--expect"),
             url: argument("--peer-url"),
-            token: text(&meta["ownerReferences"][0]["uid"]),
+            bad_option: etcd_argument("--max-wals=") == "many",
+            token: etcd_argument("--initial-cluster-token="),
             claim: claim.map(str::to_owned),
             volume,
             uid,

@@ -49,6 +49,8 @@ pub struct Cluster {
     pub written: bool,
     /// The minor version that all understand.
     pub minor: u64,
+    /// Up to where the log was when a learner was added.
+    pub added: BTreeMap<u64, u64>,
     /// Who was a member and is none.
     pub gone: BTreeSet<u64>,
     term: u32,
@@ -63,6 +65,8 @@ pub struct Pace {
     pub lazy: bool,
     /// Whether learners get nowhere.
     pub slow: bool,
+    /// Whether nobody writes, and learners begin with a snapshot: they go on with the next entry only.
+    pub idle: bool,
 }
 
 /// Processes and data by pod and volume, of all clusters.
@@ -76,6 +80,10 @@ pub struct Etcds {
     pub clusters: BTreeMap<u64, Cluster>,
     /// See [`Pace`].
     pub pace: Pace,
+    /// Whether a database is full.
+    pub full: bool,
+    /// Whether the alarm is on by which writes are refused.
+    pub alarm: bool,
     /// What must never happen, and did.
     pub violations: Vec<String>,
 }
@@ -165,17 +173,27 @@ impl Etcds {
         cluster.leader = leader;
     }
 
-    fn index(&self, cluster: u64, member: u64) -> u64 {
+    pub fn index(&self, cluster: u64, member: u64) -> u64 {
         self.up(cluster, member).and_then(|(pod, _)| self.data(pod)).map_or(0, |data| data.index)
     }
 
     /// A member that starts for the first time makes its name known.
     fn name_all(&self, id: u64, cluster: &mut Cluster) {
-        for member in cluster.members.iter_mut().filter(|member| member.name.is_empty()) {
+        let waiting = self.waiting(id, cluster);
+        let unnamed = |member: &&mut Member| member.name.is_empty() && !waiting.contains(&member.id);
+        for member in cluster.members.iter_mut().filter(unnamed) {
             if let Some((pod, _)) = self.up(id, member.id) {
                 pod.clone_into(&mut member.name);
             }
         }
+    }
+
+    /// Learners that have received a snapshot, and no entry since.
+    pub fn waiting(&self, id: u64, cluster: &Cluster) -> BTreeSet<u64> {
+        let top = self.index(id, cluster.leader);
+        let learners = cluster.members.iter().filter(|member| self.pace.idle && member.learner);
+        let waits = |member: &&Member| cluster.added.get(&member.id).is_some_and(|added| *added >= top);
+        learners.filter(waits).map(|member| member.id).collect()
     }
 
     /// Puts entries into the log of the leader, and of as many voters as it takes, or all that are up.
@@ -219,6 +237,7 @@ impl Etcds {
     /// Whether a learner has as much as etcd asks for, nine tenths of what the leader has.
     pub fn in_sync(&self, id: u64, cluster: &Cluster, learner: u64) -> bool {
         self.index(id, learner) * 10 >= self.index(id, cluster.leader) * 9
+            && !self.waiting(id, cluster).contains(&learner)
     }
 
     /// A new cluster of one.

@@ -35,6 +35,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => (0..3_u8).prop_map(Edit::Restart),
         1 => any::<bool>().prop_map(Edit::Paused),
         1 => any::<bool>().prop_map(Edit::Quota),
+        1 => any::<bool>().prop_map(|good| Edit::Option { good }),
         2 => (0..3_u8).prop_map(Edit::Lead),
     ]
 }
@@ -60,6 +61,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => (any::<bool>(), any::<bool>()).prop_map(|(slow, lazy)| Step::Pace { slow, lazy }),
         1 => any::<bool>().prop_map(Step::Alarm),
         1 => (1..12_u8).prop_map(Step::Wait),
+        1 => (which(), 0..5_usize).prop_map(|(pod, label)| Step::Relabel { pod, label }),
         1 => Just(Step::LoseStatus),
     ]
 }

@@ -24,7 +24,12 @@ impl Bench {
     pub fn settle(&mut self) -> Result<(), String> {
         self.say("settling");
         self.heal();
-        self.edit(|object| object["spec"]["paused"] = false.into());
+        self.edit(|object| {
+            object["spec"]["paused"] = false.into();
+            if object["spec"]["options"]["max-wals"] == "many" {
+                object["spec"]["options"] = Value::Null;
+            }
+        });
         let (mut rests, mut rested) = (Ok(()), 0);
         for round in 0..ROUNDS {
             if round > PATIENCE {
@@ -48,7 +53,8 @@ impl Bench {
         self.kubelet.down.clear();
         self.kubelet.missing.clear();
         self.cut.clear();
-        (self.mute, self.alarm) = (false, false);
+        self.refuses = None;
+        (self.mute, self.etcds.full) = (false, false);
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
     }
 

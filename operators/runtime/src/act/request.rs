@@ -5,6 +5,7 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::plan::Delete;
 
 const METADATA: &str = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
 
@@ -29,15 +30,18 @@ pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
     Request::get(path).header(ACCEPT, METADATA).body(Vec::new()).map_err(unsendable)
 }
 
-/// A deletion in the background, of the object with that uid only.
-pub(super) fn delete(path: &str, uid: &str, at_once: bool) -> Result<Raw, Error> {
+/// A deletion in the background, of the object with that uid only, and of that version if one is named.
+pub(super) fn delete(path: &str, delete: &Delete) -> Result<Raw, Error> {
     let mut options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
         "propagationPolicy": "Background",
-        "preconditions": { "uid": uid }
+        "preconditions": { "uid": delete.uid }
     });
-    if at_once {
+    if let Some(version) = delete.version {
+        options["preconditions"]["resourceVersion"] = json!(version.to_string());
+    }
+    if delete.at_once {
         options["gracePeriodSeconds"] = json!(0);
     }
     Request::delete(path).header(CONTENT_TYPE, "application/json").body(bytes(&options)?).map_err(unsendable)

@@ -111,6 +111,8 @@ pub struct Delete {
     pub key: Key,
     /// The uid it was seen with.
     pub uid: Box<str>,
+    /// The version it was seen with, where what decides may change: labels that tell what a volume holds, for example.
+    pub version: Option<u64>,
     /// What must not exist, by a live look, for the child to be deleted: the user of a volume, for example.
     pub unless: Option<(Kind, Key)>,
     /// Whether it goes at once, without the time that a pod gets to end by itself: where what it does counts no more.
@@ -121,6 +123,6 @@ impl Delete {
     /// The deletion of an object as it was seen.
     #[must_use]
     pub fn of(kind: Kind, meta: &Meta) -> Self {
-        Self { kind, key: meta.key.clone(), uid: meta.uid.clone(), unless: None, at_once: false }
+        Self { kind, key: meta.key.clone(), uid: meta.uid.clone(), version: None, unless: None, at_once: false }
     }
 }

@@ -117,8 +117,13 @@ impl World {
         if delete.unless.as_ref().is_some_and(|(kind, key)| self.get(*kind, key).is_some()) {
             return Err(Error::transient("Conflict", "what must be gone is still there"));
         }
+        let other = |live: &Value| {
+            let version = &live["metadata"]["resourceVersion"];
+            delete.version.is_some_and(|seen| *version != seen.to_string())
+        };
         match self.get(delete.kind, &delete.key) {
             Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
+            Some(live) if other(live) => Err(Error::transient("Conflict", "the object has been changed since")),
             _ => {
                 self.begin_removal(delete.kind, &delete.key);
                 Ok(())

@@ -27,6 +27,24 @@ pub struct Custom<K: CustomKind> {
     pub status: K::Status,
 }
 
+// Not derived: what names a kind need not be anything that can be cloned.
+impl<K: CustomKind> Clone for Custom<K>
+where
+    K::Spec: Clone,
+    K::Status: Clone,
+{
+    fn clone(&self) -> Self {
+        Self {
+            meta: self.meta.clone(),
+            restarted_at: self.restarted_at.clone(),
+            annotations: self.annotations.clone(),
+            owner: self.owner.clone(),
+            spec: self.spec.clone(),
+            status: self.status.clone(),
+        }
+    }
+}
+
 /// Names the kind of a [`Custom`].
 pub trait CustomKind: Debug + Send + Sync + 'static {
     /// The kind.

@@ -33,6 +33,8 @@ pub struct Running {
     pub ip: Option<Box<str>>,
     /// The node that it was given to.
     pub node: Option<Box<str>>,
+    /// Whether it has ended for good (an eviction, a node that was shut down): its containers are not started again.
+    pub over: bool,
     /// Whether it is ready.
     pub ready: bool,
     /// Since when it is ready, or is not.
@@ -149,6 +151,7 @@ struct WireSpec {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
+    phase: Box<str>,
     #[serde(rename = "podIP")]
     pod_ip: Option<Box<str>>,
     conditions: Vec<WireCondition>,
@@ -210,6 +213,7 @@ impl From<WireRunning> for Running {
         Self {
             ip: status.pod_ip,
             node: spec.node_name,
+            over: matches!(&*status.phase, "Failed" | "Succeeded"),
             ready: ready.is_some_and(|ready| ready.status == "True"),
             ready_since: ready.and_then(|ready| ready.since),
             labels: metadata.labels,

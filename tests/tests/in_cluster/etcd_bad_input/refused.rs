@@ -85,6 +85,8 @@ async fn what_would_break_membership_is_refused() {
         (json!({ "options": { *option: "true" } }), sentence)
     }));
     let variables = [
+        "POD_IP",
+        "TERMINATION_LOG",
         "ETCD_FORCE_NEW_CLUSTER",
         "ETCD_DATA_DIR",
         "ETCD_WAL_DIR",

@@ -5,14 +5,23 @@ use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
-use crate::plan::names;
-use crate::plan::objects::{ETCD, START, Start, selector};
+use crate::plan::objects::{CLUSTER_ID, ETCD, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
+use crate::plan::{names, recovered};
 
 /// The next step towards a cluster.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+    if recovered::is_ambiguous(observed) {
+        return Step::Stuck(
+            "VolumesAmbiguous",
+            format!(
+                "the status that told of this cluster is gone, and its claims tell of several (label {CLUSTER_ID}): put those \
+                 aside that are not meant, by the label {RETIRED}=true"
+            ),
+        );
+    }
     if was_made(observed, roster) {
-        return recovery(roster, wish);
+        return recovery(observed, roster, wish);
     }
     let Some(seed) = roster.nodes.iter().find(|node| node.pod.is_some() && !node.joins()) else {
         return strangers(observed).unwrap_or_else(|| first(observed, roster));
@@ -29,7 +38,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Ste
 
 /// The way back of a cluster that has been made, and of which only the status is gone that told of it. As soon as a member
 /// answers, the cluster is latched again; until then members come back on their volumes, and nothing new is made.
-fn recovery(roster: &Roster<'_>, wish: &Wish) -> Step {
+fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     const LOST: &str = "the status that told of this cluster is gone";
     if let Some(node) = roster.nodes.iter().find(|node| node.endpoint.is_some()) {
         return Step::ask_again("StatusLost", format!("{LOST}; member {} answers and tells of it", node.name));
@@ -39,7 +48,7 @@ fn recovery(roster: &Roster<'_>, wish: &Wish) -> Step {
         roster.nodes.iter().filter(usable)
     };
     if let Some(node) = volumes().find(|node| node.pod.is_none()) {
-        return Step::Start { name: node.name.as_str().into(), start: Start::Again };
+        return super::again(observed, roster, wish, &node.name);
     }
     if let Some(node) = volumes().find(|node| !node.is_leaving() && is_hopeless(node, wish)) {
         return Step::DropPod { name: node.name.clone() };

@@ -9,9 +9,11 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
 use crate::plan::objects::{ETCD, Start, WAIT};
+use crate::plan::proven;
 use crate::plan::roster::Node;
 
-/// How long a listed member may take to catch up (or to start at all) before it is given up.
+/// How long a listed member may get no further (or not start at all) before it is given up, unless a snapshot is on its way
+/// to it.
 const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 /// How often a member may crash for no known reason, soon after each start and while all others are well, before it is
 /// taken for corrupt.
@@ -23,6 +25,9 @@ const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has
     off (etcdctl auth disable)";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
+
+/// What etcd says when its volume is full, which is no fault of its data.
+const FULL: &str = "no space left on device";
 
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
@@ -77,7 +82,7 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         Some(claim) if claim.meta.deleting => {
             Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
         }
-        Some(claim) if !claim.lost => Some(Step::Start { name: node.name.as_str().into(), start: Start::Again }),
+        Some(claim) if !claim.lost => Some(super::again(observed, roster, wish, &node.name)),
         Some(_) => Some(replace(roster, node, "its volume is lost".to_owned())),
         None if wish.durable => Some(replace(roster, node, "its claim is gone".to_owned())),
         None => Some(replace(roster, node, "its pod is gone, and its data with it".to_owned())),
@@ -99,28 +104,37 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if let Some(step) = mend(roster, wish, node) {
         return Some(step);
     }
-    let since = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let joining = since.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
-    let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
-    if late && (node.is_learner() || !node.has_started()) {
-        return Some(replace(roster, node, format!("it has not caught up within {} minutes", CATCH_UP.as_mins())));
+    let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));
+    if is_late(observed, node, now) && !receives {
+        let why = format!("it has got no further for {} minutes", CATCH_UP.as_mins());
+        return Some(replace(roster, node, why));
     }
     // A learner is waited for where it is promoted.
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
 }
 
-/// A pod in which etcd does not run, and which is neither what is wished nor what any other is, is the one that a roll
-/// began with and that failed: it is brought to what is wished now. All others wait for their turn.
+/// Whether a member that joins has been getting no further for long, as far as it tells of that itself.
+pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let joining = known.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
+    let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
+    late && node.member.is_some() && (node.is_learner() || !node.has_started())
+}
+
+/// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
+/// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
+/// a bad spec back gets all members back. All others wait for their turn.
 fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
     if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
         return None;
     }
     let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
-    if others.any(|other| rolling::same_pod(other, node)) {
+    let mut alone = || !others.any(|other| rolling::same_pod(other, node));
+    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || alone()) {
         return None;
     }
     if rolling::needs_other_pod(node, wish) && wish.durable && !node.is_doomed() {
-        return Some(Step::DropPod { name: node.name.clone() });
+        return Some(Step::Renew { name: node.name.clone() });
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
@@ -139,6 +153,9 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         if let Some(result) = result(&ended.message).filter(|result| result.reason == DATA_MISSING) {
             return Some(result.message);
         }
+        if ended.message.contains(FULL) {
+            return None;
+        }
         if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
             return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
         }
@@ -152,6 +169,13 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         }
     }
     None
+}
+
+/// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
+/// waits in its stead.
+pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
+    let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
+    node.endpoint.is_none() && ended.is_some_and(|ended| ended.message.contains(FULL))
 }
 
 /// Takes a member off the list, for a new one to come; if the others can do without it.
@@ -195,8 +219,10 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
                 lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
             }
             Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
-                let start = if status.role == MemberRole::Joining { Start::Join } else { Start::Again };
-                return Step::Start { name: node.name.as_str().into(), start };
+                if status.role == MemberRole::Joining {
+                    return Step::Start { name: node.name.as_str().into(), start: Start::Join };
+                }
+                return super::again(observed, roster, wish, &node.name);
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }

@@ -76,7 +76,7 @@ pub(in crate::plan) fn why_not_led(observed: &Observed, roster: &Roster<'_>, ste
         _ if !roster.listed => "before there is quorum again",
         _ if !calm(observed, roster, step) => "before the members are as asked",
         None => "before the members agree on a leader",
-        Some(leader) if leader.version().is_some_and(|version| !version.moves_leaders()) => {
+        Some(leader) if leader.version().is_some() && !leader.hands_over() => {
             "by etcd before version 3.3, which cannot do that"
         }
         Some(leader) if roster.voters().count() > 1 && able(observed, roster, leader).is_none() => {

@@ -2,22 +2,63 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
+
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use crate::plan::names;
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
 
+/// After which time a learner is helped along.
+const PATIENCE: SignedDuration = SignedDuration::from_secs(3);
+
 /// Lets a learner vote once it is in sync, which etcd itself judges. Meanwhile the pod of the next one may start.
-pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+///
+/// A learner that has received a snapshot counts as one that has applied nothing until the next entry comes: only then etcd
+/// sets its applied index (`apply` in `server/etcdserver/server.go`). Before that, where more than 5,000 entries are committed,
+/// it proposes nothing, and so neither publishes its name nor votes (`processInternalRaftRequestOnce` in `v3_server.go`; seen
+/// with 3.6.16 and 3.7.3). Where nobody writes, no entry ever comes.
+pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
     let learner = roster.members().find(|node| node.is_learner())?;
     if let Some(member) = learner.member.filter(|_| roster.members().count() > wish.size) {
         // Not wanted any more before it ever voted.
         return Some(Step::Remove { name: learner.name.clone(), id: member.id, dead: None });
     }
     let Some(member) = learner.member.filter(|_| learner.endpoint.is_some()) else {
-        let ahead = ahead(observed, roster, wish);
+        let ahead = ahead(observed, roster, wish).or_else(|| nudge(observed, learner, now));
         return Some(ahead.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
     };
-    Some(Step::Promote { name: learner.name.clone(), id: member.id })
+    if !learner.has_started() || learner.endpoint.is_some_and(|endpoint| endpoint.applied_index == 0) {
+        return Some(nudge(observed, learner, now).unwrap_or_else(|| promotion(learner, member.id)));
+    }
+    Some(promotion(learner, member.id))
+}
+
+fn promotion(learner: &Node<'_>, id: u64) -> Step {
+    Step::Promote { name: learner.name.clone(), id }
+}
+
+/// An entry for a learner that runs and has waited for a while.
+fn nudge(observed: &Observed, learner: &Node<'_>, now: Timestamp) -> Option<Step> {
+    let status = observed.cluster.status.member_statuses.iter().find(|status| status.name == learner.name)?;
+    let waits = now.duration_since(status.since?) >= PATIENCE;
+    (waits && learner.runs_etcd()).then(|| Step::Nudge { name: learner.name.clone() })
+}
+
+/// Fewer are asked for, and one of those that are there does not work: that is the one to go, and nobody waits for it.
+pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    if roster.members().count() <= wish.size {
+        return None;
+    }
+    let gone = |node: &&Node<'_>| {
+        names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
+    };
+    // Whose volume goes is removed before any other, once there is one to take its place.
+    if roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
+        return None;
+    }
+    let dead = roster.voters().find(gone)?;
+    Some(Step::Remove { name: dead.name.clone(), id: dead.member?.id, dead: None })
 }
 
 /// Grows or shrinks, while all members are well.

@@ -2,13 +2,16 @@
 //! another leads.
 
 use super::{Observed, Roster, Step, Wish, waiting_for};
+use crate::plan::effects;
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
+use crate::plan::space;
 use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let outdated: Vec<&Node<'_>> = roster.voters().filter(|node| is_outdated(node, wish)).collect();
+    let to_roll = |node: &&Node<'_>| is_outdated(node, wish) || space::can_have_more(observed, roster, node);
+    let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
     if outdated.is_empty() {
         return None;
     }
@@ -24,9 +27,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
         let heir =
             super::heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
-        return Some(heir.unwrap_or_else(|| roll(roster, leader, wish)));
+        return Some(heir.unwrap_or_else(|| roll(observed, roster, leader, wish)));
     };
-    Some(roll(roster, next, wish))
+    Some(roll(observed, roster, next, wish))
 }
 
 /// Why members must not go to another minor version yet: etcd raises the version that all of a cluster have agreed upon a
@@ -52,16 +55,54 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
     }
 }
 
-fn roll(roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
+/// How many entries are written in one step: a few seconds' worth.
+const SLICE: u64 = 20_000;
+
+/// What is left to write before a member leaves 3.6, if that takes more than one step.
+fn fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
+    let entries = effects::entries_to_fill(observed, roster, node, wish).filter(|entries| *entries > SLICE)?;
+    let index = node.endpoint?.raft_index;
+    let from = observed.cluster.status.filling_from.filter(|from| *from <= index).unwrap_or(index);
+    let left = (from + entries).checked_sub(index).filter(|left| *left > 0)?;
+    let now = left.min(SLICE);
+    Some(Step::Fill { name: node.name.clone(), entries: now, left: left - now })
+}
+
+/// What to remember of where the filling began.
+pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, step: &Step) -> Option<u64> {
+    let before = observed.cluster.status.filling_from;
+    match step {
+        Step::Fill { name, .. } => {
+            let node = roster.nodes.iter().find(|node| node.name == *name);
+            let index = node.and_then(|node| node.endpoint).map(|endpoint| endpoint.raft_index);
+            match (before, index) {
+                (Some(from), Some(index)) if from > index => Some(index),
+                (from, index) => from.or(index),
+            }
+        }
+        // Whatever comes between, it goes on from there, until the next version has been reached.
+        Step::Rest => None,
+        _ => before,
+    }
+}
+
+fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     let name = node.name.clone();
-    if !needs_other_pod(node, wish) {
+    if let Some(fill) = fill(observed, roster, node, wish) {
+        return fill;
+    }
+    if !needs_other_pod(node, wish) && needs_other_version(node, wish) {
         return Step::Upgrade { name };
+    }
+    if let Some(why) = &observed.refused {
+        let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
+        return Step::Stuck("PodRefused", message);
     }
     if wish.durable && node.is_doomed() {
         return super::healing::replace(roster, node, "its claim is being deleted, or its volume lost".to_owned());
     }
     if wish.durable {
-        return Step::DropPod { name };
+        return Step::Renew { name };
     }
     // Without a volume, a new pod is a new member.
     match node.member {

@@ -8,18 +8,18 @@ use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
 use runtime::views::DisruptionBudget;
 
-use super::{labels, selector};
+use super::{labels, selected};
 use crate::EtcdCluster;
 
 /// The budget that keeps evictions (node drains) from breaking the quorum of `voters`.
-pub(in crate::plan) fn budget(cluster: &EtcdCluster, voters: usize) -> Apply {
+pub(in crate::plan) fn budget(cluster: &EtcdCluster, voters: usize, apart: bool) -> Apply {
     let quorum = i32::try_from(voters / 2 + 1).unwrap_or(i32::MAX);
     let metadata = ObjectMeta { labels: Some(labels(cluster)), ..child_meta(&EtcdCluster::KIND, &cluster.meta) };
     let budget = policy::PodDisruptionBudget {
         metadata,
         spec: Some(policy::PodDisruptionBudgetSpec {
             min_available: Some(IntOrString::Int(quorum)),
-            selector: Some(LabelSelector { match_labels: Some(selector(cluster)), ..LabelSelector::default() }),
+            selector: Some(LabelSelector { match_labels: Some(selected(cluster, apart)), ..LabelSelector::default() }),
             // Members that are not ready may be so because quorum is lost: then each of them is still needed.
             unhealthy_pod_eviction_policy: Some("IfHealthyBudget".to_owned()),
             ..policy::PodDisruptionBudgetSpec::default()

@@ -11,8 +11,15 @@ use runtime::plan::Apply;
 use runtime::plan::meta::{child_meta, not_for_pruning};
 use runtime::views::Claim;
 
-use super::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, OWNER_UID, RETIRED, member_labels};
+use serde_json::json;
+
+use super::{
+    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, member_labels,
+};
 use crate::EtcdCluster;
+use crate::plan::proven::Proven;
+use crate::plan::roster::Roster;
+use crate::plan::size::bytes;
 
 /// How large volumes are that nobody gave a size.
 const DEFAULT_SIZE: &str = "1Gi";
@@ -42,24 +49,76 @@ impl Facts {
     }
 }
 
-/// The claim of `member`, with what is known of its volume. Only what is deleted with the cluster has it as owner: garbage collection would take a retained
-/// one away.
-pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, facts: Option<Facts>) -> Apply {
+/// What is known of a claim before it is applied.
+#[derive(Clone, Debug, Default)]
+pub(in crate::plan) struct Known<'a> {
+    /// The claim, if it is there.
+    pub(in crate::plan) live: Option<&'a Claim>,
+    /// What its volume holds.
+    pub(in crate::plan) facts: Option<Facts>,
+    /// Whether its member has yet to vote for the first time.
+    pub(in crate::plan) joining: bool,
+}
+
+impl<'a> Known<'a> {
+    /// Of a claim that is not there yet: it is no smaller than those of all others, whose data it is to hold.
+    pub(in crate::plan) fn beside(roster: &Roster<'a>, joining: bool) -> Self {
+        let size = |claim: &&Claim| claim.requested.as_deref().and_then(bytes);
+        let others = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| size(claim).is_some());
+        Self { live: others.min_by_key(size), facts: None, joining }
+    }
+
+    fn of(live: &'a Claim) -> Self {
+        Self { live: Some(live), facts: Facts::of(live), joining: has_yet_to_vote(live) }
+    }
+}
+
+/// The claim of `member`, with what is known of its volume. Only what is deleted with the cluster has it as owner: garbage
+/// collection would take a retained one away.
+pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'_>) -> Apply {
     let mut labels = member_labels(cluster, member);
-    labels.extend(facts.into_iter().flat_map(Facts::labels));
+    labels.extend(known.facts.into_iter().flat_map(Facts::labels));
+    labels.extend(known.joining.then(|| (JOINING.to_owned(), "true".to_owned())));
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
     let annotations = owner_references.is_none().then(not_for_pruning);
     let metadata = ObjectMeta { labels: Some(labels), annotations, owner_references, ..ObjectMeta::default() };
-    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster)), status: None };
+    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster, known.live)), status: None };
     Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim)
 }
 
 /// The same, marked as that of a member that is no more.
 pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
-    let mut apply = claim(cluster, &live.meta.key.name, Facts::of(live));
+    let mut apply = adopted(cluster, live);
     apply.body["metadata"]["labels"][RETIRED] = "true".into();
+    apply
+}
+
+/// The note on a claim of what its member has been seen to run with.
+pub(in crate::plan) fn proven(live: &Claim, proven: &Proven) -> Apply {
+    let spec = serde_json::to_string(proven).unwrap_or_default();
+    let note = json!({ "metadata": { "labels": { PROVEN: proven.mark() }, "annotations": { PROVEN_SPEC: spec } } });
+    noted(live, "proven", &note)
+}
+
+/// The note on a claim of what its member's next pod is made of; or that there is none.
+pub(in crate::plan) fn next(live: &Claim, mark: Option<&str>) -> Apply {
+    let note = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
+    noted(live, "next", &note)
+}
+
+/// By a field manager of its own, which owns nothing else: so each note stays while others come and go.
+fn noted(live: &Claim, note: &'static str, body: &serde_json::Value) -> Apply {
+    let mut apply = Apply::new(Claim::KIND, live.meta.key.clone(), body);
+    apply.seen = Some(live.meta.uid.clone());
+    apply.hand_over = Some(note);
+    apply
+}
+
+/// The same claim as this cluster's, whoever it was made for, and what its volume holds is kept in mind.
+pub(in crate::plan) fn adopted(cluster: &EtcdCluster, live: &Claim) -> Apply {
+    let mut apply = claim(cluster, &live.meta.key.name, Known::of(live));
     apply.seen = Some(live.meta.uid.clone());
     apply
 }
@@ -67,7 +126,7 @@ pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
 /// A claim that nobody will ever make: from how the API server would complete it one sees whether there is a default
 /// StorageClass.
 pub fn probe_claim(cluster: &EtcdCluster) -> Apply {
-    claim(cluster, &format!("{}-probe", cluster.meta.key.name), None)
+    claim(cluster, &format!("{}-probe", cluster.meta.key.name), Known::default())
 }
 
 /// What becomes of volumes of members that are removed, and of all when the cluster is deleted.
@@ -75,14 +134,19 @@ pub(in crate::plan) fn policy(cluster: &EtcdCluster) -> OnDelete {
     cluster.spec.storage.as_ref().map(|storage| storage.on_delete).unwrap_or_default()
 }
 
-fn spec(cluster: &EtcdCluster) -> PersistentVolumeClaimSpec {
+fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpec {
     let given = cluster.spec.pod.as_ref().and_then(|pod| pod.persistent_volume_claim_spec.clone());
     if let Some(spec) = given {
         let modes = spec.access_modes.or_else(|| Some(vec!["ReadWriteOnce".to_owned()]));
-        return PersistentVolumeClaimSpec { access_modes: modes, ..spec };
+        let resources = spec.resources.map(|mut resources| {
+            let sizes = resources.requests.iter_mut().filter_map(|requests| requests.get_mut("storage"));
+            sizes.for_each(|size| *size = Quantity(never_less(size.0.clone(), live)));
+            resources
+        });
+        return PersistentVolumeClaimSpec { access_modes: modes, resources, ..spec };
     }
     let storage = cluster.spec.storage.clone().unwrap_or_default();
-    let size = storage.size.unwrap_or_else(|| DEFAULT_SIZE.to_owned());
+    let size = never_less(storage.size.unwrap_or_else(|| DEFAULT_SIZE.to_owned()), live);
     PersistentVolumeClaimSpec {
         access_modes: Some(vec!["ReadWriteOnce".to_owned()]),
         storage_class_name: storage.storage_class_name,
@@ -91,5 +155,37 @@ fn spec(cluster: &EtcdCluster) -> PersistentVolumeClaimSpec {
             limits: None,
         }),
         ..PersistentVolumeClaimSpec::default()
+    }
+}
+
+/// Whether a claim's member has never voted, so that it holds nothing that others do not.
+pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
+    live.labels.contains_key(JOINING) && Facts::of(live).is_none()
+}
+
+/// How large a member's volume is, in bytes: what the spec asks for, unless it is known to be smaller.
+pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
+    let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
+    let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;
+    let has = live.and_then(|claim| bytes(claim.capacity.as_deref()?));
+    Some(has.map_or(asked, |has| has.min(asked)))
+}
+
+/// Whether a claim asks for more than the spec does now.
+pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
+    let asked = |live| {
+        let requests = spec(cluster, live).resources.and_then(|resources| resources.requests);
+        requests.and_then(|requests| bytes(&requests.get("storage")?.0))
+    };
+    asked(Some(live)) > asked(None)
+}
+
+/// The size to ask for, but never less than a claim asks for already: volumes only grow, and a spec that is set back after
+/// a growth that its class refused must not be refused as well.
+fn never_less(wanted: String, live: Option<&Claim>) -> String {
+    let held = live.and_then(|claim| claim.requested.as_deref());
+    match held.map(|held| (held, bytes(held), bytes(&wanted))) {
+        Some((held, Some(has), Some(asked))) if has > asked => held.to_owned(),
+        _ => wanted,
     }
 }

@@ -5,11 +5,13 @@ use k8s_openapi::api::core::v1::{
     SecurityContext, VolumeMount,
 };
 
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+
 use super::pod::Start;
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
 use crate::EtcdCluster;
-use crate::plan::Observed;
 use crate::plan::names::{client_url, peer_url, peers_url};
+use crate::plan::size;
 use crate::plan::wish::Wish;
 
 /// The name of etcd's container, as the old operator had it.
@@ -23,13 +25,16 @@ pub(super) const AGENT_VOLUME: &str = "agent";
 const AGENT_DIR: &str = "/multi-operator";
 /// How many seconds the init step waits for a name before it is started again.
 const DNS_TIMEOUT: i64 = 120;
+/// What a member asks for where the spec says nothing: pods that ask for nothing are the first to be evicted.
+const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
+/// The variables that the agent goes by.
+const AGENTS_OWN: [&str; 2] = ["POD_IP", "TERMINATION_LOG"];
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
 /// The init steps. Before etcd 3.4 a member votes as soon as it is listed, so there its image must have proved to run
 /// before that.
-pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
-    let cluster = &*observed.cluster;
+pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
     let mut steps = Vec::new();
     if start == Start::Join && !wish.version.has_learners() {
         steps.push(Container {
@@ -49,7 +54,7 @@ pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start)
     command.push(format!("--dns-timeout={timeout}"));
     steps.push(Container {
         name: WAIT.to_owned(),
-        image: Some(observed.agent_image.to_string()),
+        image: Some(agent.to_owned()),
         command: Some(command),
         env: Some(vec![pod_ip()]),
         resources: resources(cluster),
@@ -63,14 +68,25 @@ pub(super) fn init(observed: &Observed, wish: &Wish, member: &str, start: Start)
 /// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
 ///
 /// `token` goes into the ids of a cluster that is new, so that no two clusters ever have the same, be they of one object.
-pub(super) fn etcd(cluster: &EtcdCluster, wish: &Wish, member: &str, start: Start, token: &str) -> Container {
+pub(super) fn etcd(
+    cluster: &EtcdCluster,
+    wish: &Wish,
+    member: &str,
+    start: Start,
+    token: &str,
+    volume: Option<u64>,
+) -> Container {
     let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
     command.extend(place(cluster, member, start));
+    command.extend(volume.map(|volume| format!("--reserve={}", size::reserve(volume))));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
+    command.extend(volume.into_iter().flat_map(|volume| fitting(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
-    env.extend(cluster.spec.pod.iter().flat_map(|pod| pod.etcd_env.clone()));
+    // What the agent goes by is not the spec's, not even in objects from before the API refused it.
+    let given = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    env.extend(given.filter(|variable| !AGENTS_OWN.contains(&variable.name.as_str())).cloned());
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
         container_port: port,
@@ -131,6 +147,34 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     arguments
 }
 
+/// Whether the spec says something of an option of etcd.
+fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
+    let variable = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
+    let mut variables = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    cluster.spec.options.contains_key(option) || variables.any(|env| env.name == variable)
+}
+
+/// How large the database may grow on such a volume, unless the spec says that.
+pub(super) fn fitting_quota(cluster: &EtcdCluster, volume: u64) -> Option<u64> {
+    let given = cluster.spec.quota.is_some() || is_given(cluster, "quota-backend-bytes");
+    (!given).then(|| size::fitting_quota(volume))
+}
+
+/// What makes etcd fit its volume, as far as the spec does not say otherwise. In docs/etcd-cluster.md.
+fn fitting(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
+    let mut arguments = Vec::new();
+    arguments.extend(fitting_quota(cluster, volume).map(|bytes| format!("--quota-backend-bytes={bytes}")));
+    if !is_given(cluster, "snapshot-count") {
+        arguments.push(format!("--snapshot-count={}", size::fitting_snapshot_count(volume)));
+    }
+    // Before 3.3 there is one mode, and it counts in hours.
+    let compacts = is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention");
+    if !compacts && wish.version.at_least(3, 3, 0) {
+        arguments.extend(words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"]));
+    }
+    arguments
+}
+
 fn mounts() -> Vec<VolumeMount> {
     let mount = |name: &str, path: &str| VolumeMount {
         name: name.to_owned(),
@@ -160,7 +204,11 @@ fn confined() -> SecurityContext {
 
 /// For the init steps too: a namespace with a quota asks it of every container.
 fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
-    cluster.spec.pod.as_ref()?.resources.as_ref().map(ResourceRequirements::from)
+    let given = cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref()).map(ResourceRequirements::from);
+    Some(given.unwrap_or_else(|| ResourceRequirements {
+        requests: Some(DEFAULT_REQUESTS.map(|(of, much)| (of.to_owned(), Quantity(much.to_owned()))).into()),
+        ..ResourceRequirements::default()
+    }))
 }
 
 fn words(words: &[&str]) -> Vec<String> {

@@ -14,7 +14,7 @@ use runtime::plan::{Apply, Create, Key};
 use runtime::views::Pod;
 use serde_json::json;
 
-use super::{container, member_labels, selector};
+use super::{OWNER_UID, container, member_labels, selector};
 use crate::EtcdCluster;
 use crate::plan::Observed;
 use crate::plan::wish::Wish;
@@ -28,6 +28,8 @@ pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring"
 /// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
 /// beyond it are crashes.
 pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
+/// Annotation with how large the member's database may grow, in bytes, where its volume decides that.
+pub(in crate::plan) const QUOTA: &str = "multi-operator.example.com/quota";
 /// Annotation with how the member of a pod begins.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
 /// Where images' users may write. The number is nobody's.
@@ -55,16 +57,25 @@ impl Start {
     }
 }
 
-/// The pod of `member`.
-pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start: Start) -> Create {
-    let cluster = &*observed.cluster;
+/// The pod of `member`, as `cluster` has it, which may be the cluster of an earlier time.
+pub(in crate::plan) fn pod(
+    observed: &Observed,
+    cluster: &EtcdCluster,
+    wish: &Wish,
+    member: &str,
+    start: Start,
+) -> Create {
+    let claim = observed.claims.iter().find(|claim| *claim.meta.key.name == *member);
+    let volume = if wish.durable { super::volume(cluster, claim.map(|claim| &**claim)) } else { None };
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
-    labels.extend(member_labels(cluster, member));
+    labels.extend(pod_labels(cluster, member));
     let mut annotations = policy.annotations.clone();
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
+    let quota = volume.and_then(|volume| container::fitting_quota(cluster, volume));
+    annotations.extend(quota.map(|bytes| (QUOTA.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
     let secrets = policy.image_pull_secrets.clone();
@@ -84,8 +95,8 @@ pub(in crate::plan) fn pod(observed: &Observed, wish: &Wish, member: &str, start
         ),
         priority_class_name: policy.priority_class_name.clone(),
         image_pull_secrets: (!secrets.is_empty()).then_some(secrets),
-        init_containers: Some(container::init(observed, wish, member, start)),
-        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name)],
+        init_containers: Some(container::init(cluster, &observed.agent_image, wish, member, start)),
+        containers: vec![container::etcd(cluster, wish, member, start, &observed.fresh_name, volume)],
         volumes: Some(volumes(wish, member)),
         ..PodSpec::default()
     };
@@ -102,6 +113,20 @@ pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
     });
     seen(live, &change)
+}
+
+/// The labels of a member's pod that are the operator's own.
+pub(in crate::plan) fn pod_labels(cluster: &EtcdCluster, member: &str) -> BTreeMap<String, String> {
+    let mut labels = member_labels(cluster, member);
+    labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
+    labels
+}
+
+/// The same pod with those labels, whatever somebody made of them.
+pub(in crate::plan) fn labeled(cluster: &EtcdCluster, live: &Pod, member: &str) -> Apply {
+    let mut apply = seen(live, &json!({ "metadata": { "labels": pod_labels(cluster, member) } }));
+    apply.hand_over = Some("labels");
+    apply
 }
 
 /// The same pod, marked as that of a member which is about to be removed.

@@ -8,23 +8,23 @@ use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
 use runtime::views::Service;
 
-use super::{CLIENT_PORT, PEER_PORT, labels, selector};
+use super::{CLIENT_PORT, PEER_PORT, labels, selected};
 use crate::EtcdCluster;
 
 /// The headless Service that gives each member a name in cluster DNS, ready or not: members must find one another before
 /// they can be ready.
-pub(in crate::plan) fn peers(cluster: &EtcdCluster) -> Apply {
+pub(in crate::plan) fn peers(cluster: &EtcdCluster, apart: bool) -> Apply {
     let spec = core::ServiceSpec {
         cluster_ip: Some("None".to_owned()),
         publish_not_ready_addresses: Some(true),
-        ..spec(cluster, &[("client", CLIENT_PORT), ("peer", PEER_PORT)])
+        ..spec(cluster, apart, &[("client", CLIENT_PORT), ("peer", PEER_PORT)])
     };
     service(cluster, &cluster.meta.key.name, spec)
 }
 
 /// The Service that clients use: ready members only.
-pub(in crate::plan) fn clients(cluster: &EtcdCluster) -> Apply {
-    service(cluster, &client_service(cluster), spec(cluster, &[("client", CLIENT_PORT)]))
+pub(in crate::plan) fn clients(cluster: &EtcdCluster, apart: bool) -> Apply {
+    service(cluster, &client_service(cluster), spec(cluster, apart, &[("client", CLIENT_PORT)]))
 }
 
 /// The name of the Service that clients use.
@@ -39,7 +39,7 @@ fn service(cluster: &EtcdCluster, name: &str, spec: core::ServiceSpec) -> Apply 
     Apply::new(Service::KIND, cluster.meta.key.sibling(name), &service)
 }
 
-fn spec(cluster: &EtcdCluster, ports: &[(&str, i32)]) -> core::ServiceSpec {
+fn spec(cluster: &EtcdCluster, apart: bool, ports: &[(&str, i32)]) -> core::ServiceSpec {
     let port = |(name, port): &(&str, i32)| core::ServicePort {
         name: Some((*name).to_owned()),
         port: *port,
@@ -48,7 +48,7 @@ fn spec(cluster: &EtcdCluster, ports: &[(&str, i32)]) -> core::ServiceSpec {
         ..core::ServicePort::default()
     };
     core::ServiceSpec {
-        selector: Some(selector(cluster)),
+        selector: Some(selected(cluster, apart)),
         ports: Some(ports.iter().map(port).collect()),
         ..core::ServiceSpec::default()
     }

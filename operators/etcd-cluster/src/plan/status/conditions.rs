@@ -1,14 +1,15 @@
 //! Conditions. Pure.
 
+use api::etcd_cluster::MemberStatus;
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
-use super::super::membership::{Step, Wait, why_not_led};
+use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed};
-use super::{asks_for_ephemeral, old, summary};
+use super::super::{Alarm, Observed, proven, space};
+use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
 
 /// Whether a linearizable read has just been answered.
@@ -20,6 +21,9 @@ pub(super) const WARNING: &str = "Warning";
 
 /// The reason where etcd wants to know who asks.
 const DENIED: &str = "AuthenticationRequired";
+
+/// The reason where members are restarted because that is asked for, and there are too few others for a quorum.
+const RESTARTING: &str = "RestartingMember";
 
 pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
     with them: give spec.storage.storageClassName in a new cluster";
@@ -41,6 +45,12 @@ pub(super) struct Standing {
     alarm: Option<Alarm>,
     /// Whether etcd answers, and does not tell strangers how it fares.
     denied: bool,
+    /// Whether nobody is missing but members that are being restarted as the spec asks.
+    restarting: bool,
+    /// Whether claims that hold data are being deleted.
+    terminating: bool,
+    /// What works, but not as well as a person might think: the reason and message.
+    warning: Option<(&'static str, String)>,
 }
 
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
@@ -49,6 +59,11 @@ pub(super) fn serves(node: &Node<'_>) -> bool {
 }
 
 impl Standing {
+    /// Whether etcd refuses writes, or all requests, by an alarm.
+    pub(super) fn refuses(&self) -> bool {
+        self.alarm.is_some()
+    }
+
     /// Whether a linearizable read was not answered, though etcd had no reason to refuse it.
     pub(super) fn has_no_quorum(&self) -> bool {
         self.quorum.is_err() && !self.denied
@@ -63,6 +78,7 @@ impl Standing {
         let healing = match step {
             _ if !made => None,
             _ if observed.etcd.denied => None,
+            _ if is_restarting(observed, roster, wish) => None,
             _ if !roster.listed => Some("waiting for quorum".to_owned()),
             Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
             _ => sick.map(super::super::membership::waiting_for),
@@ -86,8 +102,20 @@ impl Standing {
             upgrading,
             alarm: alarm(observed).map(|(_, alarm)| alarm),
             denied: observed.etcd.denied,
+            restarting: is_restarting(observed, roster, wish),
+            terminating: roster.nodes.iter().any(space::is_terminating),
+            warning: warnings::worst(observed, roster),
         }
     }
+}
+
+/// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.
+fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+    let known = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let node = |status: &MemberStatus| roster.nodes.iter().find(|node| node.name == status.name);
+    let mut silent = known.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
+    let planned = |status: &MemberStatus| node(status).is_some_and(|node| proven::is_being_renewed(node, wish));
+    !roster.listed && silent.peek().is_some() && silent.all(planned)
 }
 
 /// The summary: whether all is as asked, and if not, why.
@@ -112,6 +140,15 @@ fn judge_members(
 ) -> (Summary, &'static str, String) {
     let ready = roster.voters().filter(|node| serves(node)).count();
     let count = format!("{ready} of {} members are ready", wish.size);
+    let full: Vec<&str> = roster.nodes.iter().filter(|node| is_full(node)).map(|node| node.name.as_str()).collect();
+    if !full.is_empty() {
+        let message = format!(
+            "{count}; no space is left on the volumes of {}, so etcd ends there: raise spec.storage.size, where the \
+             StorageClass lets volumes grow; members start again by themselves once there is room",
+            full.join(", ")
+        );
+        return (Summary::Stalled, "VolumeFull", message);
+    }
     if let Step::Stuck(reason, message) = step {
         return (Summary::Stalled, reason, message.clone());
     }
@@ -130,6 +167,9 @@ fn judge_members(
         Step::Rest => (Summary::Reconciling, "MembersNotReady", count),
         // Nothing of what is asked for is missing meanwhile.
         Step::MoveLeader { asked: true, .. } if ready == wish.size => (Summary::Ready, "Running", count),
+        Step::Wait(Wait { reason: "QuorumLost", message, .. }) if is_restarting(observed, roster, wish) => {
+            (Summary::Reconciling, RESTARTING, format!("{count}; restarting as the spec asks: {message}"))
+        }
         Step::Wait(Wait { reason, message, .. }) => {
             let summary = if needs_person(roster) { Summary::Stalled } else { Summary::Reconciling };
             (summary, reason, format!("{count}; {message}"))
@@ -164,7 +204,8 @@ fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
         ),
         (Alarm::NoSpace, _) => format!(
             "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
-             defragment, or raise spec.quota, then disarm the alarm (etcdctl alarm disarm)"
+             defragment, or raise spec.quota, or spec.storage.size where that decides the quota; the alarm is taken back \
+             once there is room"
         ),
     }
 }
@@ -182,22 +223,39 @@ fn needs_person(roster: &Roster<'_>) -> bool {
 fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
     let is_member = |name: &str| roster.members().any(|node| node.name == name);
     match step {
+        Step::Adopt { names } => {
+            ("AdoptingVolumes", format!("taking over the volumes of an earlier cluster: {}", names.join(", ")))
+        }
+        Step::Start { name, .. } if is_restarting_one(roster, wish, name) => {
+            (RESTARTING, format!("waiting for member {name} to start again as the spec asks"))
+        }
         Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
         Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
-        Step::Promote { name, .. } => {
+        Step::Promote { name, .. } | Step::Nudge { name } => {
             ("MemberJoining", format!("waiting for member {name} to catch up, after which it votes"))
         }
         Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
         Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
-        Step::DropPod { name } if is_member(name) => {
+        Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
             ("RestartingMember", format!("waiting until the pod {name} is gone"))
         }
-        Step::DropPod { name } => ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone")),
+        Step::DropPod { name } | Step::Renew { name } => {
+            ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone"))
+        }
         Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
         Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
+        Step::Fill { left, .. } => {
+            let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
+            ("FillingLog", format!("{why}: {left} more entries to write"))
+        }
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
-        Step::Rest | Step::Wait(_) | Step::Stuck(..) => ("Reconciling", String::new()),
+        // As long as there is an alarm, it is told of that.
+        Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),
     }
+}
+
+fn is_restarting_one(roster: &Roster<'_>, wish: &Wish, name: &str) -> bool {
+    roster.nodes.iter().any(|node| node.name == name && proven::is_being_renewed(node, wish))
 }
 
 /// All conditions.
@@ -214,6 +272,9 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
         Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
         Err(why) if standing.denied => old("Available", None, DENIED, format!("Cluster cannot be asked: {why}"), now),
+        Err(_) if standing.restarting => {
+            old("Available", false, RESTARTING, "Cluster is being restarted as its spec asks".to_owned(), now)
+        }
         Err(why) => old("Available", false, "QuorumLost", format!("Cluster not available: {why}"), now),
     });
     all.push(match &standing.healing {
@@ -233,8 +294,9 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         old("Upgrading", false, "VersionAsDesired", format!("version {}", wish.version), now)
     });
     all.push(quorum(standing, now));
-    all.push(durable(cluster, wish, now));
-    all.extend(warning(cluster, now));
+    all.push(durable(cluster, wish, standing, now));
+    let warning = standing.warning.clone();
+    all.extend(warning.map(|(reason, message)| condition(WARNING, ConditionStatus::True, reason, message, now)));
     all
 }
 
@@ -243,13 +305,19 @@ fn quorum(standing: &Standing, now: Timestamp) -> Condition {
         Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
         Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
         Err(why) if standing.denied => (ConditionStatus::Unknown, DENIED, why.clone()),
+        Err(why) if standing.restarting => (ConditionStatus::Unknown, RESTARTING, why.clone()),
         Err(why) => (ConditionStatus::False, "QuorumLost", why.clone()),
     };
     condition(QUORUM_HEALTHY, status, reason, message, now)
 }
 
-fn durable(cluster: &EtcdCluster, wish: &Wish, now: Timestamp) -> Condition {
+fn durable(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match wish.durable {
+        true if standing.terminating => (
+            ConditionStatus::False,
+            "ClaimTerminating",
+            "claims of members are being deleted: see the condition Warning",
+        ),
         true => (ConditionStatus::True, "Volumes", "each member has a volume of its own"),
         false if asks_for_ephemeral(cluster) => (
             ConditionStatus::False,
@@ -259,16 +327,4 @@ fn durable(cluster: &EtcdCluster, wish: &Wish, now: Timestamp) -> Condition {
         false => (ConditionStatus::False, "NoDefaultStorageClass", NOT_DURABLE),
     };
     condition(DURABLE, status, reason, message, now)
-}
-
-fn warning(cluster: &EtcdCluster, now: Timestamp) -> Option<Condition> {
-    let size = cluster.spec.size;
-    let even = (size % 2 == 0).then(|| {
-        let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
-        ("EvenSize", message)
-    });
-    let busybox = cluster.spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
-    let busybox = busybox.then(|| ("FieldNotUsed", "spec.pod.busyboxImage is not used any more".to_owned()));
-    let (reason, message) = even.or(busybox)?;
-    Some(condition(WARNING, ConditionStatus::True, reason, message, now))
 }

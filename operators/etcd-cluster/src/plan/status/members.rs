@@ -69,7 +69,9 @@ fn aged(status: MemberStatus, before: Option<&MemberStatus>, now: Timestamp) -> 
     // From the moment that etcd lists it, a member that joins is on its way.
     let same =
         |before: &&MemberStatus| votes(before.role) == votes(status.role) && before.id.is_some() == status.id.is_some();
-    let since = before.filter(same).and_then(|before| before.since);
+    // What a learner has received counts from there.
+    let further = |before: &&MemberStatus| status.role == MemberRole::Learner && before.db_size != status.db_size;
+    let since = before.filter(same).filter(|before| !further(before)).and_then(|before| before.since);
     let since = since.or_else(|| now.round(Unit::Second).ok());
     MemberStatus { since, ..status }
 }

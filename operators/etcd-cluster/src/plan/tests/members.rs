@@ -5,10 +5,10 @@ use runtime::views::{Claim, Pod};
 use super::*;
 use crate::plan::roster::hex;
 
-const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
+pub(super) const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
 
 /// Three healthy members of that spec.
-fn three(spec: &Value) -> Observed {
+pub(super) fn three(spec: &Value) -> Observed {
     let mut seen = observed(spec, &made());
     let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
     for (id, name) in (1..).zip(NAMES) {
@@ -32,11 +32,11 @@ fn three(spec: &Value) -> Observed {
 }
 
 /// Second `second` of the epoch.
-fn at(second: u32) -> String {
+pub(super) fn at(second: u32) -> String {
     format!("1970-01-01T00:00:{second:02}Z")
 }
 
-fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: String) -> Pod {
+pub(super) fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: String) -> Pod {
     let ended =
         if restarts > 0 { json!({ "terminated": { "exitCode": 2, "message": "panic: x" } }) } else { json!({}) };
     let pod = json!({
@@ -59,16 +59,16 @@ fn pod(name: &str, template: &str, state: &Value, restarts: i32, ready_since: St
     Pod::decode(&pod.to_string()).unwrap()
 }
 
-fn after(seen: &Observed, second: i64) -> EtcdPlan {
+pub(super) fn after(seen: &Observed, second: i64) -> EtcdPlan {
     plan(seen, Timestamp::from_second(second).unwrap())
 }
 
-fn message(status: &EtcdClusterStatus) -> &str {
+pub(super) fn message(status: &EtcdClusterStatus) -> &str {
     &status.contract.condition("Ready").unwrap().message
 }
 
 /// The last member's etcd does not run, and has been started again so often.
-fn crashing(restarts: i32, state: &Value) -> Observed {
+pub(super) fn crashing(restarts: i32, state: &Value) -> Observed {
     let mut seen = three(&json!({ "size": 3 }));
     let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
     seen.pods[2] = Arc::new(pod(NAMES[2], &template, state, restarts, at(9)));
@@ -76,7 +76,7 @@ fn crashing(restarts: i32, state: &Value) -> Observed {
     seen
 }
 
-fn removes(seen: &Observed) -> bool {
+pub(super) fn removes(seen: &Observed) -> bool {
     let remove =
         |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Remove { .. }, .. }));
     after(seen, 60).effects.iter().any(remove)
@@ -239,4 +239,33 @@ fn a_member_that_is_alone_goes_on_leading_and_says_so_once() {
     let plan = after(&seen, 60);
     assert!(moves(&plan).is_none() && plan.events.iter().any(|event| event.reason == "LeaderNotMoved"));
     assert_eq!(plan.status.unwrap().leader_moved_for.as_deref(), Some("a"));
+}
+
+#[test]
+fn a_leader_that_cannot_hand_over_is_rolled_last_and_another_is_elected() {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.pods[0] = Arc::new(pod(NAMES[0], "older", &json!({ "running": { "startedAt": at(0) } }), 0, at(9)));
+    let drops = |plan: &EtcdPlan| {
+        let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if &*delete.key.name == NAMES[0]);
+        plan.effects.iter().any(pod)
+    };
+    let plan = after(&seen, 60);
+    assert!(moves(&plan).is_some() && !drops(&plan), "{:?}", plan.effects);
+    seen.etcd.endpoints.get_mut(NAMES[0]).unwrap().as_mut().unwrap().keeps_leading = true;
+    let plan = after(&seen, 60);
+    assert!(moves(&plan).is_none() && drops(&plan), "{:?}", plan.effects);
+}
+
+#[test]
+fn a_pod_that_the_kubelet_is_done_with_is_replaced_with_quorum_or_without() {
+    for members in [None, Some("no leader".to_owned())] {
+        let mut seen = three(&json!({ "size": 3 }));
+        seen.etcd.members = members.map_or(seen.etcd.members, Err);
+        seen.etcd.endpoints.insert(NAMES[1].into(), Err("cannot be reached".to_owned()));
+        Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().over = true;
+        let plan = after(&seen, 60);
+        let deleted =
+            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if &*delete.key.name == NAMES[1]);
+        assert!(plan.effects.iter().any(deleted), "{:?}", plan.effects);
+    }
 }

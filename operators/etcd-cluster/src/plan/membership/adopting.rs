@@ -1,0 +1,83 @@
+//! Volumes that an earlier object of this name left. An object that comes back from a backup has another uid than its claims
+//! tell of, and is the same cluster; one that a person made anew is not. What tells them apart is the id of the cluster,
+//! which status and claims both bear, or else a person, by an annotation. Until that is clear nothing is begun beside them.
+
+use std::collections::BTreeSet;
+
+use api::etcd_cluster::ADOPT;
+use runtime::views::Claim;
+
+use super::{Observed, Roster, Step};
+use crate::plan::names;
+use crate::plan::objects::{CLUSTER_ID, OWNER_UID, RETIRED};
+
+/// The uid that the object's annotation asks to adopt from.
+fn asked(observed: &Observed) -> Option<&str> {
+    observed.cluster.annotations.get(ADOPT).map(|uid| &**uid).filter(|uid| !uid.is_empty())
+}
+
+/// Whether a person asks for volumes of an earlier object.
+pub(in crate::plan) fn is_asked(observed: &Observed) -> bool {
+    asked(observed).is_some_and(|uid| *uid != *observed.cluster.meta.uid)
+}
+
+/// The uid that a claim was made for.
+fn made_for(claim: &Claim) -> &str {
+    claim.labels.get(OWNER_UID).map_or("", String::as_str)
+}
+
+/// Claims with data that bear this cluster's name and another uid. Those that garbage collection is about to take count
+/// for nothing, and neither do those of members that were removed.
+fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let cluster = &observed.cluster;
+    let holds = |claim: &Claim| claim.bound || claim.lost || claim.labels.contains_key(CLUSTER_ID);
+    let stays = |claim: &Claim| !claim.meta.deleting && claim.meta.controller.is_none();
+    observed.claims.iter().map(|claim| &**claim).filter(move |claim| {
+        !made_for(claim).is_empty()
+            && *made_for(claim) != *cluster.meta.uid
+            && !claim.labels.contains_key(RETIRED)
+            && names::is_ours(cluster, &claim.meta.key.name)
+            && holds(claim)
+            && stays(claim)
+    })
+}
+
+/// Takes claims over that are this cluster's, or holds it until a person has said whether they are.
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>) -> Option<Step> {
+    let latched = observed.cluster.status.cluster_id.as_deref();
+    let same = |claim: &&Claim| match latched {
+        Some(latched) => claim.labels.get(CLUSTER_ID).is_some_and(|id| id == latched),
+        None => asked(observed) == Some(made_for(claim)),
+    };
+    let names: Vec<String> = earlier(observed).filter(same).map(|claim| claim.meta.key.name.to_string()).collect();
+    if !names.is_empty() {
+        return Some(Step::Adopt { names });
+    }
+    let begun = roster.nodes.iter().any(|node| node.pod.is_some() || node.claim.is_some());
+    if latched.is_some() || begun {
+        return None;
+    }
+    held(observed)
+}
+
+/// Why nothing is begun yet.
+fn held(observed: &Observed) -> Option<Step> {
+    let name = &observed.cluster.meta.key.name;
+    let Some(uid) = earlier(observed).map(made_for).min() else {
+        let uid = asked(observed).filter(|uid| **uid != *observed.cluster.meta.uid)?;
+        let message = format!(
+            "the annotation {ADOPT} asks for the volumes of the {name} with uid {uid}, and there are none (claims with the \
+             label {OWNER_UID}={uid}), so no cluster is begun: restore them, or take the annotation away"
+        );
+        return Some(Step::Stuck("VolumesNotFound", message));
+    };
+    let claims: BTreeSet<&str> =
+        earlier(observed).filter(|claim| made_for(claim) == uid).map(|claim| &*claim.meta.key.name).collect();
+    let claims = claims.into_iter().collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "volumes of an earlier {name} are there (claims {claims}), so no new cluster is begun beside them: to have that \
+         cluster back, kubectl annotate etcd {name} {ADOPT}={uid}; to begin anew, delete these claims or put them aside: \
+         kubectl label pvc -l etcd_cluster={name},{OWNER_UID}={uid} {RETIRED}=true"
+    );
+    Some(Step::Stuck("VolumesFound", message))
+}

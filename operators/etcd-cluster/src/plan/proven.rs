@@ -1,0 +1,161 @@
+//! What members have been seen to run with, as their claims remember it. Pure.
+//!
+//! A spec can be bad: an option that etcd does not know, an image that is not there. A roll finds that out on one member and
+//! stops there. If another one loses its pod meanwhile, it comes back as it ran last, and not as the spec asks: else two
+//! mistakes of different people would cost the quorum.
+
+use std::collections::BTreeMap;
+
+use api::etcd_cluster::PodPolicy;
+use serde::{Deserialize, Serialize};
+
+use super::objects::{self, NEXT, PROVEN};
+use super::roster::{Node, Roster};
+use super::version::Version;
+use super::wish::Wish;
+use super::{Observed, names};
+use crate::EtcdCluster;
+
+/// All of a spec that a member's pod is made of.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Proven {
+    template: String,
+    version: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pod: Option<PodPolicy>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    options: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quota: Option<String>,
+}
+
+impl Proven {
+    /// What pods are made of that are as wished.
+    fn of(cluster: &EtcdCluster, wish: &Wish) -> Self {
+        let spec = &cluster.spec;
+        Self {
+            template: wish.template.clone(),
+            version: wish.version.to_string(),
+            repository: spec.repository.clone(),
+            pod: spec.pod.clone(),
+            options: spec.options.clone(),
+            quota: spec.quota.clone(),
+        }
+    }
+
+    /// Its fingerprint.
+    #[must_use]
+    pub fn mark(&self) -> String {
+        mark(&self.template, &self.version)
+    }
+
+    /// The cluster and the wish as they were then.
+    fn restored(&self, cluster: &EtcdCluster, wish: &Wish) -> Option<(EtcdCluster, Wish)> {
+        let mut then = cluster.clone();
+        then.spec.repository.clone_from(&self.repository);
+        then.spec.pod.clone_from(&self.pod);
+        then.spec.options.clone_from(&self.options);
+        then.spec.quota.clone_from(&self.quota);
+        let wish = Wish {
+            version: Version::parse(&self.version)?,
+            repository: Wish::repository(&then),
+            template: self.template.clone(),
+            ..wish.clone()
+        };
+        Some((then, wish))
+    }
+}
+
+/// A fingerprint of what a pod is made of, short enough for a label.
+fn mark(template: &str, version: &str) -> String {
+    format!("{:016x}", names::fingerprint(&format!("{template} {version}")))
+}
+
+/// The fingerprint of what pods are made of that are as wished.
+pub(super) fn mark_of(wish: &Wish) -> String {
+    mark(&wish.template, &wish.version.to_string())
+}
+
+/// What a member that lost its pod is made of again.
+pub(super) enum Made {
+    /// As wished.
+    AsWished,
+    /// As it ran last.
+    AsBefore(Box<(EtcdCluster, Wish)>),
+    /// As it ran last; but how that was cannot be read now.
+    Unknown,
+}
+
+/// How a member comes back that lost its pod: as wished, if that has been seen to run or its pod has been taken away for
+/// it; as it ran last, otherwise.
+pub(super) fn made(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Made {
+    let node = roster.nodes.iter().find(|node| node.name == name);
+    let label = |label: &str| node.and_then(|node| node.claim?.labels.get(label));
+    let mark = mark_of(wish);
+    match label(PROVEN) {
+        None => Made::AsWished,
+        Some(_) if label(NEXT) == Some(&mark) || is_proven(roster, wish) => Made::AsWished,
+        Some(last) => {
+            let told = observed.proven.get(name).filter(|proven| proven.mark() == *last);
+            let restored = told.and_then(|proven| proven.restored(&observed.cluster, wish));
+            restored.map_or(Made::Unknown, |restored| Made::AsBefore(Box::new(restored)))
+        }
+    }
+}
+
+/// Whether any member has been seen to run as wished.
+pub(super) fn is_proven(roster: &Roster<'_>, wish: &Wish) -> bool {
+    let mark = mark_of(wish);
+    roster.nodes.iter().any(|node| runs_as(node, wish) || told(node).is_some_and(|told| *told == mark))
+}
+
+/// Whether a member's pod is made of something that has never been seen to run in it.
+pub(super) fn is_unproven(node: &Node<'_>) -> bool {
+    let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
+    told(node).zip(made).is_some_and(|(told, (template, version))| *told != mark(template, version))
+}
+
+fn told<'a>(node: &Node<'a>) -> Option<&'a String> {
+    node.claim?.labels.get(PROVEN)
+}
+
+/// Whether a member serves, and its pod is as wished.
+fn runs_as(node: &Node<'_>, wish: &Wish) -> bool {
+    let as_wished = node.annotation(objects::TEMPLATE) == Some(wish.template.as_str())
+        && node.annotation(objects::VERSION) == Some(wish.version.to_string().as_str());
+    as_wished && node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
+}
+
+/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now.
+pub(super) fn is_being_renewed(node: &Node<'_>, wish: &Wish) -> bool {
+    let mark = mark_of(wish);
+    if told(node).is_none_or(|last| *last == mark) {
+        return false;
+    }
+    let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
+    let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
+    let as_wished = made.is_some_and(|(template, version)| self::mark(template, version) == mark);
+    let in_trouble = node.pod.is_some_and(|pod| pod.trouble.is_some());
+    (next == Some(&mark) || as_wished) && !in_trouble
+}
+
+/// What claims are to remember from now on.
+pub(super) fn notes(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish) -> Vec<runtime::plan::Apply> {
+    let mark = mark_of(wish);
+    let mut notes = Vec::new();
+    for node in &roster.nodes {
+        let Some(claim) = node.claim.filter(|claim| !claim.meta.deleting) else { continue };
+        let is_told = told(node) == Some(&mark);
+        if !is_told && runs_as(node, wish) {
+            notes.push(objects::proven(claim, &Proven::of(cluster, wish)));
+        }
+        // What came next has come, or is not wished any more.
+        if claim.labels.get(NEXT).is_some_and(|next| is_told || *next != mark) {
+            notes.push(objects::next(claim, None));
+        }
+    }
+    notes
+}

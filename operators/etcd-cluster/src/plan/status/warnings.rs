@@ -1,0 +1,52 @@
+//! What works, but not as well as a person might think. Pure.
+
+use super::super::roster::Roster;
+use super::super::{Observed, objects, space};
+use super::members::largest;
+
+/// The worst of it, with its reason.
+pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+    let told = largest(roster, observed.cluster.status.db_size.as_deref());
+    terminating(roster)
+        .or_else(|| space::warning(observed, roster, told.as_deref()))
+        .or_else(|| larger(observed, roster))
+        .or_else(|| of_spec(observed))
+}
+
+/// Members whose claims are being deleted, though their pods are there to stay.
+fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
+    let nodes = roster.nodes.iter().filter(|node| space::is_terminating(node));
+    let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        let message = format!(
+            "claims are being deleted, and their data goes with their pods: {}; such members are replaced one by one, each \
+             when another one votes in its place: delete neither pods nor the EtcdCluster before that",
+            names.join(", ")
+        );
+        ("ClaimTerminating", message)
+    })
+}
+
+/// Members whose volumes are larger than the spec asks for now.
+fn larger(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+    let claims = roster.nodes.iter().filter_map(|node| node.claim);
+    let larger = claims.filter(|claim| objects::is_larger(&observed.cluster, claim));
+    let names: Vec<&str> = larger.map(|claim| &*claim.meta.key.name).collect();
+    (!names.is_empty()).then(|| {
+        let message =
+            format!("volumes do not shrink: those of {} stay larger than the spec asks for now", names.join(", "));
+        ("VolumesLarger", message)
+    })
+}
+
+/// What of the spec is of little use.
+fn of_spec(observed: &Observed) -> Option<(&'static str, String)> {
+    let spec = &observed.cluster.spec;
+    if spec.size % 2 == 0 {
+        let size = spec.size;
+        let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
+        return Some(("EvenSize", message));
+    }
+    let busybox = spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
+    busybox.then(|| ("FieldNotUsed", "spec.pod.busyboxImage is not used any more".to_owned()))
+}

@@ -1,0 +1,58 @@
+//! Members that join, and for how long they are waited for.
+
+use api::etcd_cluster::{MemberRole, MemberStatus};
+
+use super::members::{NAMES, after, three};
+use super::*;
+
+/// Two members and a learner, which has been getting no further for that many minutes, and does not answer.
+fn learning(minutes: i64, idle_pod: bool) -> (Observed, i64) {
+    let mut seen = three(&json!({ "size": 3 }));
+    let mut status = made();
+    status.member_statuses = vec![MemberStatus {
+        name: NAMES[2].to_owned(),
+        id: Some("3".to_owned()),
+        role: MemberRole::Joining,
+        since: Some(Timestamp::UNIX_EPOCH),
+        version: None,
+        db_size: None,
+    }];
+    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 },
+        "spec": { "size": 3 }, "status": status });
+    seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+    let learner = seen.etcd.members.as_mut().unwrap().last_mut().unwrap();
+    (learner.learner, learner.name) = (true, String::new());
+    seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
+    if idle_pod {
+        let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
+        pod.running.as_mut().unwrap().containers[0].running = false;
+    }
+    (seen, minutes * 60)
+}
+
+fn change(plan: &EtcdPlan) -> Option<&Change> {
+    plan.effects.iter().find_map(|effect| match effect {
+        Effect::Act(act) => Some(&act.change),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_learner_that_waits_for_an_entry_gets_one_and_not_at_once() {
+    let (seen, _) = learning(0, false);
+    assert_eq!(change(&after(&seen, 1)), None);
+    assert_eq!(change(&after(&seen, 4)), Some(&Change::Fill { entries: 1 }));
+    let (seen, _) = learning(0, true);
+    assert_eq!(change(&after(&seen, 4)), None, "etcd does not run there");
+}
+
+#[test]
+fn a_learner_is_given_up_for_getting_no_further_and_not_for_being_slow() {
+    let (mut seen, now) = learning(11, false);
+    assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()).as_deref(), Some("10.0.0.1"));
+    assert!(matches!(change(&after(&seen, now)), Some(Change::Remove { id: 3, .. })));
+    seen.receiving.insert(3);
+    assert!(!matches!(change(&after(&seen, now)), Some(Change::Remove { .. })), "a snapshot is on its way to it");
+    let (seen, now) = learning(9, false);
+    assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()), None);
+}

@@ -1,0 +1,118 @@
+//! Room: on volumes, and in databases.
+
+use super::members::{NAMES, after, crashing, message, removes, three};
+use super::*;
+
+#[test]
+fn a_full_volume_is_named_and_its_member_is_not_given_up() {
+    let mut seen = crashing(6, &json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
+    let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
+    let ended = pod.running.as_mut().unwrap().containers[0].ended.as_mut().unwrap();
+    ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
+    assert!(!removes(&seen));
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeFull".to_owned()));
+    assert!(
+        message(&status).contains(NAMES[2]) && message(&status).contains("spec.storage.size"),
+        "{}",
+        message(&status)
+    );
+}
+
+#[test]
+fn members_fit_their_volumes_and_ask_for_something() {
+    let render = |spec: &Value| {
+        let seen = observed(spec, &decided());
+        let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+        let pod = plan.effects.into_iter().find_map(|effect| match effect {
+            Effect::Create(create) => Some(create.body),
+            _ => None,
+        });
+        let etcd = pod.unwrap()["spec"]["containers"][0].clone();
+        (etcd["command"].to_string(), etcd["resources"]["requests"].clone())
+    };
+    let (command, requests) = render(&json!({ "size": 3 }));
+    for argument in [
+        "--quota-backend-bytes=285212672",
+        "--reserve=33554432",
+        "--snapshot-count=1024",
+        "--auto-compaction-retention=1h",
+    ] {
+        assert!(command.contains(argument), "{argument}: {command}");
+    }
+    assert_eq!(requests, json!({ "cpu": "50m", "memory": "128Mi" }));
+    let (command, requests) = render(&json!({ "size": 3, "quota": "1Gi", "options": { "snapshot-count": "7" },
+        "pod": { "resources": { "requests": { "cpu": "1" } },
+            "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "5" }] } }));
+    assert!(
+        command.contains("--quota-backend-bytes=1073741824") && command.contains("--snapshot-count=7"),
+        "{command}"
+    );
+    assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
+    assert_eq!(requests, json!({ "cpu": "1" }));
+}
+
+/// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
+fn filled(db_size: i64, volumes: &str) -> Observed {
+    let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
+    for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
+        let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+        running.annotations.insert("multi-operator.example.com/quota".into(), (272 << 20).to_string());
+        let claim = Arc::get_mut(claim).unwrap();
+        (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
+    }
+    for endpoint in seen.etcd.endpoints.values_mut() {
+        let endpoint = endpoint.as_mut().unwrap();
+        (endpoint.db_size, endpoint.quota) = (db_size, 272 << 20);
+    }
+    seen
+}
+
+#[test]
+fn little_room_is_warned_of_before_there_is_none() {
+    let warning = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
+    };
+    assert_eq!(warning(&filled(180 << 20, "1Gi")), None);
+    let (reason, message) = warning(&filled(230 << 20, "1Gi")).unwrap();
+    assert_eq!(reason, "SpaceLow");
+    assert!(message.contains("230.0 MiB of the 272.0 MiB") && message.contains("spec.storage.size"), "{message}");
+    let mut large = filled(1 << 20, "1Gi");
+    large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
+    let (reason, message) = warning(&large).unwrap();
+    assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
+}
+
+#[test]
+fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
+    let dropped = |seen: &Observed| {
+        let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
+        after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
+    };
+    assert_eq!(dropped(&filled(230 << 20, "1Gi")), 0, "there is no more to be had");
+    assert_eq!(dropped(&filled(20 << 20, "10Gi")), 0, "there is no need");
+    assert_eq!(dropped(&filled(230 << 20, "10Gi")), 1, "one after the other");
+    let mut refused = filled(230 << 20, "10Gi");
+    refused.refused = Some("no".to_owned());
+    assert_eq!(dropped(&refused), 0);
+}
+
+#[test]
+fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
+    let disarms = |seen: &Observed| {
+        let disarm =
+            |effect: &Effect<EtcdAct>| matches!(effect, Effect::Act(EtcdAct { change: Change::Disarm { id: 2 }, .. }));
+        after(seen, 60).effects.iter().any(disarm)
+    };
+    let alarmed = |mut seen: Observed, alarm: Alarm| {
+        seen.etcd.alarms = vec![(2, alarm)];
+        seen
+    };
+    assert!(disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace)));
+    assert!(!disarms(&alarmed(filled(260 << 20, "1Gi"), Alarm::NoSpace)), "it would be on again with the next write");
+    assert!(!disarms(&alarmed(filled(100 << 20, "1Gi"), Alarm::Corrupt)), "that is for a person to judge");
+    let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
+    silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
+    assert!(!disarms(&silent));
+}

@@ -1,0 +1,85 @@
+//! Pods of members whose labels somebody edited by hand. By their labels they are watched, and reached by clients; but whose
+//! they are is said by their owner reference. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use runtime::cache::View as _;
+use runtime::plan::Apply;
+use runtime::plan::meta::{INSTANCE, MANAGED_BY, MANAGER, OWNER_KIND};
+use runtime::views::{Claim, Pod};
+use serde_json::Value;
+
+use super::objects::{self, OWNER_UID, RETIRED};
+use super::roster::{Node, Roster};
+use crate::EtcdCluster;
+
+/// What a live look at a pod finds under a member's name.
+#[derive(Debug)]
+pub enum Found {
+    /// The member's own pod, with the labels that it has.
+    Own(Pod),
+    /// Somebody else's.
+    Taken,
+}
+
+/// The names of members whose pods are not among those that watches tell of.
+#[must_use]
+pub fn unseen<'a>(
+    cluster: &'a EtcdCluster,
+    pods: impl Iterator<Item = &'a Pod>,
+    claims: impl Iterator<Item = &'a Claim>,
+) -> BTreeSet<String> {
+    let mine = |claim: &&Claim| {
+        let uid = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid);
+        uid && !claim.labels.contains_key(RETIRED)
+    };
+    let by_claim = claims.filter(mine).map(|claim| claim.meta.key.name.to_string());
+    let by_status = cluster.status.member_statuses.iter().map(|status| status.name.clone());
+    let mut names: BTreeSet<String> = by_claim.chain(by_status).collect();
+    for pod in pods.filter(|pod| pod.running.is_some()) {
+        names.remove(&*pod.meta.key.name);
+    }
+    names
+}
+
+/// Whether watches tell of a pod, by its labels.
+#[must_use]
+pub fn is_seen(pod: &Pod) -> bool {
+    pod.running.as_ref().is_some_and(|running| running.labels.get(MANAGED_BY).is_some_and(|by| by == MANAGER))
+}
+
+/// What a pod is that was found under a member's name. What its labels do not tell any more, its owner reference does.
+#[must_use]
+pub fn found(cluster: &EtcdCluster, live: &Value) -> Found {
+    let labels: BTreeMap<String, String> =
+        serde_json::from_value(live["metadata"]["labels"].clone()).unwrap_or_default();
+    let mut whole = live.clone();
+    whole["metadata"]["labels"][OWNER_KIND] = EtcdCluster::KIND.qualified().into();
+    whole["metadata"]["labels"][INSTANCE] = cluster.meta.key.name.to_string().into();
+    let Ok(mut pod) = Pod::decode(&whole.to_string()) else { return Found::Taken };
+    match &mut pod.running {
+        Some(running) if pod.meta.controlled_by(&cluster.meta.uid) => running.labels = labels,
+        _ => return Found::Taken,
+    }
+    Found::Own(pod)
+}
+
+/// The labels of members' pods that are not as they should be, put right.
+pub(super) fn repairs(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Apply> {
+    let nodes = roster.nodes.iter().filter(|node| !is_labeled(cluster, node));
+    nodes.filter_map(|node| Some(objects::labeled(cluster, node.pod?, &node.name))).collect()
+}
+
+/// Whether a member's pod has the labels that it should have, if it has a pod that stays.
+fn is_labeled(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+    let wanted = objects::pod_labels(cluster, &node.name);
+    node.running().is_none_or(|running| wanted.iter().all(|(key, value)| running.labels.get(key) == Some(value)))
+}
+
+/// Whether all members' pods can be told from others that bear the cluster's name, by a label that nobody else has.
+pub(super) fn can_be_told_apart(cluster: &EtcdCluster, roster: &Roster<'_>) -> bool {
+    let uid = |node: &Node<'_>| {
+        node.running().is_none_or(|running| running.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid))
+    };
+    roster.nodes.iter().all(uid)
+}

@@ -1,0 +1,108 @@
+//! A spec that cannot work: it costs one member at most, whatever else is lost meanwhile, and setting it back cures all.
+
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
+use crate::stories::{settle, version};
+
+fn settled(size: u8) -> Bench {
+    let mut bench = Bench::new(&json!({ "size": size }));
+    settle(&mut bench);
+    bench
+}
+
+fn ids(bench: &Bench) -> Vec<u64> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
+}
+
+/// A pod whose etcd runs.
+fn well(bench: &Bench) -> usize {
+    let runs = |pod: &String| bench.etcds.processes.contains_key(pod);
+    bench.pods().iter().position(runs).expect("one runs")
+}
+
+/// A roll halts at its first member; then another one loses its pod.
+fn halted_and_then_one_lost(bad: &Edit) -> Bench {
+    let mut bench = settled(3);
+    if let Edit::Version(version) = bad {
+        bench.take(&Step::Image { version: *version, there: false });
+    }
+    bench.take(&Step::Edit(bad.clone()));
+    bench.take(&Step::Calm(20));
+    assert_eq!(bench.etcds.processes.len(), 2, "one is out of order: {}", bench.story());
+    let pod = well(&bench);
+    bench.take(&Step::Evict(pod));
+    bench.take(&Step::Calm(20));
+    bench
+}
+
+#[test]
+fn a_halted_roll_and_a_lost_pod_cost_no_quorum() {
+    for bad in [Edit::Option { good: false }, Edit::Version(version("3.6.99"))] {
+        let bench = halted_and_then_one_lost(&bad);
+        assert_eq!(bench.etcds.processes.len(), 2, "{bad:?}: {}", bench.story());
+        assert!(bench.is("QuorumHealthy"), "{bad:?}: {}", bench.story());
+        let known = seen(&bench.world).iter().filter(|pod| pod.image.ends_with("3.6.16") && !pod.bad_option).count();
+        assert!(known >= 2, "{bad:?}: {}", bench.story());
+    }
+}
+
+#[test]
+fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
+    for lost in 0..3 {
+        let mut bench = settled(3);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Calm(20));
+        // Whichever it is, and once more after that.
+        (0..2).for_each(|again| {
+            bench.take(&Step::Evict((lost + again) % 3));
+            bench.take(&Step::Calm(10));
+        });
+        bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
+
+#[test]
+fn a_good_change_after_a_bad_one_is_rolled() {
+    let mut bench = halted_and_then_one_lost(&Edit::Option { good: false });
+    bench.take(&Step::Edit(Edit::Option { good: true }));
+    bench.take(&Step::Calm(60));
+    let pods = seen(&bench.world);
+    assert!(pods.iter().all(|pod| !pod.bad_option) && bench.is("Ready"), "{}", bench.story());
+}
+
+#[test]
+fn a_bad_spec_that_comes_back_costs_one_member_again() {
+    let mut bench = halted_and_then_one_lost(&Edit::Option { good: false });
+    settle(&mut bench);
+    for lost in 0..3 {
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Calm(20));
+        bench.take(&Step::Evict(lost));
+        bench.take(&Step::Calm(20));
+        assert!(bench.is("QuorumHealthy"), "{lost}: {}", bench.story());
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
+    let mut bench = settled(3);
+    let before: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();
+    bench.refuses = Some("Pod \"c-probe\" is invalid: spec.affinity".to_owned());
+    bench.take(&Step::Edit(Edit::Restart(1)));
+    bench.take(&Step::Calm(10));
+    let after: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();
+    assert_eq!(after, before, "{}", bench.story());
+    let told = bench.condition("Stalled").expect("it is").clone();
+    assert!(
+        told["reason"] == "PodRefused" && told["message"].as_str().is_some_and(|m| m.contains("spec.affinity")),
+        "{told}"
+    );
+    settle(&mut bench);
+}

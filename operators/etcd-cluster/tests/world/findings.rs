@@ -1,0 +1,209 @@
+//! What was found by attacking real clusters, each as a story.
+
+use api::etcd_cluster::OnDelete;
+use runtime::cache::View as _;
+use runtime::views::{Claim, DisruptionBudget, Pod, Service};
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Pass};
+use crate::faults::{Edit, Step, name_of};
+use crate::kubelet::seen;
+use crate::pods::PodSeen;
+use crate::stories::{settle, version};
+
+fn settled(spec: &Value) -> Bench {
+    let mut bench = Bench::new(spec);
+    settle(&mut bench);
+    bench
+}
+
+fn members(bench: &Bench) -> Vec<String> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
+}
+
+#[test]
+fn of_five_the_dead_one_goes_first() {
+    for node in 0..4 {
+        let mut bench = settled(&json!({ "size": 5 }));
+        bench.take(&Step::Node { node, up: false });
+        bench.take(&Step::Edit(Edit::Size(3)));
+        bench.take(&Step::Calm(30));
+        let left = members(&bench);
+        assert_eq!(left.len(), 3, "{}", bench.story());
+        let cluster = bench.cluster().expect("it is latched");
+        let up = |member: &etcd_cluster::plan::Member| cluster.together.contains_key(&member.id);
+        assert!(cluster.members.iter().all(up), "those that work stay: {}", bench.story());
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn a_large_snapshot_count_does_not_keep_members_at_3_6() {
+    for lives in [None, Some(1), Some(2)] {
+        let mut bench = settled(&json!({ "size": 3, "version": "3.6.16", "options": { "snapshot-count": "1000000" } }));
+        bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
+        bench.world.deliver_all();
+        (0..3).for_each(|_| bench.take(&Step::Pass(Pass { lives, ..Pass::default() })));
+        settle(&mut bench);
+        assert_eq!(bench.status()["currentVersion"], "3.7.3", "{}", bench.story());
+        let cluster = bench.cluster().expect("it is latched");
+        assert!(cluster.acked > 1_000_000, "all of it is written: {}", cluster.acked);
+        assert!(bench.status()["fillingFrom"].is_null(), "{}", bench.story());
+    }
+}
+
+#[test]
+fn a_larger_size_is_taken_back_by_taking_it_back() {
+    let mut bench = settled(&json!({ "size": 3, "storage": { "size": "1Gi" } }));
+    let sizes = |bench: &Bench| -> Vec<Value> {
+        let size = |claim: &Value| claim["spec"]["resources"]["requests"]["storage"].clone();
+        bench.world.all(Claim::KIND).map(|(_, claim)| size(claim)).collect()
+    };
+    bench.edit(|object| object["spec"]["storage"]["size"] = json!("2Gi"));
+    settle(&mut bench);
+    assert_eq!(sizes(&bench), ["2Gi", "2Gi", "2Gi"]);
+    bench.edit(|object| object["spec"]["storage"]["size"] = json!("1Gi"));
+    settle(&mut bench);
+    assert_eq!(sizes(&bench), ["2Gi", "2Gi", "2Gi"], "volumes do not shrink");
+    assert!(
+        bench.condition("Warning").is_some_and(|warning| warning["reason"] == "VolumesLarger"),
+        "{}",
+        bench.story()
+    );
+}
+
+#[test]
+fn a_planned_restart_is_no_lost_quorum() {
+    for edit in [Edit::Restart(1), Edit::Version(version("v3.7.3"))] {
+        let mut bench = settled(&json!({ "size": 1 }));
+        bench.take(&Step::Edit(edit.clone()));
+        for _ in 0..30 {
+            bench.round();
+            let lost = |c: &Value| c["reason"] == "QuorumLost";
+            let conditions = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
+            assert!(!conditions.iter().any(lost), "{edit:?}: {}", bench.story());
+        }
+        assert!(!bench.events.iter().any(|reason| reason == "QuorumLost"), "{:?}", bench.events);
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn an_alarm_shows_in_the_phase() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    bench.take(&Step::Alarm(true));
+    bench.take(&Step::Calm(2));
+    assert_eq!((&bench.status()["phase"], bench.is("Stalled")), (&json!("Failed"), true), "{}", bench.story());
+    settle(&mut bench);
+    assert_eq!(bench.status()["phase"], "Running");
+}
+
+#[test]
+fn an_idle_cluster_grows_and_replaces_members() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    bench.etcds.pace.idle = true;
+    bench.take(&Step::Edit(Edit::Size(5)));
+    settle(&mut bench);
+    bench.take(&Step::EvictFully(1));
+    settle(&mut bench);
+    assert_eq!(members(&bench).len(), 5);
+}
+
+#[test]
+fn members_that_never_voted_leave_no_volumes_behind() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    assert_eq!(OnDelete::default(), OnDelete::Retain);
+    bench.take(&Step::Pace { slow: true, lazy: false });
+    bench.take(&Step::Edit(Edit::Size(5)));
+    for _ in 0..6 {
+        bench.take(&Step::Calm(15));
+        bench.take(&Step::Wait(11));
+    }
+    let claims = bench.world.all(Claim::KIND).count();
+    assert!(claims <= 5, "{claims} claims: {}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn before_3_3_the_leader_is_rolled_last_and_another_is_elected() {
+    let mut bench = settled(&json!({ "size": 3, "version": "3.2.13" }));
+    let led = bench.guard.led;
+    bench.take(&Step::Edit(Edit::Restart(1)));
+    settle(&mut bench);
+    bench.take(&Step::Edit(Edit::Version(version("3.3.27"))));
+    settle(&mut bench);
+    assert_eq!(bench.guard.led, led, "nobody was asked to hand over: {}", bench.story());
+    for size in [5, 3] {
+        bench.take(&Step::Edit(Edit::Size(size)));
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
+    for label in 0..5 {
+        let mut bench = settled(&json!({ "size": 3 }));
+        let before = seen(&bench.world);
+        let writes = bench.world.writes;
+        bench.take(&Step::Relabel { pod: 1, label });
+        bench.take(&Step::Calm(20));
+        assert!(bench.world.writes <= writes + 8, "{label}: {} writes, {}", bench.world.writes - writes, bench.story());
+        let uids = |pods: &[PodSeen]| pods.iter().map(|pod| pod.uid.clone()).collect::<Vec<_>>();
+        assert_eq!(uids(&seen(&bench.world)), uids(&before), "{label}: {}", bench.story());
+        let selector = bench.world.get(Service::KIND, &bench.key.sibling("c-client")).expect("it is there");
+        let selector = selector["spec"]["selector"].as_object().expect("it selects").clone();
+        for (_, pod) in bench.world.all(Pod::KIND) {
+            let labels = &pod["metadata"]["labels"];
+            assert!(selector.iter().all(|(key, value)| labels[key] == *value), "{label}: {labels} {selector:?}");
+            assert_eq!(labels["app.kubernetes.io/managed-by"], "multi-operator", "{label}");
+        }
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
+    let bench = settled(&json!({ "size": 3 }));
+    for (kind, name, path) in [
+        (Service::KIND, "c-client", "/spec/selector"),
+        (Service::KIND, "c", "/spec/selector"),
+        (DisruptionBudget::KIND, "c", "/spec/selector/matchLabels"),
+    ] {
+        let selector = bench.world.get(kind, &bench.key.sibling(name)).and_then(|it| it.pointer(path)).cloned();
+        let uid = selector.expect("it selects")["multi-operator.example.com/owner-uid"].clone();
+        assert_eq!(uid, bench.object()["metadata"]["uid"], "{name}");
+    }
+}
+
+#[test]
+fn deleted_claims_are_told_of_and_their_members_replaced_one_by_one() {
+    for size in [1, 2, 3, 5] {
+        let mut bench = settled(&json!({ "size": size }));
+        let before = members(&bench);
+        for member in &before {
+            bench.world.begin_removal(Claim::KIND, &bench.key.sibling(member));
+        }
+        bench.take(&Step::Calm(1));
+        let reason = |type_: &str| bench.condition(type_).map(|c| (c["status"].clone(), c["reason"].clone()));
+        assert_eq!(reason("Warning"), Some((json!("True"), json!("ClaimTerminating"))), "{}", bench.story());
+        assert_eq!(reason("Durable"), Some((json!("False"), json!("ClaimTerminating"))), "{}", bench.story());
+        assert!(bench.events.iter().any(|reason| reason == "ClaimTerminating"), "{:?}", bench.events);
+        settle(&mut bench);
+        assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
+        let going = |claim: &Value| !claim["metadata"]["deletionTimestamp"].is_null();
+        assert!(!bench.world.all(Claim::KIND).any(|(_, claim)| going(claim)), "{}", bench.story());
+    }
+}
+
+#[test]
+fn no_member_is_given_up_before_another_votes_in_its_place() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let before = members(&bench);
+    bench.world.begin_removal(Claim::KIND, &bench.key.sibling(&before[0]));
+    // Nobody gets any further, as where there is no node for a fourth.
+    bench.take(&Step::Pace { slow: true, lazy: false });
+    bench.take(&Step::Calm(30));
+    assert!(before.iter().all(|member| members(&bench).contains(member)), "{}", bench.story());
+    settle(&mut bench);
+    assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
+}
