@@ -52,6 +52,7 @@ impl SampleDBOperator {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
             sources: self.sources(db),
@@ -71,6 +72,8 @@ impl SampleDBOperator {
             db: db.clone(),
         };
         if db.meta.deleting {
+            let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
+            observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             match access(&observed, system.password, app.password).filter(|_| plan::is_to_be_asked(&observed)) {
                 Some(access) => observed.asked = self.postgres.look(db, &access).await,
                 None => self.postgres.drop(key),

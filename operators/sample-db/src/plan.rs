@@ -38,7 +38,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
-pub use deletion::is_to_be_asked;
+pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{InitSources, Observed, SecretSeen};
 pub use tuning::wanted;

@@ -21,8 +21,8 @@ use crate::{SampleDB, Snapshot};
 mod save;
 mod status;
 
-pub use save::is_to_be_asked;
-use save::{final_name, last};
+use save::last;
+pub use save::{final_name, is_to_be_asked};
 
 /// What comes next.
 enum Step {

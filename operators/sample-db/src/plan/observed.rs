@@ -36,6 +36,8 @@ pub struct Observed {
     pub claims: Vec<Arc<Claim>>,
     /// Its pods: the server's and those of Jobs, by name.
     pub pods: Vec<Arc<Pod>>,
+    /// The pods that take or prove its last snapshot; only looked at while it is being deleted.
+    pub saving: Vec<Arc<Pod>>,
     /// Its Jobs, by name.
     pub jobs: Vec<Arc<Job>>,
     /// Its snapshots, by name.

@@ -55,6 +55,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         configuration: Seen::Absent,
         claims: Vec::new(),
         pods: Vec::new(),
+        saving: Vec::new(),
         jobs: Vec::new(),
         snapshots: Vec::new(),
         sources: Vec::new(),

@@ -88,6 +88,7 @@ impl Stores {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
             sources: self.sources(db),
@@ -107,6 +108,8 @@ impl Stores {
             db: db.clone(),
         };
         if db.meta.deleting {
+            let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
+            observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             if db.status.initialization.completed_at.is_some() && plan::is_to_be_asked(&observed) {
                 observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
             }

@@ -5,7 +5,7 @@ use api::sample_db_snapshot::SampleDBSnapshotStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::Effect;
-use runtime::views::Claim;
+use runtime::views::{Claim, Pod};
 
 use super::{Step, gone, is_wanted, skip, stop};
 use crate::Snapshot;
@@ -106,7 +106,7 @@ fn way(observed: &Observed) -> Way {
         _ if answers && stays => Way::Online,
         None => Way::Offline,
         Some(_) if answers && is_ready(observed) => Way::Online,
-        Some(claim) if has_started(observed) => Way::Wait(format!(
+        Some(claim) if observed.pod().is_some_and(has_volume) => Way::Wait(format!(
             "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
              waiting until that answers",
             claim.meta.key.name
@@ -126,12 +126,12 @@ fn is_there(observed: &Observed) -> bool {
     observed.pod().is_some_and(|pod| !pod.meta.deleting)
 }
 
-/// Whether anything of that pod has ever run: then it has the volume, and may come back. One that came after the claim was
-/// deleted is given to no node.
-fn has_started(observed: &Observed) -> bool {
-    let containers = observed.pod().and_then(|pod| pod.running.as_deref()).map(|running| &running.containers);
-    let has_run = containers.is_some_and(|all| all.iter().any(|of| of.running || of.ended.is_some()));
-    is_there(observed) && (has_run || is_ready(observed))
+/// Whether a pod has the volume, and so may come back to it, or come to its end. One that came after the claim was deleted is
+/// given to no node.
+fn has_volume(pod: &Pod) -> bool {
+    let Some(running) = pod.running.as_deref().filter(|_| !pod.meta.deleting) else { return false };
+    let has_run = running.containers.iter().any(|of| of.running || of.ended.is_some());
+    has_run || running.ready || running.node.is_some()
 }
 
 fn is_ready(observed: &Observed) -> bool {
@@ -187,6 +187,11 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         );
         return Some(Step::Blocked("FinalSnapshotFailed", message));
     }
+    // It is taken of a volume that somebody has deleted meanwhile: by a pod that has it, or by none.
+    let online = snapshot.annotations.contains_key(ONLINE) || snapshot.status.completed_at.is_some();
+    if let Some(claim) = dying(observed).filter(|_| !online && !observed.saving.iter().any(|pod| has_volume(pod))) {
+        return Some(Step::Blocked("ClaimTerminating", unreachable_data(observed, claim)));
+    }
     let (step, doing) = match snapshot.status.completed_at {
         None => (DeletionStep::Snapshot, "taking"),
         Some(_) => (DeletionStep::Verify, "verifying"),
@@ -215,7 +220,8 @@ pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
 }
 
 /// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
-pub(super) fn final_name(observed: &Observed) -> String {
+#[must_use]
+pub fn final_name(observed: &Observed) -> String {
     let db = &*observed.db;
     let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());

@@ -177,6 +177,29 @@ fn a_pod_that_never_started_is_not_waited_for() {
     assert_eq!(reason(&blocked.status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
 
+/// The last snapshot is being taken of the volume when somebody deletes the claim.
+#[test]
+fn a_last_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
+    let mut seen = going(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
+    (seen.servers, seen.pods, seen.asked) = (Vec::new(), Vec::new(), Asked::Nothing);
+    let last = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1" },
+        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" },
+        "status": { "phase": "Running", "startedAt": "2027-01-15T07:59:00Z" } });
+    seen.snapshots = vec![Arc::new(Snapshot::decode(&last.to_string()).unwrap())];
+    let pod = |spec: Value| {
+        let pod = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1-backup-x", "uid": "p-3",
+            "labels": { "multi-operator.example.com/whole": "true" } }, "spec": spec });
+        Arc::new(Pod::decode(&pod.to_string()).unwrap())
+    };
+    for (saving, waits) in
+        [(vec![], false), (vec![pod(json!({}))], false), (vec![pod(json!({ "nodeName": "one" }))], true)]
+    {
+        seen.saving = saving;
+        let status = plan(&seen, now()).status.unwrap();
+        assert_eq!(status.contract.condition("DeletionBlocked").is_none(), waits);
+    }
+}
+
 #[test]
 fn a_snapshots_volume_that_was_deleted_is_made_again_for_the_last_one() {
     let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));

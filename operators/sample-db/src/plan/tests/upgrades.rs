@@ -264,7 +264,9 @@ fn what_is_not_carried_over_is_told_before_anything_begins() {
     play.pass();
     let Effect::Create(check) = plan(&play.seen, now()).effects.remove(0) else { panic!() };
     let work = &check.body["spec"]["template"]["spec"]["containers"][0];
-    assert!(work["command"].to_string().contains("pg-survey") && work["envFrom"][1]["secretRef"]["name"] == "shop-system");
+    assert!(
+        work["command"].to_string().contains("pg-survey") && work["envFrom"][1]["secretRef"]["name"] == "shop-system"
+    );
     play.ends("shop-check", 0, &json!({ "version": "17.12", "notCovered": ["the replication slot feed"] }));
     let told = |play: &mut Play, what: &str| {
         let decided = plan(&play.seen, now());
