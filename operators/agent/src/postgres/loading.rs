@@ -172,7 +172,7 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
 fn is_early(entry: &Entry, owners: &BTreeSet<&str>) -> bool {
     let open = OPEN_AT_FIRST.iter().any(|kind| entry.tag.starts_with(kind));
     let alone = owners.iter().all(|owner| *owner == entry.owner);
-    open && !(alone && !entry.tag.starts_with("SCHEMA "))
+    open && (!alone || entry.tag.starts_with("SCHEMA "))
 }
 
 /// Adds to the last run, or begins one.

@@ -12,6 +12,9 @@ use super::tools::{Connection, Tools};
 use super::{files, init};
 use crate::failure::{Failure, Reason};
 
+/// Of a role: superuser, may log in, verifier of its password, until when, and how many connections.
+type Login = (bool, bool, Option<String>, Option<String>, i32);
+
 /// What the rules of a closed server let in while something is loaded.
 pub(crate) const LOADING: &str = "multi_operator_loading";
 
@@ -144,7 +147,7 @@ impl<'a> Logins<'a> {
              FROM pg_catalog.pg_authid WHERE rolname = {}",
             literal(role)
         );
-        let found: Option<(bool, bool, Option<String>, Option<String>, i32)> = session.ask_json(&sql)?.pop();
+        let found: Option<Login> = session.ask_json(&sql)?.pop();
         let missing = || Failure::new(Reason::RestoreFailed, format!("the owner {} is not there", identifier(role)));
         let (superuser, login, password, until, limit) = found.ok_or_else(missing)?;
         if superuser {

@@ -135,7 +135,9 @@ impl Pipe<'_> {
             let end = |one: thread::ScopedJoinHandle<'_, Result<(), Failure>>| {
                 one.join().unwrap_or_else(|_| Err(Failure::new(Reason::ToolFailed, sentence)))
             };
-            started.into_iter().map(end).fold(Ok(()), |all, one| all.and(one))
+            // All come to their end before one's failure is told.
+            let ended: Vec<_> = started.into_iter().map(end).collect();
+            ended.into_iter().collect()
         });
         load.take_back(&lent, &connection.user)?;
         copied
