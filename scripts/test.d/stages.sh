@@ -3,8 +3,8 @@
 # stages that it needs have passed. What a stage prints goes to a log and is shown when it ends; one that runs alone
 # prints as it goes.
 #
-# Stages that keep a processor busy would only slow each other down: at most JOBS stages run at a time, the first declared
-# first. Suites that share two processors stretch each other's waits, so who declares them says which come after which.
+# Stages that keep a processor busy would only slow each other down: at most JOBS of those that fill gaps, and as many of the
+# others, run at a time, the first declared first. Suites that share two processors stretch each other's waits, so who declares them says which come after which.
 
 # For the names of needs.
 shopt -s extglob
@@ -13,7 +13,7 @@ declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGI
 # Stages that run at low priority.
 declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
 STAGES=()
-JOBS=${MULTI_OPERATOR_JOBS:-4}
+JOBS=${MULTI_OPERATOR_JOBS:-3}
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
 TICK=2
@@ -101,9 +101,18 @@ start_ready() {
     for need in ${STAGE_AFTER[$name]}; do
       case ${STAGE_RESULT[$need]} in pending | running) ready=no ;; esac
     done
-    [[ $ready == no ]] || ((${#STAGE_PID[@]} >= JOBS)) || start_stage "$name"
+    [[ $ready == no ]] || ! has_room "$name" || start_stage "$name"
   done
   return 0
+}
+
+# has_room NAME: a suite does not wait for checks that fill its gaps, which would take the longer for it.
+has_room() {
+  local other same=0
+  for other in "${!STAGE_PID[@]}"; do
+    [[ ${STAGE_FILLS_GAPS[$other]:-} != "${STAGE_FILLS_GAPS[$1]:-}" ]] || ((same += 1))
+  done
+  ((same < JOBS))
 }
 
 # look_up NEED: its result, as RESULT. What is made behind the stages has failed if nobody makes it any more.
