@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View as _;
 use runtime::plan::Key;
 use runtime::views::{Claim, Job, Pod};
@@ -16,6 +17,9 @@ use crate::site::{Faults, is_going, path_of, text};
 const ROUNDS: usize = 300;
 /// After so many, time flies: something is waited for that takes minutes.
 const PATIENCE: usize = 200;
+
+/// Longer than it is looked whether anything moves.
+const SILENCE: SignedDuration = SignedDuration::from_mins(1);
 
 /// Why a database may be Stalled though it serves: a person has to look.
 const STALLED: [&str; 6] =
@@ -48,7 +52,7 @@ impl Bench {
         let (mut rests, mut rested) = (Ok(()), 0);
         for round in 0..ROUNDS {
             if round > PATIENCE {
-                self.site.now += jiff::SignedDuration::from_secs(30);
+                self.site.now += SignedDuration::from_secs(30);
             }
             self.round();
             self.innocent()?;
@@ -134,6 +138,7 @@ impl Bench {
         check(!is(db, "Stalled") || STALLED.contains(&why), || format!("{key} is stalled: {stalled}"))?;
         check(status["upgrade"]["step"].is_null(), || "an upgrade is under way".to_owned())?;
         check(status["backup"]["running"].is_null(), || "a backup is under way".to_owned())?;
+        check(!self.is_due_soon(db), || "a backup is due".to_owned())?;
         let pod = self.site.server(&self.world, key).ok_or("no server runs")?;
         let claim = self.site.claim_of(&pod).ok_or("it has no claim")?;
         check(status["storage"]["claimUID"] == *claim, || format!("the server is on {claim}"))?;
@@ -154,6 +159,12 @@ impl Bench {
         check(as_asked || manual, || format!("{release} runs, not {asked:?}"))?;
         let settings = self.wanted(db, &pod, &claim);
         check(settings || is(db, "Stalled"), || "parameters are not as asked".to_owned())
+    }
+
+    /// Whether a schedule would begin something while it is looked whether the world stays at rest.
+    fn is_due_soon(&self, db: &Value) -> bool {
+        let next = db["status"]["backup"]["next"].as_str().and_then(|next| next.parse::<Timestamp>().ok());
+        next.is_some_and(|next| next > self.site.now && next <= self.site.now + SILENCE)
     }
 
     fn wanted(&self, db: &Value, pod: &str, claim: &str) -> bool {
