@@ -4,7 +4,8 @@
 # prints as it goes.
 #
 # Stages that keep a processor busy would only slow each other down: at most JOBS of those that fill gaps, and as many of the
-# others, run at a time, the first declared first. Suites that share two processors stretch each other's waits, so who declares them says which come after which.
+# others, run at a time, the first declared first. Suites that share two processors stretch each other's waits, so the
+# declarations say which come after which.
 
 # For the names of needs.
 shopt -s extglob
@@ -115,13 +116,14 @@ has_room() {
   ((same < JOBS))
 }
 
-# look_up NEED: its result, as RESULT. What is made behind the stages has failed if nobody makes it any more.
+# look_up NEED: its result, as RESULT. What the builder has not made when it exits has failed.
 look_up() {
-  local file=$RUN_FOLDER/made/${1#made:} maker=working
+  local made=$RUN_FOLDER/made/${1#made:}
   RESULT=${STAGE_RESULT[$1]:-}
   [[ $1 == made:* ]] || return 0
-  kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || maker=gone
-  if [[ -s $file ]]; then RESULT=$(<"$file"); elif [[ $maker == gone ]]; then RESULT=FAILED; fi
+  # In this order: a builder that exits has noted all that it made.
+  kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || RESULT=FAILED
+  [[ ! -s $made ]] || RESULT=$(<"$made")
 }
 
 has_passed() { [[ ${STAGE_RESULT[$1]} == ok || ${STAGE_RESULT[$1]} == unchanged ]]; }
@@ -155,8 +157,8 @@ run_stage() {
   measured "$1" "${1//-/_}"
 }
 
-# measured NAME COMMAND...: notes the processor seconds of a command and of what it waited for. Servers that it leaves running
-# count for nobody.
+# measured NAME COMMAND...: notes the processor seconds of this shell and of what it has waited for, the command included, so
+# call it once in each subshell. Servers that the command leaves running are not counted.
 measured() {
   local name=$1 status=0
   shift
