@@ -11,7 +11,7 @@
 shopt -s extglob
 
 declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGIN=() STAGE_RESULT=() STAGE_HASH=()
-# Stages that run at low priority.
+# Stages that run at low priority (priority.sh).
 declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
 STAGES=()
 JOBS=${MULTI_OPERATOR_JOBS:-3}
@@ -153,7 +153,7 @@ start_stage() {
 run_stage() {
   # A stage that is ended clears up behind itself, and is waited for.
   trap 'exit 143' INT TERM
-  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 19 "$BASHPID" >/dev/null
+  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || fill_gaps
   measured "$1" "${1//-/_}"
 }
 

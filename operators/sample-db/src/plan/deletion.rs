@@ -14,7 +14,7 @@ use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 
 use super::objects::{self, SecretOf};
-use super::{DbAct, DbPlan, LATER, Observed, STEP, after, names};
+use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, after, names};
 use crate::snapshot::plan::{is_bad, is_being_taken, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -106,8 +106,12 @@ fn end_jobs(observed: &Observed) -> Option<Step> {
     Some(Step::take(DeletionStep::WaitForBackup, gone(&job.meta, Job::KIND), message))
 }
 
-/// A snapshot that is being taken comes to its end.
+/// A snapshot that is being taken comes to its end, if it can: nothing makes a Secret again of a database that goes, and
+/// without one it cannot log in.
 fn backups(observed: &Observed) -> Option<Step> {
+    if matches!(observed.system, SecretSeen::Absent) {
+        return None;
+    }
     let last = final_name(observed);
     let runs = |snapshot: &&std::sync::Arc<Snapshot>| {
         is_being_taken(&snapshot.status) && !snapshot.meta.deleting && *snapshot.meta.key.name != *last
@@ -223,7 +227,7 @@ fn clear(observed: &Observed) -> Option<Step> {
     let given = db.spec.credentials.secret_ref.is_some();
     secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
         let there =
-            !matches!(seen, super::SecretSeen::Absent | super::SecretSeen::Foreign | super::SecretSeen::Unknown(_));
+            !matches!(seen, SecretSeen::Absent | SecretSeen::Foreign | SecretSeen::Unknown(_));
         there.then(|| {
             Step::take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
         })

@@ -67,3 +67,21 @@ fn the_newest_proved_snapshot_outlives_those_that_nobody_proves() {
     assert_eq!(proved(&bench), 1, "{}", bench.story());
     assert_eq!(bench.world.all(Snapshot::KIND).count(), 3, "{}", bench.story());
 }
+
+#[test]
+fn a_deletion_does_not_wait_for_a_backup_that_cannot_log_in() {
+    use crate::asked::Answer;
+    use crate::bench::Pass;
+    let mut bench = Bench::new(&json!({ "backup": {}, "engine": { "version": null } }));
+    for step in [
+        Step::Pass(Pass { lives: None, answer: Answer::Given, late: false }),
+        Step::Calm(13),
+        Step::Backup { physical: false },
+        Step::DropSecret(71),
+        Step::Calm(2),
+        Step::Delete(crate::collector::Propagation::Background),
+    ] {
+        bench.take(&step);
+    }
+    settle(&mut bench);
+}

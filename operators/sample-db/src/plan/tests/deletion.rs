@@ -110,6 +110,8 @@ fn protection_holds_it_and_a_running_backup_is_waited_for() {
     let waits = plan(&seen, now());
     assert!(waits.effects.is_empty(), "the server is needed: {:?}", waits.effects);
     assert_eq!(waits.status.unwrap().deletion.step, Some(DeletionStep::WaitForBackup));
+    seen.system = SecretSeen::Absent;
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"], "it can never log in");
 }
 
 #[test]
