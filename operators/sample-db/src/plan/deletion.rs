@@ -226,8 +226,7 @@ fn clear(observed: &Observed) -> Option<Step> {
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
     let given = db.spec.credentials.secret_ref.is_some();
     secrets.into_iter().filter(|(of, _)| !(given && *of == SecretOf::App)).find_map(|(of, seen)| {
-        let there =
-            !matches!(seen, SecretSeen::Absent | SecretSeen::Foreign | SecretSeen::Unknown(_));
+        let there = !matches!(seen, SecretSeen::Absent | SecretSeen::Foreign | SecretSeen::Unknown(_));
         there.then(|| {
             Step::take(DeletionStep::Release, Effect::Act(DbAct::DropSecret(of)), "removing the Secrets".to_owned())
         })
