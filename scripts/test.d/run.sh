@@ -58,7 +58,7 @@ finish() {
     has_passed "$name" || say "${STAGE_RESULT[$name]}: $name"
   done
   sums
-  [[ $FAILED == no ]] || failures
+  [[ $FAILED == no ]] || keep_logs
   rm -rf "$RUN_FOLDER"
   if [[ $FAILED == yes ]] || ((status)); then
     say "FAILED (seed $MULTI_OPERATOR_SEED)"
@@ -67,12 +67,11 @@ finish() {
   say "all passed"
 }
 
-# What failed, once more where people look first, and where all that was said stays until the next run that fails.
-failures() {
+# All that the stages of a failed run said stays until the next one that fails.
+keep_logs() {
   local kept=$CACHE/log/failed
   compgen -G "$RUN_FOLDER/*.log" >/dev/null || return 0
   rm -rf "$kept" && mkdir -p "$kept" && cp "$RUN_FOLDER"/*.log "$kept" && say "logs of all stages: $kept"
-  awk -f scripts/test.d/failures.awk "$RUN_FOLDER"/*.log
 }
 
 # In the plain form that CI systems read. A filter that no test fits has tested nothing.
