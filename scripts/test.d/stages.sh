@@ -11,8 +11,8 @@
 shopt -s extglob
 
 declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGIN=() STAGE_RESULT=() STAGE_HASH=()
-# Stages that run at low priority (priority.sh).
-declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
+# Stages that run at low priority (priority.sh). health is none of them: Argo CD gives each Lua script one second by the clock.
+declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes)
 STAGES=()
 JOBS=${MULTI_OPERATOR_JOBS:-3}
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
