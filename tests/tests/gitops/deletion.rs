@@ -38,7 +38,7 @@ async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_applicat
 
     argocd::take_out("dev", "instances").await;
     let states = wait_until("the database's volume to go", PATIENCE, || async {
-        // Asked for in this order: a snapshot that is not proved by now was not when the volume was already gone.
+        // Asked for in this order: a snapshot that is not verified by now was not when the volume was already gone.
         let claim = claim("data-orders-0").await;
         let gone = claim
             .is_none_or(|claim| claim["metadata"]["uid"] != data || !claim["metadata"]["deletionTimestamp"].is_null());
