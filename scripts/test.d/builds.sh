@@ -41,7 +41,7 @@ make_ready() {
   local name=$1 begin result=ok
   shift
   begin=$(now_ms)
-  measured "build-$name" "$@" || result=FAILED
+  (measured "build-$name" "$@") || result=FAILED
   if [[ $result == FAILED ]] || (($(now_ms) - begin >= WORTH_A_RECORD * 1000)); then
     write_record "build-$name" '' "$result" "$begin"
   fi

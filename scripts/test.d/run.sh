@@ -47,6 +47,7 @@ finish() {
   local status=$? name
   trap - EXIT
   end_all
+  no_more_gaps
   if [[ -s $RUN_FOLDER/stages.jsonl ]]; then
     TIMINGS=${TIMINGS:-$CACHE/timings/$(date +%Y%m%d-%H%M%S)-$(git rev-parse --short HEAD 2>/dev/null).json}
     mkdir -p "$(dirname "$TIMINGS")"
@@ -57,12 +58,20 @@ finish() {
     has_passed "$name" || say "${STAGE_RESULT[$name]}: $name"
   done
   sums
+  [[ $FAILED == no ]] || keep_logs
   rm -rf "$RUN_FOLDER"
   if [[ $FAILED == yes ]] || ((status)); then
     say "FAILED (seed $MULTI_OPERATOR_SEED)"
     exit $((status ? status : 1))
   fi
   say "all passed"
+}
+
+# All that the stages of a failed run said stays until the next one that fails.
+keep_logs() {
+  local kept=$CACHE/log/failed
+  compgen -G "$RUN_FOLDER/*.log" >/dev/null || return 0
+  rm -rf "$kept" && mkdir -p "$kept" && cp "$RUN_FOLDER"/*.log "$kept" && say "logs of all stages: $kept"
 }
 
 # In the plain form that CI systems read. A filter that no test fits has tested nothing.

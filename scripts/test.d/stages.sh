@@ -3,17 +3,18 @@
 # stages that it needs have passed. What a stage prints goes to a log and is shown when it ends; one that runs alone
 # prints as it goes.
 #
-# Stages that keep a processor busy would only slow each other down: at most JOBS stages run at a time, the first declared
-# first. Suites that share two processors stretch each other's waits, so who declares them says which come after which.
+# Stages that keep a processor busy would only slow each other down: at most JOBS of those that fill gaps, and as many of the
+# others, run at a time, the first declared first. Suites that share two processors stretch each other's waits, so the
+# declarations say which come after which.
 
 # For the names of needs.
 shopt -s extglob
 
 declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGIN=() STAGE_RESULT=() STAGE_HASH=()
-# Stages that run at low priority.
-declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes [health]=yes)
+# Stages that run at low priority (priority.sh). health is none of them: Argo CD gives each Lua script one second by the clock.
+declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes)
 STAGES=()
-JOBS=${MULTI_OPERATOR_JOBS:-4}
+JOBS=${MULTI_OPERATOR_JOBS:-3}
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
 TICK=2
@@ -101,18 +102,28 @@ start_ready() {
     for need in ${STAGE_AFTER[$name]}; do
       case ${STAGE_RESULT[$need]} in pending | running) ready=no ;; esac
     done
-    [[ $ready == no ]] || ((${#STAGE_PID[@]} >= JOBS)) || start_stage "$name"
+    [[ $ready == no ]] || ! has_room "$name" || start_stage "$name"
   done
   return 0
 }
 
-# look_up NEED: its result, as RESULT. What is made behind the stages has failed if nobody makes it any more.
+# has_room NAME: a suite does not wait for checks that fill its gaps, which would take the longer for it.
+has_room() {
+  local other same=0
+  for other in "${!STAGE_PID[@]}"; do
+    [[ ${STAGE_FILLS_GAPS[$other]:-} != "${STAGE_FILLS_GAPS[$1]:-}" ]] || ((same += 1))
+  done
+  ((same < JOBS))
+}
+
+# look_up NEED: its result, as RESULT. What the builder has not made when it exits has failed.
 look_up() {
-  local file=$RUN_FOLDER/made/${1#made:} maker=working
+  local made=$RUN_FOLDER/made/${1#made:}
   RESULT=${STAGE_RESULT[$1]:-}
   [[ $1 == made:* ]] || return 0
-  kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || maker=gone
-  if [[ -s $file ]]; then RESULT=$(<"$file"); elif [[ $maker == gone ]]; then RESULT=FAILED; fi
+  # In this order: a builder that exits has noted all that it made.
+  kill -0 "${BACKGROUND[0]:-0}" 2>/dev/null || RESULT=FAILED
+  [[ ! -s $made ]] || RESULT=$(<"$made")
 }
 
 has_passed() { [[ ${STAGE_RESULT[$1]} == ok || ${STAGE_RESULT[$1]} == unchanged ]]; }
@@ -142,12 +153,12 @@ start_stage() {
 run_stage() {
   # A stage that is ended clears up behind itself, and is waited for.
   trap 'exit 143' INT TERM
-  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || renice -n 19 "$BASHPID" >/dev/null
+  [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || fill_gaps
   measured "$1" "${1//-/_}"
 }
 
-# measured NAME COMMAND...: notes the processor seconds of a command and of what it waited for. Servers that it leaves running
-# count for nobody.
+# measured NAME COMMAND...: notes the processor seconds of this shell and of what it has waited for, the command included, so
+# call it once in each subshell. Servers that the command leaves running are not counted.
 measured() {
   local name=$1 status=0
   shift

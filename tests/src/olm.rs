@@ -192,7 +192,7 @@ impl Install {
     pub async fn nothing_was_forbidden(&self) {
         let manager = format!("deployment/{MANAGER}");
         let log = kubectl(&["logs", "--namespace", &self.namespace, &manager]).await.ok();
-        // In the seconds after a CRD is created the API server knows nothing of it that could own objects: no right is missing.
+        // In the seconds after a CRD is created, admission does not know the new kind as an owner: no right is missing.
         let says: Vec<&str> = log
             .lines()
             .filter(|line| line.contains("orbidden") || line.contains("panicked"))

@@ -1,8 +1,12 @@
 //! A SampleDB in a test's namespace, as a person with kubectl sees it.
 
+use std::sync::LazyLock;
+
 use api::sample_db::SampleDB;
 use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase, SnapshotReason, VerificationPhase};
 use api::{ConditionStatus, Contract};
+use jiff::Zoned;
+use jiff::tz::TimeZone;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::Value;
@@ -51,9 +55,25 @@ pub async fn namespace(purpose: &str) -> Namespace {
     Namespace::labelled(purpose, &[("pod-security.kubernetes.io/enforce", "restricted")]).await
 }
 
+/// Once a day, half a day away from this run: the default would add a snapshot to what tests look at two hours after midnight.
+fn far_from_now() -> &'static str {
+    static SCHEDULE: LazyLock<String> = LazyLock::new(|| {
+        let hour = Zoned::now().with_time_zone(TimeZone::UTC).hour();
+        format!("0 {} * * *", (hour + 12) % 24)
+    });
+    &SCHEDULE
+}
+
 impl<'a> Database<'a> {
-    /// Applies one with that spec, in YAML's short form.
+    /// Applies one with that spec, in YAML's short form. It is not backed up by schedule, unless the spec has one.
+    ///
+    /// # Panics
+    /// If the spec is no YAML.
     pub async fn apply(ns: &'a Namespace, name: &'a str, spec: &str) -> Self {
+        let mut spec: Value = serde_yaml_ng::from_str(spec).expect("the spec is YAML");
+        if spec["backup"]["schedule"].is_null() {
+            spec["backup"]["schedule"] = Value::from(far_from_now());
+        }
         let head = "apiVersion: example.com/v1alpha1\nkind: SampleDB";
         ns.apply(&format!("{head}\nmetadata:\n  name: {name}\nspec: {spec}\n")).await;
         Self { ns, name }

@@ -103,7 +103,9 @@ impl From<kube::Error> for Error {
             403 if terminating(status) => Self::blocked("NamespaceTerminating", message),
             403 if is_owner_unknown(status) => Self::transient(
                 "OwnerKindUnknown",
-                format!("the API server does not know this kind as an owner yet, as in the seconds after its CRD is created: {message}"),
+                format!(
+                    "the API server does not know this kind as an owner yet, as in the seconds after its CRD is created: {message}"
+                ),
             ),
             403 => Self::Transient { reason: "Forbidden".into(), message, stalled: true },
             404 => Self::Transient { reason: "NotFound".into(), message, stalled: true },

@@ -38,11 +38,11 @@ async fn a_database_is_saved_and_proved_before_its_volume_goes_with_the_applicat
 
     argocd::take_out("dev", "instances").await;
     let states = wait_until("the database's volume to go", PATIENCE, || async {
-        // Asked for in this order, a snapshot that is not proved yet was not proved when the volume was already gone.
-        let snapshot = final_snapshot(database).await;
-        let gone = claim("data-orders-0")
-            .await
+        // Asked for in this order: a snapshot that is not verified by now was not when the volume was already gone.
+        let claim = claim("data-orders-0").await;
+        let gone = claim
             .is_none_or(|claim| claim["metadata"]["uid"] != data || !claim["metadata"]["deletionTimestamp"].is_null());
+        let snapshot = final_snapshot(database).await;
         let snapshot = snapshot.unwrap_or_default();
         let proved = snapshot["status"]["phase"] == "Ready" && snapshot["status"]["verification"]["phase"] == "Passed";
         assert!(proved || !gone, "the volume goes, and the last snapshot is {snapshot}");

@@ -129,7 +129,7 @@ mod tests {
         forget("thing", &one);
         let mut text = String::new();
         append(&mut text);
-        // Other tests of this process tell of theirs.
+        // Other tests of this process record series of their own.
         let text: String = text.lines().filter(|line| line.contains("thing_")).flat_map(|line| [line, "\n"]).collect();
         let expected = "# HELP thing_parts_total Parts so far\n# TYPE thing_parts_total counter\n\
             thing_parts_total{namespace=\"n\",name=\"other\"} 2\n\

@@ -6,7 +6,9 @@ use runtime::cache::View as _;
 use runtime::views::Claim;
 use sample_db::{SampleDB, Snapshot};
 
-use crate::bench::Bench;
+use crate::asked::Answer;
+use crate::bench::{Bench, Pass};
+use crate::collector::Propagation;
 use crate::faults::{Edit, Step};
 use crate::guard::is_proved;
 use crate::settle::{condition, is};
@@ -101,8 +103,6 @@ fn the_newest_proved_snapshot_outlives_those_that_nobody_proves() {
 
 #[test]
 fn a_deletion_does_not_wait_for_a_backup_that_cannot_log_in() {
-    use crate::asked::Answer;
-    use crate::bench::Pass;
     let mut bench = Bench::new(&json!({ "backup": {}, "engine": { "version": null } }));
     for step in [
         Step::Pass(Pass { lives: None, answer: Answer::Given, late: false }),
@@ -110,7 +110,7 @@ fn a_deletion_does_not_wait_for_a_backup_that_cannot_log_in() {
         Step::Backup { physical: false },
         Step::DropSecret(71),
         Step::Calm(2),
-        Step::Delete(crate::collector::Propagation::Background),
+        Step::Delete(Propagation::Background),
     ] {
         bench.take(&step);
     }

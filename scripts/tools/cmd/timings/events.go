@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,8 @@ type Test struct {
 	Name    string  `json:"name"`
 	Result  string  `json:"result"`
 	Seconds float64 `json:"seconds"`
+	// Said is where a failed test says why, or its last lines.
+	Said []string `json:"said,omitempty"`
 }
 
 // reader turns events into a line per test for people, and a record per test for files.
@@ -110,12 +113,41 @@ func (r *reader) test(event Event) error {
 	if event.Event != "ignored" {
 		fmt.Fprintf(r.people, "%-6s %7.1f s  %s\n", event.Event, test.Seconds, test.Name)
 	}
+	var said []string
 	for _, text := range []string{event.Stdout, event.Message} {
 		for line := range strings.Lines(text) {
-			fmt.Fprintf(r.people, "    %s\n", strings.TrimRight(line, "\n"))
+			said = append(said, strings.TrimRight(line, "\n"))
 		}
 	}
+	for _, line := range said {
+		fmt.Fprintf(r.people, "    %s\n", line)
+	}
+	if event.Event == "failed" {
+		test.Said = excerpt(said)
+	}
 	return r.records.Encode(test)
+}
+
+// What of a failed test's words is recorded: as many lines, and of each as many characters.
+const (
+	excerptLines = 12
+	excerptWidth = 400
+)
+
+// excerpt is what a test said from where it panicked, or else its last lines.
+func excerpt(said []string) []string {
+	from := slices.IndexFunc(said, func(line string) bool { return strings.Contains(line, "panicked at") })
+	if from < 0 {
+		from = max(0, len(said)-excerptLines)
+	}
+	var words []string
+	for _, line := range said[from:min(len(said), from+excerptLines)] {
+		if characters := []rune(line); len(characters) > excerptWidth {
+			line = string(characters[:excerptWidth]) + "…"
+		}
+		words = append(words, line)
+	}
+	return words
 }
 
 func (r *reader) name(test string) string {

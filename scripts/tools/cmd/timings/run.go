@@ -95,6 +95,20 @@ func (r *Run) print(people io.Writer) {
 		end = stage.End
 	}
 	fmt.Fprintf(people, "\ncritical path: %s; %.0f s\ncommit %s\n", strings.Join(names, " -> "), end, r.Commit)
+	r.printFailed(people)
+}
+
+// printFailed tells once more what failed, where people look first.
+func (r *Run) printFailed(people io.Writer) {
+	for _, test := range r.Tests {
+		if test.Result != "failed" {
+			continue
+		}
+		fmt.Fprintf(people, "\nfailed: %s  %s\n", test.Suite, test.Name)
+		for _, line := range test.Said {
+			fmt.Fprintf(people, "    %s\n", line)
+		}
+	}
 }
 
 func (r *Run) slowestTests() []Test {

@@ -39,11 +39,31 @@ func TestEachTestHasItsOwnSeconds(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, people)
 		}
 	}
-	if want := `{"suite":"unit","name":"runtime::queue::b","result":"failed","seconds":2}`; !strings.Contains(records, want) {
+	if want := `{"suite":"unit","name":"runtime::queue::b","result":"failed","seconds":2,"said":["left","right"]}`; !strings.Contains(records, want) {
 		t.Errorf("%s is not in %s", want, records)
 	}
 	if err == nil || err.Error() != "unit: 1 tests failed" {
 		t.Errorf("a failed test gives %v", err)
+	}
+}
+
+func TestAFailedTestIsToldOfFromWhereItPanicked(t *testing.T) {
+	said := []string{"before", "thread 'a' panicked at b.rs:1:1:", strings.Repeat("x", 500)}
+	for range 20 {
+		said = append(said, "after")
+	}
+	got := excerpt(said)
+	if len(got) != excerptLines || got[0] != said[1] || got[1] != strings.Repeat("x", excerptWidth)+"…" {
+		t.Errorf("of what it said, recorded is %q", got)
+	}
+	if got := excerpt(said[3:]); len(got) != excerptLines {
+		t.Errorf("of what does not panic the last lines count, not %q", got)
+	}
+	var out bytes.Buffer
+	run := Run{Tests: []Test{{Suite: "unit", Name: "a", Result: "failed", Said: []string{"why"}}, {Suite: "unit", Name: "b", Result: "ok"}}}
+	run.print(&out)
+	if !strings.HasSuffix(out.String(), "\nfailed: unit  a\n    why\n") {
+		t.Errorf("the report ends with %q", out.String())
 	}
 }
 
@@ -90,8 +110,8 @@ func TestTheCriticalPathFollowsTheLongestWait(t *testing.T) {
 }
 
 func TestAComparisonNamesWhatVanished(t *testing.T) {
-	before := Run{Tests: []Test{{"unit", "kept", "ok", 10}, {"unit", "lost", "ok", 1}, {"unit", "ignored now", "ok", 1}}}
-	after := Run{Tests: []Test{{"unit", "kept", "ok", 4}, {"unit", "new", "ok", 1}, {"unit", "ignored now", "ignored", 0}}}
+	before := Run{Tests: []Test{{Suite: "unit", Name: "kept", Result: "ok", Seconds: 10}, {Suite: "unit", Name: "lost", Result: "ok", Seconds: 1}, {Suite: "unit", Name: "ignored now", Result: "ok", Seconds: 1}}}
+	after := Run{Tests: []Test{{Suite: "unit", Name: "kept", Result: "ok", Seconds: 4}, {Suite: "unit", Name: "new", Result: "ok", Seconds: 1}, {Suite: "unit", Name: "ignored now", Result: "ignored", Seconds: 0}}}
 	var out bytes.Buffer
 	printComparison(&out, before, after)
 	for _, want := range []string{"only before: unit lost\n", "only before: unit ignored now\n", "only after:  unit new\n", "-6.0 s"} {
