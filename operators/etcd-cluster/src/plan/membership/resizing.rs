@@ -53,10 +53,6 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let gone = |node: &&Node<'_>| {
         names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
     };
-    // Whose volume goes is removed before any other, once there is one to take its place.
-    if roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
-        return None;
-    }
     let dead = roster.voters().find(gone)?;
     Some(Step::Remove { name: dead.name.clone(), id: dead.member?.id, dead: None })
 }
@@ -133,6 +129,8 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
     }
     let victim = followers()
         .find(|node| node.is_doomed())
+        // Where it cannot hand over, the others elect one of them.
+        .or_else(|| Some(leader).filter(|leader| leader.is_doomed() && !leader.hands_over()))
         .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
         .or_else(|| followers().last());
     match victim.and_then(|victim| Some((victim, victim.member?))) {
