@@ -1,7 +1,7 @@
 //! What a cluster should be now: its spec, and of what cannot be had from where it stands, the nearest that can. Pure.
 
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::membership::adopting;
 use super::roster::{Node, Roster};
@@ -37,7 +37,7 @@ impl Wish {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
             version,
             repository: Self::repository(cluster),
-            template: template(cluster),
+            template: template_of(cluster, roster),
             durable,
             refusal: unsupported(cluster).or(refusal),
         }
@@ -113,14 +113,31 @@ fn default_version() -> Version {
     Version::parse(DEFAULT_VERSION).unwrap_or(Version { major: 3, minor: 6, patch: 0, pre: String::new() })
 }
 
-/// A fingerprint of what the spec says of pods.
-fn template(cluster: &EtcdCluster) -> String {
+/// The fingerprint that pods have of what the spec says of them, if that is what it says; else the one of today.
+fn template_of(cluster: &EtcdCluster, roster: &Roster<'_>) -> String {
+    let is_there =
+        |template: &String| roster.nodes.iter().any(|node| node.annotation(objects::TEMPLATE) == Some(template));
+    let (today, earlier) = (template(cluster, false), template(cluster, true));
+    if !is_there(&today) && is_there(&earlier) { earlier } else { today }
+}
+
+/// A fingerprint of what the spec says of pods. Earlier managers kept quantities that are whole numbers as numbers.
+pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
     let spec = &cluster.spec;
     let mut pod = spec.pod.clone().unwrap_or_default();
     // What does not reach a pod that already runs, or is judged elsewhere.
     pod.persistent_volume_claim_spec = None;
     pod.dns_timeout_in_second = 0;
     pod.busybox_image = None;
+    let mut pod = json!(pod);
+    for amounts in ["/resources/requests", "/resources/limits"].into_iter().filter(|_| numbers) {
+        let amounts = pod.pointer_mut(amounts).and_then(Value::as_object_mut);
+        for amount in amounts.into_iter().flat_map(serde_json::Map::values_mut) {
+            if let Some(number) = amount.as_str().and_then(|amount| amount.parse::<i32>().ok()) {
+                *amount = json!(number);
+            }
+        }
+    }
     let said = json!({
         "pod": pod,
         "repository": spec.repository,

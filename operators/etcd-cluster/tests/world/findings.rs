@@ -207,3 +207,17 @@ fn no_member_is_given_up_before_another_votes_in_its_place() {
     settle(&mut bench);
     assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
 }
+
+#[test]
+fn before_3_3_a_leader_whose_claim_goes_is_removed_without_handing_over() {
+    for size in [1, 3] {
+        let mut bench = settled(&json!({ "size": size, "version": "3.2.13" }));
+        let before = members(&bench);
+        for member in &before {
+            bench.world.begin_removal(Claim::KIND, &bench.key.sibling(member));
+        }
+        settle(&mut bench);
+        assert!(members(&bench).iter().all(|member| !before.contains(member)), "{}", bench.story());
+        assert_eq!(bench.guard.led, 0, "{}", bench.story());
+    }
+}

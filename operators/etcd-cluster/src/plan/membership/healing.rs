@@ -8,7 +8,7 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::names;
-use crate::plan::objects::{ETCD, Start, WAIT};
+use crate::plan::objects::{ETCD, Facts, Start, WAIT};
 use crate::plan::proven;
 use crate::plan::roster::Node;
 
@@ -227,6 +227,9 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }
     }
+    if let Some(node) = unknown(observed, roster) {
+        return super::again(observed, roster, wish, &node.name);
+    }
     if observed.etcd.denied {
         return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
     }
@@ -248,6 +251,18 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
             Step::ask_again("QuorumLost", format!("{count}{first}"))
         }
     }
+}
+
+/// A member whose volume tells that it is one, though the status does not: that came from a backup, or was found again from
+/// fewer volumes than there are now.
+fn unknown<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
+    let status = &observed.cluster.status;
+    let is_known = |node: &Node<'_>| status.member_statuses.iter().any(|known| known.name == node.name);
+    let is_ours = |node: &Node<'_>| {
+        let claim = node.claim.filter(|claim| !claim.lost && !claim.meta.deleting);
+        claim.and_then(Facts::of).is_some_and(|facts| Some(facts.cluster_id) == status.cluster_id)
+    };
+    roster.nodes.iter().find(|node| node.pod.is_none() && !is_known(node) && is_ours(node))
 }
 
 /// What the agent leaves when it fails.

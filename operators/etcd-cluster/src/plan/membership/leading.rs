@@ -57,7 +57,8 @@ pub(in crate::plan) fn led(observed: &Observed, roster: &Roster<'_>, step: &Step
     let Some(leader) = roster.leader().filter(|_| roster.listed) else { return Led { moved_for, moving_from: from } };
     match from {
         Some(from) if from != leader.name => done,
-        _ if calm(observed, roster, step) && roster.voters().count() == 1 => done,
+        // Nobody to hand over to, or an etcd that cannot.
+        _ if calm(observed, roster, step) && (roster.voters().count() == 1 || !leader.hands_over()) => done,
         None if calm(observed, roster, step) && able(observed, roster, leader).is_some() => {
             Led { moved_for, moving_from: Some(leader.name.clone()) }
         }
@@ -76,9 +77,7 @@ pub(in crate::plan) fn why_not_led(observed: &Observed, roster: &Roster<'_>, ste
         _ if !roster.listed => "before there is quorum again",
         _ if !calm(observed, roster, step) => "before the members are as asked",
         None => "before the members agree on a leader",
-        Some(leader) if leader.version().is_some() && !leader.hands_over() => {
-            "by etcd before version 3.3, which cannot do that"
-        }
+        Some(leader) if !leader.hands_over() => return None,
         Some(leader) if roster.voters().count() > 1 && able(observed, roster, leader).is_none() => {
             "before another member is ready and has caught up"
         }

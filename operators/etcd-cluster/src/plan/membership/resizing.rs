@@ -53,8 +53,9 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let gone = |node: &&Node<'_>| {
         names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
     };
-    // Whose volume goes is removed before any other, once there is one to take its place.
-    if roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
+    // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
+    let spare = roster.members().count() == wish.size + 1;
+    if spare && roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
         return None;
     }
     let dead = roster.voters().find(gone)?;
@@ -133,6 +134,8 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
     }
     let victim = followers()
         .find(|node| node.is_doomed())
+        // Where it cannot hand over, the others elect one of them.
+        .or_else(|| Some(leader).filter(|leader| leader.is_doomed() && !leader.hands_over()))
         .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
         .or_else(|| followers().last());
     match victim.and_then(|victim| Some((victim, victim.member?))) {

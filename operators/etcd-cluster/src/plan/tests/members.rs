@@ -269,3 +269,17 @@ fn a_pod_that_the_kubelet_is_done_with_is_replaced_with_quorum_or_without() {
         assert!(plan.effects.iter().any(deleted), "{:?}", plan.effects);
     }
 }
+
+#[test]
+fn quantities_that_earlier_managers_read_as_numbers_restart_nobody() {
+    let mut seen = three(&json!({ "size": 3, "pod": { "resources": { "requests": { "cpu": 1 } } } }));
+    let earlier = wish::template(&seen.cluster, true);
+    assert_ne!(earlier, wish::template(&seen.cluster, false));
+    for pod in &mut seen.pods {
+        let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+        running.annotations.insert("multi-operator.example.com/template".into(), earlier.clone());
+    }
+    let plan = after(&seen, 60);
+    assert!(touches_nothing(&plan), "{:?}", plan.effects);
+    assert_eq!(reason(&plan.status.unwrap(), "Ready").1, "Running");
+}
