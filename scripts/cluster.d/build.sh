@@ -85,6 +85,7 @@ package_of() {
     ours) printf './cmd/%s' "$2" ;;
     kubernetes-*) printf 'k8s.io/kubernetes/cmd/%s' "$2" ;;
     # The server is the main package in its folder, the others are those of their modules.
+    etcd-3.2) if [[ $2 == etcd ]]; then printf .; else printf 'github.com/coreos/etcd/%s' "$2"; fi ;;
     etcd-*) if [[ $2 == etcd ]]; then printf .; else printf 'go.etcd.io/etcd/%s/v3' "$2"; fi ;;
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
@@ -100,6 +101,19 @@ package_of() {
       ;;
     *) printf '.' ;;
   esac
+}
+
+# module_to_build FAMILY FOLDER: where a family is built: its pin, or a copy of that in FOLDER, with its dependencies in it, from
+# which is removed what today's Go cannot compile.
+module_to_build() {
+  local folder=$2
+  [[ $1 == etcd-3.2 ]] || { family_module "$1"; return; }
+  mkdir "$folder" && cp "$(family_module "$1")"/* "$folder" &&
+    (cd "$folder" && GOWORK=off go mod vendor) >&2 &&
+    # What codecgen has written for its package codec of 2017, which fails at the start of programs of Go 1.22 and later. Without
+    # it etcd's client for the API v2 decodes by reflection.
+    rm "$folder/vendor/github.com/coreos/etcd/client/keys.generated.go" &&
+    printf '%s' "$folder"
 }
 
 # ensure_tools FAMILY PROGRAM...: builds what is missing, each family once even when two runs want it.
@@ -136,14 +150,15 @@ ensure_tools() {
     output=$temporary/
     ((${#missing[@]} > 1)) || output+=${missing[0]}
     printf 'building %s%s ... ' "${missing[*]}" "${version:+ $version}" >&2
-    if ! (cd "$(family_module "$family")" &&
-      CGO_ENABLED=0 GOWORK=off GOFLAGS='-mod=readonly -buildvcs=false' \
+    if ! (module=$(module_to_build "$family" "$temporary.module") && cd "$module" &&
+      CGO_ENABLED=0 GOWORK=off GOFLAGS="-mod=$([[ -d vendor ]] && printf vendor || printf readonly) -buildvcs=false" \
         go build "${flags[@]}" -o "$output" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
       say "failed after $(since "$start"):"
       tail -n 20 "$log" >&2
-      rm -rf "$temporary"
+      rm -rf "$temporary"*
       exit 1
     fi
+    rm -rf "$temporary.module"
     for program in "${missing[@]}"; do
       [[ -x $temporary/$program ]] || die "the module of $family builds no program of the name $program"
     done

@@ -7,14 +7,17 @@
 # Debian's suites, and what they hold.
 declare -A DEBIAN_ETCD=([etcd-3.3]='bullseye 3.3.25' [etcd-3.4]='bookworm 3.4.23' [etcd-3.5-old]='trixie 3.5.16')
 # shellcheck disable=SC2034
-ETCD_IMAGES=(etcd-3.3 etcd-3.4 etcd-3.5-old etcd-3.5 etcd-3.6 etcd-3.7)
+ETCD_IMAGES=(etcd-3.2 etcd-3.3 etcd-3.4 etcd-3.5-old etcd-3.5 etcd-3.6 etcd-3.7)
 
 etcd_version() {
   local version=${DEBIAN_ETCD[$1]:-}
   if [[ -n $version ]]; then
     printf '%s' "${version#* }"
   else
-    awk '$1 == "go.etcd.io/etcd/server/v3" { print substr($2, 2); exit }' "$(family_module "$1")/go.mod"
+    # Before 3.5 the server was not a module of its own.
+    awk '{ i = $1 == "require" ? 2 : 1 } $i == "go.etcd.io/etcd/server/v3" || $i == "github.com/coreos/etcd" {
+      sub(/^v/, "", $(i + 1)); sub(/\+incompatible$/, "", $(i + 1)); print $(i + 1); exit
+    }' "$(family_module "$1")/go.mod"
   fi
 }
 
@@ -50,13 +53,13 @@ etcd_image() {
       folder=$made
       debian_files "$folder" "$suite" etcd-server,etcd-client "${ETCD_PROGRAMS[@]}" "${ETCD_LIBRARIES[@]}"
     else
-      ensure_tools "$image" "${ETCD_PROGRAMS[@]}"
+      # etcdutl came with 3.5.
+      if [[ $image == etcd-3.2 ]]; then ensure_tools "$image" etcd etcdctl; else ensure_tools "$image" "${ETCD_PROGRAMS[@]}"; fi
       folder=$(family_folder "$image")
     fi
     found=$(etcd_says "$folder")
     [[ $found == "$version" ]] || die "$image should be $version and is $found${suite:+: correct DEBIAN_ETCD in scripts/images.d/etcd.sh}"
     for program in "${ETCD_PROGRAMS[@]}"; do
-      # etcdutl came with 3.5.
       [[ ! -e $folder/$program ]] || files+=(--file "$folder/$program:/usr/local/bin/$program:755")
     done
     for library in "${ETCD_LIBRARIES[@]}"; do

@@ -4,7 +4,7 @@
 
 # What operands of the suites run, by the names of scripts/images: of Debian's packages, and of Go's modules.
 DEBIAN_IMAGES=(nginx-1.25 nginx-1.26 postgres-17 postgres-15 postgres-13 postgres-15-old etcd-3.3 etcd-3.4 etcd-3.5-old)
-GO_IMAGES=(etcd-3.6 etcd-3.5 etcd-3.7)
+GO_IMAGES=(etcd-3.6 etcd-3.5 etcd-3.7 etcd-3.2)
 
 builds_in_order() {
   # The one that is being made is ended with the rest of this process group, and no other is begun.
