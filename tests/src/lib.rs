@@ -6,6 +6,7 @@ pub mod argocd;
 pub mod audit;
 pub mod call;
 pub mod cluster;
+pub mod erasing;
 pub mod etcd;
 pub mod kubectl;
 pub mod namespace;

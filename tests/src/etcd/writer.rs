@@ -117,6 +117,11 @@ spec:
         self.ask("progress").await.expect("the writer answers")
     }
 
+    /// Takes it away.
+    pub async fn stop(self) {
+        drop(self.ns.kubectl(&["delete", "pod", &self.pod, "--wait=true"]).await.ok());
+    }
+
     /// Everything that was acknowledged is read back, and the members are compared.
     ///
     /// # Panics

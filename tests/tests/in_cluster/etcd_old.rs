@@ -63,7 +63,12 @@ async fn from_3_2_13_to_3_7() {
     let pods = etcd.pods().await;
     etcd.patch(json!({ "pod": { "etcdEnv": [{ "name": "ETCD_SNAPSHOT_COUNT", "value": "5000" }] } })).await;
     let edited = etcd.stands(3).await;
-    assert!(etcd.pods().await.iter().all(|(name, pod)| pods.get(name).map(|old| &old.metadata.uid) != Some(&pod.metadata.uid)));
+    assert!(
+        etcd.pods()
+            .await
+            .iter()
+            .all(|(name, pod)| pods.get(name).map(|old| &old.metadata.uid) != Some(&pod.metadata.uid))
+    );
     writer.verdict(&edited).await.never_refused_for(REFUSAL);
     for version in ["3.3.25", "3.4.23", "3.5.35", "3.6.16", "3.7.3"] {
         upgrades(&etcd, &writer, version).await;

@@ -22,6 +22,8 @@ mod etcd_times;
 mod etcd_trouble;
 mod etcd_upgrade;
 mod etcd_volumes;
+mod full_volumes;
+mod lost_status;
 mod manifest;
 mod metrics;
 mod normalised;

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use api::ConditionStatus::{False, True};
 use api::sample_db::{SampleDB, UpgradeResult};
+use e2e::erasing::erase_status;
 use e2e::objects::Ours;
 use e2e::patience::{Bar, Moment};
-use e2e::sample_db::{Database, UNREADABLE, Writer, namespace};
+use e2e::sample_db::{Database, UNREADABLE, Writer, namespace, told};
 use k8s_openapi::api::apps::v1::StatefulSet;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use serde_json::{Value, json};
@@ -80,9 +81,16 @@ async fn a_minor_release_then_a_major_one_lose_nothing_and_say_how_long_it_took(
     assert_eq!(db.psql(uri, "select current_user").await, "reporter");
     db.says("UpToDate", True, "Current").await;
 
+    // Were status believed, an empty volume of the default name would now be the database.
+    assert!(erase_status(&ns, "sampledb/shop").await);
+    told(&ns, "shop", "StatusRestored").await;
+    let seen = db.serves().await.status.expect("a status");
+    assert_eq!((seen.storage.claim, seen.storage.claim_uid), (status.storage.claim, status.storage.claim_uid));
+    assert_eq!(db.superuser_asks(SUM).await, before);
+
     // The old volume is kept, and goes when its time is over.
     ns.get::<PersistentVolumeClaim>("data-shop-0").await;
-    assert!(status.storage.previous_claim_until.is_some());
+    assert!(seen.storage.previous_claim_until.is_some());
 }
 
 /// Refused or failed, the old version serves, and nothing is lost; what the spec then asks for is done.

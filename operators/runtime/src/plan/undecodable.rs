@@ -14,12 +14,8 @@ pub fn undecodable(before: &Contract, error: &str, generation: i64, manager: &st
         Contract { conditions: Summary::Stalled.conditions("Undecodable", message, now), ..Contract::default() };
     conditions::merge(&mut contract, before, generation, manager);
     // What else was judged before stays, with the generation that it was judged at.
-    let replaced = [
-        condition_type::READY,
-        condition_type::RECONCILING,
-        condition_type::STALLED,
-        condition_type::CONFLICT,
-    ];
+    let replaced =
+        [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED, condition_type::CONFLICT];
     let kept = before.conditions.iter().filter(|condition| !replaced.contains(&&*condition.type_));
     contract.conditions.extend(kept.cloned());
     contract.conditions.sort_by(|a, b| a.type_.cmp(&b.type_));

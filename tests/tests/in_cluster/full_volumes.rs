@@ -1,0 +1,98 @@
+//! Volumes of the default size, written to until writes are refused: nothing acknowledged is lost, the condition names the volume,
+//! and it serves again once there is room.
+
+use std::time::Duration;
+
+use api::ConditionStatus::{False, True};
+use e2e::etcd::{self, Etcd, ids};
+use e2e::patience::{Bar, Moment};
+use e2e::sample_db::{self, Database};
+use kube::api::PropagationPolicy;
+
+/// How often each is filled.
+const TIMES: usize = 3;
+/// In which it serves again once there is room.
+const SERVES_AGAIN: Bar = Bar::work(Duration::from_secs(60));
+
+/// Writes acknowledged rows, 50 MB at a time, until one is refused; returns how many were acknowledged so far.
+async fn filled(db: Database<'_>, mut acknowledged: usize) -> usize {
+    loop {
+        let sql = format!(
+            "with noise as (insert into heap select repeat(md5(random()::text), 40) from generate_series(1, 40000))
+             insert into kept values ({})",
+            acknowledged + 1
+        );
+        match db.try_asks(&sql).await {
+            Ok(_) => acknowledged += 1,
+            Err(refused) => {
+                println!("row {} is refused: {}", acknowledged + 1, refused.trim());
+                return acknowledged;
+            }
+        }
+        assert!(acknowledged < 200, "a volume of 1Gi took {acknowledged} times 50 MB");
+    }
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: gigabytes are written"]
+async fn a_database_of_the_default_size_serves_again_once_there_is_room() {
+    let ns = sample_db::namespace("sdb-filled").await;
+    let db = Database::apply(&ns, "shop", "{storage: {storageClassName: sized}, backup: {immediate: false}}").await;
+    db.serves().await;
+    db.asks("create table kept (n int primary key); create table heap (a text)").await;
+    let mut acknowledged = 0;
+    for time in 1..=TIMES {
+        acknowledged = filled(db, acknowledged).await;
+        let words = ns
+            .until::<api::sample_db::SampleDB, String>("shop", "StorageHealthy to be False", |db| {
+                let storage = e2e::objects::Ours::condition(db?, "StorageHealthy")?;
+                (storage.status == False).then(|| format!("{}: {}", storage.reason, storage.message))
+            })
+            .await;
+        println!("{time}: {words}");
+        assert!(words.contains("data-shop-0"), "it names the volume: {words}");
+        // What people do who have no larger volume: away with what is not needed, as soon as they get in.
+        ns.eventually("room to be made", || db.try_asks("truncate heap")).await;
+        let begun = Moment::now();
+        ns.eventually("a write", || db.try_asks("insert into heap values ('some')")).await;
+        let passed = begun.passed();
+        let held = SERVES_AGAIN.holds("the time until it serves again", passed.real, passed.slowness());
+        held.unwrap_or_else(|missed| panic!("{missed}"));
+        let kept = db.asks("select count(*), max(n) from kept").await;
+        assert_eq!(kept, format!("{acknowledged}|{acknowledged}"), "every acknowledged row");
+    }
+    db.says("StorageHealthy", True, "Sound").await;
+    db.delete(PropagationPolicy::Background).await;
+    db.is_gone().await;
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: gigabytes are written"]
+async fn an_etcd_cluster_of_the_default_size_serves_again_once_there_is_room() {
+    let ns = etcd::namespace("etcd-filled").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {storageClassName: sized}}").await;
+    let before = etcd.stands(3).await;
+    for time in 1..=TIMES {
+        let writer = etcd::Writer::with(&etcd, 5, 500_000).await;
+        let message = etcd.says("Stalled", True, "NoSpace").await;
+        println!("{time}: {message}");
+        let full = etcd.now().await;
+        let verdict = writer.verdict(&full).await;
+        assert!(verdict.acknowledged > 100, "{verdict:#?}");
+        writer.stop().await;
+        // As docs/etcd-cluster.md says.
+        let members: Vec<String> = ids(&full).into_keys().collect();
+        drop(etcd.etcdctl(&members[0], &["del", "--prefix", ""]).await.ok());
+        let told = etcd.etcdctl(&members[0], &["endpoint", "status", "--write-out=json"]).await.ok();
+        let told: serde_json::Value = serde_json::from_str(&told).expect("etcdctl prints JSON");
+        let revision = told[0]["Status"]["header"]["revision"].to_string();
+        let begun = Moment::now();
+        drop(etcd.etcdctl(&members[0], &["compact", &revision]).await.ok());
+        drop(etcd.etcdctl(&members[0], &["defrag", "--cluster"]).await.ok());
+        let after = etcd.stands(3).await;
+        let passed = begun.passed();
+        let held = SERVES_AGAIN.holds("the time until it serves again", passed.real, passed.slowness());
+        held.unwrap_or_else(|missed| panic!("{missed}"));
+        assert_eq!(ids(&after), ids(&before), "no member was replaced");
+    }
+}

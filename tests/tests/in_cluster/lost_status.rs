@@ -1,0 +1,115 @@
+//! Status vanishes at moments that nobody chose: from volumes and live servers all is found again, and nothing is begun anew.
+
+use std::time::Duration;
+
+use api::etcd_cluster::EtcdCluster;
+use api::sample_db::SampleDB;
+use e2e::erasing::erase_status;
+use e2e::etcd::{self, Etcd, cluster_id, ids};
+use e2e::namespace::Namespace;
+use e2e::sample_db::{self, Database};
+use kube::ResourceExt;
+use kube::api::PropagationPolicy;
+use proptest::prelude::Rng;
+use proptest::test_runner::TestRng;
+use serde_json::json;
+
+/// How often status is erased in each phase of a life.
+const TIMES: usize = 4;
+/// The longest time between two erasures, in milliseconds: most phases take longer.
+const APART: u64 = 5000;
+
+#[tokio::test]
+async fn an_etcd_cluster_is_the_one_that_it_was() {
+    let ns = etcd::namespace("etcd-status").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
+    let before = etcd.stands(3).await;
+    let (pods, claims, writer) = (etcd.pod_uids().await, etcd.claim_uids().await, etcd::Writer::start(&etcd).await);
+    assert!(erase_status(&ns, "etcdcluster/web").await);
+    let after = etcd.stands(3).await;
+    assert_eq!((ids(&after), cluster_id(&after)), (ids(&before), cluster_id(&before)));
+    assert_eq!((etcd.pod_uids().await, etcd.claim_uids().await), (pods, claims));
+    writer.verdict(&after).await;
+}
+
+/// Erases a status as often as a phase has it, at random moments.
+async fn erased(ns: &Namespace, object: &str, rng: &mut TestRng) -> usize {
+    let mut times = 0;
+    while times < TIMES {
+        // The moments are the fault that is injected: nothing is waited for.
+        tokio::time::sleep(Duration::from_millis(rng.next_u64() % APART)).await;
+        if ns.kubectl(&["get", object]).await.success {
+            times += usize::from(erase_status(ns, object).await);
+        } else {
+            break;
+        }
+    }
+    times
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: a life of an EtcdCluster, with pauses in each of its phases"]
+async fn at_random_moments_of_an_etcd_clusters_life() {
+    let (ns, mut rng) = (etcd::namespace("etcd-forgets").await, seed::rng!());
+    let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35}").await;
+    let history = etcd.record().await;
+    let mut times = erased(&ns, "etcdcluster/web", &mut rng).await;
+    etcd.stands(3).await;
+    let writer = etcd::Writer::start(&etcd).await;
+    for (spec, members) in [
+        (json!({ "size": 5 }), 5),
+        (json!({ "version": "3.6.16" }), 5),
+        (json!({ "pod": { "labels": { "edited": "yes" } } }), 5),
+        (json!({ "size": 3 }), 3),
+    ] {
+        etcd.patch(spec).await;
+        times += erased(&ns, "etcdcluster/web", &mut rng).await;
+        let stands = etcd.stands(members).await;
+        writer.verdict(&stands).await;
+    }
+    let known: std::collections::BTreeSet<String> =
+        history.objects().iter().filter_map(|seen: &EtcdCluster| cluster_id(seen).map(str::to_owned)).collect();
+    assert_eq!(known.len(), 1, "one cluster all the time: {known:?}");
+    println!("status was erased {times} times; no acknowledged key was lost");
+    assert!(times >= 5 * TIMES, "{times}");
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: a life of a SampleDB, with pauses in each of its phases"]
+async fn at_random_moments_of_a_sample_dbs_life() {
+    let (ns, mut rng) = (sample_db::namespace("sdb-forgets").await, seed::rng!());
+    let db = Database::apply(&ns, "shop", "{engine: {version: '15.18'}, backup: {immediate: false}}").await;
+    let mut times = erased(&ns, "sampledb/shop", &mut rng).await;
+    db.serves().await;
+    let writer = sample_db::Writer::start(db).await;
+    db.order("by-hand", "").await;
+    times += erased(&ns, "sampledb/shop", &mut rng).await;
+    db.proved("by-hand").await;
+    for version in ["15.20", "17.12"] {
+        db.patch(json!({ "engine": { "version": version } })).await;
+        times += erased(&ns, "sampledb/shop", &mut rng).await;
+        let what = format!("{version} to run");
+        ns.until::<SampleDB, ()>("shop", &what, |db| {
+            let running = db?.status.as_ref()?.engine.running.as_deref()?;
+            (running == version).then_some(())
+        })
+        .await;
+        db.serves().await;
+        writer.writes(5).await;
+        let (rows, _) = writer.verdict().await;
+        println!("{version}: {rows} acknowledged rows, none lost");
+    }
+    drop(ns.kubectl(&["delete", "pod/shop-writer", "--wait=true"]).await.ok());
+    let rows = db.asks("select count(*) from written").await;
+    db.delete(PropagationPolicy::Background).await;
+    times += erased(&ns, "sampledb/shop", &mut rng).await;
+    db.is_gone().await;
+    let last = db.last_snapshot().await.expect("a last snapshot").name_any();
+    db.proved(&last).await;
+    let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
+    let again = Database::apply(&ns, "again", &spec).await;
+    again.serves().await;
+    assert_eq!(again.asks("select count(*) from written").await, rows);
+    println!("status was erased {times} times; no acknowledged row was lost");
+    assert!(times > 4 * TIMES, "{times}");
+}
