@@ -5,7 +5,7 @@
 
 TREES=$CACHE/trees
 POSTGRES_TREES=(13 15-old 15 17)
-ETCD_TREES=(3.3 3.4 3.5-old 3.5 3.6 3.7)
+ETCD_TREES=(3.2 3.3 3.4 3.5-old 3.5 3.6 3.7)
 # Tests of upgrades use the trees 13, 15 and 17 at once: they run once, beside those of this tree's server.
 WITH_UPGRADES=15
 
@@ -21,7 +21,7 @@ servers() {
   for tree in "${ETCD_TREES[@]}"; do
     options=()
     # Learners came with 3.4.
-    [[ $tree != 3.3 ]] || options=(--skip a_learner_)
+    [[ $tree != 3.[23] ]] || options=(--skip a_learner_)
     ETCD_TREE=$TREES/etcd/$tree server_tests "etcd $tree" etcd-cluster live --ignored "${options[@]}" || status=1
   done
   ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed" operators/agent/tests/postgres || status=1

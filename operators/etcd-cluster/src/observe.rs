@@ -36,7 +36,7 @@ impl EtcdClusterOperator {
             match look::pod(&self.client, &key.sibling(&name)).await.map(|live| unlabeled::found(cluster, &live)) {
                 Some(Found::Own(pod)) => {
                     pods.retain(|seen| *seen.meta.key.name != *name);
-                    pods.push(Arc::new(pod));
+                    pods.push(pod);
                 }
                 Some(Found::Taken) => drop(taken.insert(name.into())),
                 None => {}

@@ -123,7 +123,7 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
         let votes = node.member.is_some() && !node.is_learner() && node.has_started();
-        let joining = node.claim.is_some_and(|claim| objects::has_yet_to_vote(claim)) && !votes;
+        let joining = node.claim.is_some_and(objects::has_yet_to_vote) && !votes;
         let known = objects::Known { live: node.claim, facts: node.facts(), joining };
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
     }

@@ -15,6 +15,8 @@ mod contents;
 mod finish;
 mod init;
 mod prepare;
+mod random;
+mod random_objects;
 mod restore;
 mod snapshot;
 mod support;

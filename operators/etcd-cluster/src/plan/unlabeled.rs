@@ -2,6 +2,7 @@
 //! they are is said by their owner reference. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use runtime::cache::View as _;
 use runtime::plan::Apply;
@@ -17,7 +18,7 @@ use crate::EtcdCluster;
 #[derive(Debug)]
 pub enum Found {
     /// The member's own pod, with the labels that it has.
-    Own(Pod),
+    Own(Arc<Pod>),
     /// Somebody else's.
     Taken,
 }
@@ -61,7 +62,7 @@ pub fn found(cluster: &EtcdCluster, live: &Value) -> Found {
         Some(running) if pod.meta.controlled_by(&cluster.meta.uid) => running.labels = labels,
         _ => return Found::Taken,
     }
-    Found::Own(pod)
+    Found::Own(Arc::new(pod))
 }
 
 /// The labels of members' pods that are not as they should be, put right.

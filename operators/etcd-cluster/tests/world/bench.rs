@@ -194,7 +194,7 @@ impl Bench {
         let mut taken = BTreeSet::new();
         for name in unseen {
             match self.world.get(Pod::KIND, &key.sibling(&name)).map(|live| unlabeled::found(cluster, live)) {
-                Some(Found::Own(pod)) => pods.push(Arc::new(pod)),
+                Some(Found::Own(pod)) => pods.push(pod),
                 Some(Found::Taken) => drop(taken.insert(name.into())),
                 None => {}
             }

@@ -118,8 +118,8 @@ impl World {
             return Err(Error::transient("Conflict", "what must be gone is still there"));
         }
         let other = |live: &Value| {
-            let version = &live["metadata"]["resourceVersion"];
-            delete.version.is_some_and(|seen| *version != seen.to_string())
+            let version = live["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse::<u64>().ok());
+            delete.version.is_some_and(|seen| version != Some(seen))
         };
         match self.get(delete.kind, &delete.key) {
             Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
