@@ -103,7 +103,10 @@ fn says_so(cluster: &EtcdCluster) {
 async fn kubectl_shows_it(etcd: &Etcd<'_>, cluster: &EtcdCluster) {
     let columns = etcd.ns.kubectl(&["get", "etcd", NAME]).await.ok();
     let (head, row) = columns.trim_end().split_once('\n').expect("a head and a row");
-    assert_eq!(head.split_whitespace().collect::<Vec<_>>(), ["NAME", "SIZE", "READY", "VERSION", "PHASE", "AGE"]);
+    assert_eq!(
+        head.split_whitespace().collect::<Vec<_>>(),
+        ["NAME", "SIZE", "READY", "VERSION", "PHASE", "REASON", "AGE"]
+    );
     let cells: Vec<_> = row.split_whitespace().collect();
     assert_eq!(cells[..5], [NAME, "3", "3/3", "3.6.16", "Running"], "{columns}");
     let pods = etcd.ns.kubectl(&["get", "pods", "--selector=app=etcd", "--no-headers"]).await.ok();

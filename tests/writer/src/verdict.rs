@@ -1,9 +1,10 @@
 //! Whether everything that was acknowledged is there, and whether all members say the same.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::time::{Duration, Instant};
 
-use etcd_client::{Client, GetOptions, KeyValue, SortOrder, SortTarget};
+use etcd_client::{Client, Error, GetOptions, KeyValue, SortOrder, SortTarget};
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
@@ -15,6 +16,8 @@ const ONCE: Duration = Duration::from_secs(3);
 const AGAIN: Duration = Duration::from_millis(100);
 /// How many keys are read at a time: a page of large values must fit into a message, of 4 MiB.
 const PAGE: i64 = 100;
+/// What gRPC calls a method that the server does not know.
+const UNIMPLEMENTED: i32 = 12;
 /// How many numbers are told by name.
 const SHOWN: usize = 10;
 
@@ -55,12 +58,17 @@ async fn persist<T, F: Future<Output = Result<T, String>>>(mut ask: impl FnMut()
 
 /// All keys of ours, by linearizable reads, and the revision as of the last.
 async fn read(endpoint: &str) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
-    let mut client = connect(endpoint).await.map_err(words)?;
+    pages(&mut connect(endpoint).await.map_err(words)?, None).await
+}
+
+/// All keys of ours; or those that the member that is asked had at a revision, without asking the others.
+async fn pages(client: &mut Client, at: Option<i64>) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
     let (mut found, mut from, mut revision) = (BTreeMap::new(), PREFIX.to_owned(), 0);
     loop {
         let end = format!("{}0", PREFIX.trim_end_matches('/'));
         let options = GetOptions::new().with_range(end).with_limit(PAGE);
         let options = options.with_sort(SortTarget::Key, SortOrder::Ascend);
+        let options = at.map_or(options.clone(), |revision| options.with_serializable().with_revision(revision));
         let mut page = client.get(from.as_str(), Some(options)).await.map_err(words)?;
         revision = page.header().map_or(revision, |header| header.revision());
         for pair in page.take_kvs() {
@@ -147,8 +155,23 @@ async fn ask(url: &str, members: &BTreeSet<Member>, revision: i64) -> Result<(St
         return Err("it knows no leader".to_owned());
     }
     // One that has not come to that revision yet refuses, and is asked again.
-    let hash = client.maintenance_client().hash_kv(revision).await.map_err(words)?;
-    Ok((status.version().to_owned(), hash.hash(), hash.compact_version()))
+    let (hash, compacted) = match client.maintenance_client().hash_kv(revision).await {
+        Ok(hash) => (hash.hash(), hash.compact_version()),
+        Err(Error::GRpcStatus(status)) if i32::from(status.code()) == UNIMPLEMENTED => {
+            (held(&mut client, revision).await?, 0)
+        }
+        Err(error) => return Err(words(error)),
+    };
+    Ok((status.version().to_owned(), hash, compacted))
+}
+
+/// Before 3.3 members do not tell a hash. What one holds of ours at a revision stands for all that it holds.
+async fn held(client: &mut Client, revision: i64) -> Result<u32, String> {
+    let mut hasher = DefaultHasher::new();
+    for (key, pair) in pages(client, Some(revision)).await?.0 {
+        (key, pair.value(), pair.create_revision(), pair.mod_revision(), pair.version()).hash(&mut hasher);
+    }
+    u32::try_from(hasher.finish() >> 32).map_err(words)
 }
 
 fn words(error: impl std::fmt::Display) -> String {

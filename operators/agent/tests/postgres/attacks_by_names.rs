@@ -83,7 +83,7 @@ pub static NAMES: [Attack; 21] = [
     (
         "function that is psql's",
         13,
-        "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS E'SELECT 1;\n\\\\! touch $MARKER\n'",
+        "SET check_function_bodies = off; CREATE FUNCTION f() RETURNS int LANGUAGE sql AS E'SELECT 1;\n\\\\! touch $MARKER\n'",
     ),
     (
         "function of the standard",

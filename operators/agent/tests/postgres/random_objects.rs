@@ -112,7 +112,7 @@ pub const OBJECTS: [Object; 36] = [
     ),
     (
         "owner",
-        "CREATE SEQUENCE $S.seq$N AS smallint INCREMENT -3 START 30000 CYCLE; SELECT nextval('$S.seq$N'), nextval('$S.seq$N'); CREATE SEQUENCE $S.unused$N",
+        "CREATE SEQUENCE $S.seq$N AS smallint INCREMENT -3 MAXVALUE 30000 START 30000 CYCLE; SELECT nextval('$S.seq$N'), nextval('$S.seq$N'); CREATE SEQUENCE $S.unused$N",
     ),
     ("owner", "SELECT lo_from_bytea(0, decode(repeat('00ff', $ROWS), 'hex'))"),
     (
