@@ -60,16 +60,18 @@ server_trees() {
 
 # unpack TAR: makes a link such as postgres/15-old to the tree of an image, which is unpacked once.
 unpack() {
-  local tar=$1 image manifest layers layer tree
+  local tar=$1 image manifest layers layer tree new
   image=$(basename "$tar") image=${image%-*}
   manifest=$(<"$tar.digest") && layers=$(tar -xOf "$tar" "blobs/sha256/${manifest#sha256:}" | grep -o '"layers":.*') || return
   layer=$(grep -oE '[0-9a-f]{64}' <<<"$layers")
   [[ $layer != *$'\n'* ]] || { say "$tar has more than one layer"; return 1; }
   tree=$TREES/${manifest#sha256:}
   if [[ ! -d $tree ]]; then
-    mkdir -p "$tree.$BASHPID" && tar -xOf "$tar" "blobs/sha256/$layer" | tar -x --numeric-owner -C "$tree.$BASHPID" || return
+    # Not by $BASHPID at each place: each side of a pipe is a process of its own.
+    new=$tree.$BASHPID
+    mkdir -p "$new" && tar -xOf "$tar" "blobs/sha256/$layer" | tar -x --numeric-owner -C "$new" || return
     # Another run may have been faster.
-    mv -T "$tree.$BASHPID" "$tree" 2>/dev/null || rm -rf "$tree.$BASHPID"
+    mv -T "$new" "$tree" 2>/dev/null || rm -rf "$new"
   fi
   mkdir -p "$TREES/${image%%-*}" && ln -sfn "$tree" "$TREES/${image/-//}"
 }
