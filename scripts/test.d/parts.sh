@@ -63,6 +63,7 @@ alerts() {
 }
 
 network_policy() {
+  vet_pins "${PART_PINS[@]}" || return
   suite_cluster netpol && operand_images etcd-3.5 postgres-15 postgres-17 && deploy_built || return
   if [[ -n $OURS ]]; then
     scripts/network-policy up --name "$OURS" || return
