@@ -87,6 +87,15 @@ oldest() {
 # part_record PART: where its passing is noted: for this very tree, and this machine.
 part_record() { printf '%s/all/%s/%s.json' "$CACHE" "$(tree_hash)" "$1"; }
 
+# run_part PART TIMINGS: in the background, so that a signal is passed on at once instead of when the part has ended.
+run_part() {
+  "$0" --part "$1" --timings "$2" "${PASS_ON[@]}" &
+  local pid=$!
+  # shellcheck disable=SC2064
+  trap "kill -TERM $pid 2>/dev/null; wait $pid; exit 130" INT TERM
+  wait "$pid"
+}
+
 # run_parts PART...: each a scripts/test of its own, so that what one leaves behind or breaks is no other's.
 run_parts() {
   local part record status=0
@@ -98,7 +107,7 @@ run_parts() {
     fi
     say "== part $part"
     mkdir -p "${record%/*}"
-    "$0" --part "$part" --timings "$record.new" "${PASS_ON[@]}" && mv "$record.new" "$record" || status=1
+    run_part "$part" "$record.new" && mv "$record.new" "$record" || status=1
   done
   for part in "$@"; do
     record=$(part_record "$part")
