@@ -1,4 +1,4 @@
-//! An object that is not of the shape of its kind (older schema, junk): it is said on that object, the others go on, and
+//! An object that is does not decode (older schema, junk): it is said on that object, the others go on, and
 //! so does the watch.
 
 use std::time::Duration;
@@ -35,8 +35,7 @@ pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Res
     }
     for name in ["junk-listed", "junk-watched"] {
         let (reason, message) = stage.condition::<MyApp>(name, "Stalled", SOON).await?;
-        let told =
-            reason == "Undecodable" && message.contains("not of the shape of its kind") && message.contains("junk");
+        let told = reason == "Undecodable" && message.contains("does not decode") && message.contains("junk");
         ensure(told, || format!("{name} says {reason}: {message}"))?;
     }
     for name in ["sound-listed", "sound-watched"] {
