@@ -34,6 +34,8 @@ enum Turn {
     Shared(#[expect(dead_code, reason = "held")] Shared),
     Alone(#[expect(dead_code, reason = "held")] Alone),
     Changing,
+    /// Another namespace of the same test has it.
+    Elsewhere,
 }
 
 impl Namespace {
@@ -62,6 +64,12 @@ impl Namespace {
     /// Makes one on a cluster that need not have the manager: for tests of the cluster itself.
     pub async fn without_manager(purpose: &str) -> Self {
         Self::with_client(cluster::client().await, purpose, &[], Turn::Shared(cluster::shared().await)).await
+    }
+
+    /// Makes another one for the same test, with these labels. This one has the turn of both, so it has to outlive the other:
+    /// a test that waited for a second turn could wait for a test that waits for its first one to end.
+    pub async fn beside(&self, purpose: &str, labels: &[(&str, &str)]) -> Self {
+        Self::with_client(self.client.clone(), purpose, labels, Turn::Elsewhere).await
     }
 
     async fn with_turn(purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {

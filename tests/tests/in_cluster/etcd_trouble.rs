@@ -68,7 +68,7 @@ async fn a_volume_that_is_never_made() {
 }
 
 /// The default StorageClass, under another name and not as default.
-async fn class(name: &str) -> String {
+pub async fn class(name: &str) -> String {
     let classes = e2e::kubectl::kubectl(&["get", "storageclass", "--output=json"]).await.ok();
     let classes: Value = serde_json::from_str(&classes).expect("JSON");
     let is_default =
@@ -179,7 +179,7 @@ async fn pods_of_an_earlier_operator_get_no_second_cluster() {
 }
 
 /// Restricted, and with the labels of the archived operator.
-fn earlier_pod() -> String {
+pub fn earlier_pod() -> String {
     let confined = json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } });
     let user = json!({ "runAsNonRoot": true, "runAsUser": 1000, "seccompProfile": { "type": "RuntimeDefault" } });
     json!({

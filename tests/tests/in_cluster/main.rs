@@ -42,5 +42,6 @@ mod sample_db_upgrade;
 mod scale;
 mod strangers;
 mod trouble;
+mod wedged;
 mod whole_run;
 mod writes;
