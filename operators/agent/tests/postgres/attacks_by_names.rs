@@ -57,7 +57,8 @@ pub static NAMES: [Attack; 21] = [
     (
         "difference of a range",
         13,
-        "CREATE FUNCTION f(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN $1 - $2; END'; CREATE TYPE r AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = f); CREATE TABLE t (a r); INSERT INTO t SELECT r(n, n + 1) FROM generate_series(1, 500) n; CREATE INDEX ON t USING gist (a)",
+        // It runs while a page of the index is locked, where PostgreSQL gets over no error: it strikes if that may succeed.
+        "CREATE FUNCTION f(float8, float8) RETURNS float8 LANGUAGE plpgsql IMMUTABLE AS 'BEGIN IF current_user <> ''app'' OR session_user <> ''app'' THEN PERFORM public.strike(); END IF; RETURN $1 - $2; END'; CREATE TYPE r AS RANGE (SUBTYPE = float8, SUBTYPE_DIFF = f); CREATE TABLE t (a r); INSERT INTO t SELECT r(n, n + 1) FROM generate_series(1, 500) n; CREATE INDEX ON t USING gist (a)",
     ),
     (
         "name that is SQL",
