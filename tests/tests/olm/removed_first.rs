@@ -24,6 +24,7 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     samples.apply_samples().await;
     samples.samples_are_ready().await;
     install.nothing_was_forbidden().await;
+    let etcd = get("etcdcluster", namespace, "example-etcd-cluster").await.expect("it is ready");
 
     install.remove().await;
     delete_all(&samples).await;
@@ -48,8 +49,11 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
         "the database was saved once more: {last:?}"
     );
 
-    // The way without an operator: data and Secrets stay, for a person to delete.
+    // The way without an operator: data and Secrets stay, for a person to delete. The volumes of etcd stayed as well, and
+    // are taken over where a person says so.
     samples.apply_samples().await;
+    let adopt = format!("example.com/adopt={}", etcd["metadata"]["uid"].as_str().expect("the API server gives it"));
+    drop(samples.kubectl(&["annotate", "etcdcluster/example-etcd-cluster", &adopt]).await);
     samples.samples_are_ready().await;
     install.remove().await;
     drop(samples.kubectl(&["delete", "sampledb/example-database", "--wait=false"]).await);

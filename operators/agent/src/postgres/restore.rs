@@ -13,6 +13,7 @@ use super::session::Session;
 use super::tools::{Connection, Tools};
 use super::{controldata, load, logins, snapshot, timed};
 use crate::failure::{Failure, Reason, cut};
+use crate::progress::Progress;
 
 #[derive(Debug)]
 pub(crate) struct Restore {
@@ -61,6 +62,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
         lasting: true,
     };
     notes.ask(NOTES)?;
+    end_creation(&mut notes, since + options.connect_timeout)?;
     // What a run of before lent, and did not live to take back.
     logins::give_back_noted(&mut notes)?;
     // Before anything is changed, as a refusal must leave all as it was.
@@ -97,6 +99,18 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
         }),
         since,
     ))
+}
+
+/// Ends what the server still creates for an earlier run that was killed: its database would appear after it was looked for.
+fn end_creation(notes: &mut Session<'_>, deadline: Instant) -> Result<(), Failure> {
+    let sql = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity WHERE pid <> pg_catalog.pg_backend_pid() \
+               AND application_name = 'multi-operator' AND state = 'active' AND query LIKE 'CREATE DATABASE%'";
+    let mut progress = Progress::towards("an earlier run's CREATE DATABASE has ended".to_owned());
+    while !notes.ask(sql)?.is_empty() && Instant::now() < deadline {
+        progress.still("the server is at work on it");
+        progress.pause();
+    }
+    Ok(())
 }
 
 /// Those asked for, or all; what is to get another name is one of users'.
