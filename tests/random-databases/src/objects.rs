@@ -1,10 +1,10 @@
 //! What random databases are made of. `$N` is a number of the object's own, `$S` a schema, `$ROWS` how many rows.
 
 /// Who makes it, and the SQL.
-pub type Object = (&'static str, &'static str);
+pub(crate) type Object = (&'static str, &'static str);
 
 /// Made by the owner, but for what only superusers may.
-pub const OBJECTS: [Object; 36] = [
+pub(crate) const OBJECTS: [Object; 36] = [
     (
         "owner",
         "CREATE TABLE $S.plain$N (a int PRIMARY KEY, b text DEFAULT 'x'); INSERT INTO $S.plain$N SELECT n, repeat('ab', n) FROM generate_series(1, $ROWS) n",
