@@ -13,7 +13,7 @@ FROM pg_db_role_setting WHERE setdatabase = d.oid)) FROM pg_database d WHERE dat
 
 /// Passwords stay, but for those that are not the snapshot's: the superuser's and the application's.
 const ROLES: &str = "SELECT concat_ws(' ', 'role', r.rolname, r.rolsuper, r.rolcanlogin, r.rolcreatedb, r.rolcreaterole, \
-r.rolbypassrls, r.rolconfig, CASE WHEN r.rolsuper OR r.rolname = 'app' THEN '' ELSE md5(r.rolpassword) END, \
+r.rolbypassrls, (SELECT setconfig FROM pg_db_role_setting WHERE setrole = r.oid AND setdatabase = 0), CASE WHEN r.rolsuper OR r.rolname = 'app' THEN '' ELSE md5(r.rolpassword) END, \
 shobj_description(r.oid, 'pg_authid'), (SELECT string_agg(pg_get_userbyid(m.roleid), ',' ORDER BY \
 pg_get_userbyid(m.roleid)) FROM pg_auth_members m WHERE m.member = r.oid)) FROM pg_authid r \
 WHERE r.rolname !~ '^(pg_|multi_operator)' ORDER BY r.rolname COLLATE \"C\"";

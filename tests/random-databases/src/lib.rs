@@ -16,13 +16,12 @@ use objects::OBJECTS;
 const ROLES: [&str; 4] = [APPLICATION, "\"O'dd \"\"role\"\"\"", "\"ünï\"", "\"select\""];
 /// In a server of the operator's, this role exists from the beginning.
 const APPLICATION: &str = "app";
-/// How a database begins, and what is set of it.
-const ENCODINGS: [&str; 4] = [
-    "",
-    " ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'",
-    " ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'",
-    " ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'",
-];
+/// How a database is created, and what is set of it.
+const ENCODINGS: [&str; 4] = ["", UTF8, " ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'", LATIN1];
+const UTF8: &str = " ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'";
+/// Not for names of databases and roles beyond ASCII: all databases share the bytes of these, so that a dump in another
+/// encoding names what does not exist (`role "ünï" does not exist`), and is found to be of no use.
+const LATIN1: &str = " ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'";
 const SETTINGS: [&str; 7] = [
     "SET work_mem = '5MB'",
     "SET search_path = odd, public",
@@ -91,8 +90,8 @@ pub fn make_roles(server: &impl Server) {
 
 /// Creates a database, and what is in it; returns what was drawn, for the message of a failure.
 pub fn make(server: &impl Server, dice: &mut Dice, number: usize) -> String {
-    let (name, owner) = (name(number), *dice.of(&ROLES));
-    let encoding = dice.of(&ENCODINGS);
+    let (name, owner, drawn) = (name(number), *dice.of(&ROLES), *dice.of(&ENCODINGS));
+    let encoding = if drawn == LATIN1 && !(name.is_ascii() && owner.is_ascii()) { UTF8 } else { drawn };
     let quoted = identifier(&name);
     server.sql(MAINTENANCE, &format!("CREATE DATABASE {quoted} OWNER {owner} TEMPLATE template0{encoding}"));
     server.sql(&name, &format!("GRANT CREATE ON SCHEMA public TO {owner}; CREATE SCHEMA odd AUTHORIZATION {owner}"));

@@ -117,7 +117,7 @@ pub(crate) const OBJECTS: [Object; 36] = [
     ("owner", "SELECT lo_from_bytea(0, decode(repeat('00ff', $ROWS), 'hex'))"),
     (
         "owner",
-        "CREATE FUNCTION $S.add$N(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 + $2'; CREATE AGGREGATE $S.total$N (int) (SFUNC = $S.add$N, STYPE = int, INITCOND = '0'); CREATE OPERATOR $S.+++ (LEFTARG = int, RIGHTARG = int, FUNCTION = $S.add$N); DROP OPERATOR $S.+++ (int, int); CREATE PROCEDURE $S.act$N() LANGUAGE plpgsql AS 'BEGIN NULL; END'",
+        "CREATE FUNCTION $S.add$N(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 + $2'; CREATE AGGREGATE $S.total$N (int) (SFUNC = $S.add$N, STYPE = int, INITCOND = '0'); CREATE OPERATOR $S.*+* (LEFTARG = int, RIGHTARG = int, FUNCTION = $S.add$N); DROP OPERATOR $S.*+* (int, int); CREATE PROCEDURE $S.act$N() LANGUAGE plpgsql AS 'BEGIN NULL; END'",
     ),
     (
         "owner",
