@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 use std::process::Stdio;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1 as core;
@@ -141,7 +141,25 @@ impl Namespace {
         K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
         K: Clone + Debug + Serialize + DeserializeOwned,
     {
-        match found(&self.api::<K>(), name, PATIENCE, judge).await {
+        self.until_within(PATIENCE, name, what, judge).await
+    }
+
+    /// The same, for what takes longer: so much normal time at most.
+    ///
+    /// # Panics
+    /// When the time is up, with all there is to know.
+    pub async fn until_within<K, T>(
+        &self,
+        limit: Duration,
+        name: &str,
+        what: &str,
+        judge: impl FnMut(Option<&K>) -> Option<T>,
+    ) -> T
+    where
+        K: Resource<Scope = NamespaceResourceScope, DynamicType = ()>,
+        K: Clone + Debug + Serialize + DeserializeOwned,
+    {
+        match found(&self.api::<K>(), name, limit, judge).await {
             Ok(found) => found,
             Err(InVain { late, last }) => {
                 let last = last.map_or_else(|| format!("(there is no {} {name})", K::kind(&())), |last| yaml(&last));

@@ -160,7 +160,11 @@ impl<'a> Database<'a> {
         String::from_utf8(secret.data?.get(entry)?.0.clone()).ok()
     }
 
-    async fn secret(&self, which: &str, entry: &str) -> String {
+    /// An entry of one of its Secrets: `app` or `system`.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub async fn secret(&self, which: &str, entry: &str) -> String {
         let secret = self.ns.get::<Secret>(&format!("{}-{which}", self.name)).await;
         secret.data.and_then(|data| String::from_utf8(data.get(entry)?.0.clone()).ok()).expect("an entry of the Secret")
     }

@@ -28,6 +28,7 @@ mod manifest;
 mod metrics;
 mod normalised;
 mod paused;
+mod random_databases;
 mod repair;
 mod rollout;
 mod sample;

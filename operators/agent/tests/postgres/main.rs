@@ -16,7 +16,6 @@ mod finish;
 mod init;
 mod prepare;
 mod random;
-mod random_objects;
 mod restore;
 mod snapshot;
 mod support;

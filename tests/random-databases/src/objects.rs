@@ -1,10 +1,10 @@
 //! What random databases are made of. `$N` is a number of the object's own, `$S` a schema, `$ROWS` how many rows.
 
 /// Who makes it, and the SQL.
-pub type Object = (&'static str, &'static str);
+pub(crate) type Object = (&'static str, &'static str);
 
 /// Made by the owner, but for what only superusers may.
-pub const OBJECTS: [Object; 36] = [
+pub(crate) const OBJECTS: [Object; 36] = [
     (
         "owner",
         "CREATE TABLE $S.plain$N (a int PRIMARY KEY, b text DEFAULT 'x'); INSERT INTO $S.plain$N SELECT n, repeat('ab', n) FROM generate_series(1, $ROWS) n",
@@ -117,7 +117,7 @@ pub const OBJECTS: [Object; 36] = [
     ("owner", "SELECT lo_from_bytea(0, decode(repeat('00ff', $ROWS), 'hex'))"),
     (
         "owner",
-        "CREATE FUNCTION $S.add$N(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 + $2'; CREATE AGGREGATE $S.total$N (int) (SFUNC = $S.add$N, STYPE = int, INITCOND = '0'); CREATE OPERATOR $S.+++ (LEFTARG = int, RIGHTARG = int, FUNCTION = $S.add$N); DROP OPERATOR $S.+++ (int, int); CREATE PROCEDURE $S.act$N() LANGUAGE plpgsql AS 'BEGIN NULL; END'",
+        "CREATE FUNCTION $S.add$N(int, int) RETURNS int LANGUAGE sql IMMUTABLE STRICT AS 'SELECT $1 + $2'; CREATE AGGREGATE $S.total$N (int) (SFUNC = $S.add$N, STYPE = int, INITCOND = '0'); CREATE OPERATOR $S.*+* (LEFTARG = int, RIGHTARG = int, FUNCTION = $S.add$N); DROP OPERATOR $S.*+* (int, int); CREATE PROCEDURE $S.act$N() LANGUAGE plpgsql AS 'BEGIN NULL; END'",
     ),
     (
         "owner",
