@@ -125,7 +125,7 @@ pub(crate) const OBJECTS: [Object; 36] = [
     ),
     (
         "owner",
-        "ALTER DEFAULT PRIVILEGES IN SCHEMA $S GRANT SELECT ON TABLES TO readers; COMMENT ON SCHEMA $S IS 'grüße'",
+        "ALTER DEFAULT PRIVILEGES IN SCHEMA $S GRANT SELECT ON TABLES TO readers; COMMENT ON SCHEMA odd IS 'grüße'",
     ),
     (
         "owner",
