@@ -12,6 +12,7 @@ use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
+use runtime::namespaces::Namespaces;
 use runtime::permissions::Permission;
 use runtime::plan::Kind;
 use runtime::views::{Claim, Custom, CustomKind, DisruptionBudget, Pod, Service};
@@ -85,6 +86,7 @@ pub struct EtcdClusterOperator {
     services: Arc<Store<Service>>,
     budgets: Arc<Store<DisruptionBudget>>,
     client: Client,
+    namespaces: Namespaces,
     etcd: Live,
     settings: Settings,
 }
@@ -102,6 +104,7 @@ impl EtcdClusterOperator {
             claims: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
+            namespaces: Namespaces::new(client.clone()),
             client,
             etcd: Live::default(),
             settings,
@@ -127,7 +130,7 @@ impl Operator for EtcdClusterOperator {
     }
 
     async fn observe(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
-        let observed = self.look(cluster).await;
+        let observed = self.look(cluster).await?;
         metrics::tell(&observed);
         Ok(observed)
     }

@@ -1,13 +1,13 @@
 //! Live looks at the API server, for what no cache holds: each only while a step depends on it.
 
-use k8s_openapi::api::core::v1::{Namespace, PersistentVolumeClaim, Pod as CorePod};
+use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod as CorePod};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
 use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
-use runtime::plan::meta::{DICTATED_USERS, MANAGED_BY, MANAGER, selector_text};
+use runtime::plan::meta::{MANAGED_BY, MANAGER, selector_text};
 use runtime::plan::{Apply, Create, Key, Kind};
 use runtime::views::Pod;
 use serde::Deserialize;
@@ -134,18 +134,6 @@ fn stranger(pod: &ObjectMeta, cluster: &EtcdCluster) -> Option<Stranger> {
     let earlier = controller.is_some_and(|owner| owner.kind == kind.kind && owner.uid != *cluster.meta.uid);
     let leaving = pod.deletion_timestamp.is_some() || earlier;
     (!controlled || !ours).then(|| Stranger { name: pod.name.as_deref().unwrap_or_default().into(), leaving })
-}
-
-/// Whether the namespace dictates which users pods run as.
-pub async fn dictates_users(client: &Client, namespace: &str) -> bool {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    match api.get(namespace).await {
-        Ok(found) => found.metadata.annotations.is_some_and(|annotations| annotations.contains_key(DICTATED_USERS)),
-        Err(error) => {
-            tracing::debug!(%error, "the namespace cannot be read");
-            false
-        }
-    }
 }
 
 /// That none of these is there to stay.

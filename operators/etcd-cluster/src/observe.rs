@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
 use runtime::views::Pod;
@@ -23,7 +24,10 @@ const ELECTIONS: usize = 3;
 
 impl EtcdClusterOperator {
     /// What can be seen of `cluster` now.
-    pub async fn look(&self, cluster: &Arc<EtcdCluster>) -> Observed {
+    ///
+    /// # Errors
+    /// Transient, if a pod is to be made in a namespace that was never read and cannot be.
+    pub async fn look(&self, cluster: &Arc<EtcdCluster>) -> Result<Observed, Error> {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
@@ -64,8 +68,8 @@ impl EtcdClusterOperator {
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
         };
-        self.look_further(&mut observed).await;
-        observed
+        self.look_further(&mut observed).await?;
+        Ok(observed)
     }
 
     /// Asks etcd. While members elect another leader nobody has quorum, and that takes them about a second; so a cluster
@@ -86,10 +90,10 @@ impl EtcdClusterOperator {
     }
 
     /// What only some steps need.
-    async fn look_further(&self, observed: &mut Observed) {
+    async fn look_further(&self, observed: &mut Observed) -> Result<(), Error> {
         let cluster = observed.cluster.clone();
         if cluster.spec.paused || cluster.meta.deleting {
-            return;
+            return Ok(());
         }
         if cluster.status.storage.is_none() {
             observed.default_class = Some(look::default_class(&self.client, &objects::probe_claim(&cluster)).await);
@@ -99,7 +103,7 @@ impl EtcdClusterOperator {
         }
         let wanted = usize::try_from(cluster.spec.size).unwrap_or(0);
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
-            observed.dictated_users = look::dictates_users(&self.client, &cluster.meta.key.namespace).await;
+            observed.dictated_users = self.namespaces.dictates_users(&cluster.meta.key.namespace).await?;
         }
         for claim in observed.claims.clone() {
             let name = &claim.meta.key.name;
@@ -120,6 +124,7 @@ impl EtcdClusterOperator {
         if listed > 0 && observed.staying().count() > listed {
             observed.published = look::published(&self.client, &cluster.meta.key).await;
         }
+        Ok(())
     }
 }
 

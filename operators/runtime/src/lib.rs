@@ -23,6 +23,7 @@ mod failpoint;
 pub mod foreign;
 pub mod leader;
 pub mod metrics;
+pub mod namespaces;
 pub mod operator;
 pub mod own_pod;
 pub mod permissions;

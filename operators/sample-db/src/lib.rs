@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
+use runtime::namespaces::Namespaces;
 use runtime::permissions::Permission;
 use runtime::plan::{Key, Kind, Owner};
 use runtime::views::{Claim, ConfigMap, Custom, CustomKind, Job, Pod, Service, StatefulSet};
@@ -127,6 +128,7 @@ pub struct SampleDBOperator {
     pods: Arc<Store<Pod>>,
     jobs: Arc<Store<Job>>,
     client: Client,
+    namespaces: Namespaces,
     catalogs: Catalogs,
     postgres: Servers,
     secrets: Secrets,
@@ -152,6 +154,7 @@ impl SampleDBOperator {
             catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
             postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
+            namespaces: Namespaces::new(client.clone()),
             client,
             settings,
         }
@@ -179,7 +182,7 @@ impl Operator for SampleDBOperator {
     }
 
     async fn observe(&self, db: &Arc<SampleDB>) -> Result<Observed, Error> {
-        Ok(self.look(db).await)
+        self.look(db).await
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> DbPlan {

@@ -7,7 +7,6 @@ use k8s_openapi::api::core::v1::{Namespace, Pod, PodStatus, Service};
 use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::{Entry, View};
-use runtime::plan::meta::DICTATED_USERS;
 use runtime::views;
 
 use crate::plan::names;
@@ -16,20 +15,6 @@ use crate::{SampleDB, Snapshot};
 /// Those that decode.
 pub(crate) fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
     entries.into_iter().filter_map(Entry::into_object).collect()
-}
-
-/// Whether a namespace dictates whom pods run as. If that cannot be read, it is not known to.
-pub(crate) async fn dictates_users(client: &Client, namespace: &str) -> bool {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    match api.get_opt(namespace).await {
-        Ok(found) => found
-            .and_then(|found| found.metadata.annotations)
-            .is_some_and(|annotations| annotations.contains_key(DICTATED_USERS)),
-        Err(error) => {
-            tracing::debug!(%error, "the namespace cannot be read");
-            false
-        }
-    }
 }
 
 /// Why a pod has failed for good, if it has: its node has evicted it, or has gone down in an orderly way, for instance. The

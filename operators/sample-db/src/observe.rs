@@ -33,8 +33,12 @@ impl SampleDBOperator {
     }
 
     /// What can be seen of `db` now.
-    pub async fn look(&self, db: &Arc<SampleDB>) -> Observed {
+    ///
+    /// # Errors
+    /// Transient, if its namespace was never read and cannot be.
+    pub async fn look(&self, db: &Arc<SampleDB>) -> Result<Observed, Error> {
         let key = &db.meta.key;
+        let dictated_users = self.namespaces.dictates_users(&key.namespace).await?;
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
@@ -67,7 +71,7 @@ impl SampleDBOperator {
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
-            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
+            dictated_users,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
@@ -79,7 +83,7 @@ impl SampleDBOperator {
                 None => self.postgres.drop(key),
             }
             crate::metrics::tell(&observed);
-            return observed;
+            return Ok(observed);
         }
         observed.failed = match observed.pod().filter(|pod| stands_still(pod, Timestamp::now())) {
             Some(pod) => look::failed(&self.client, pod).await,
@@ -94,7 +98,7 @@ impl SampleDBOperator {
         }
         self.ask(&mut observed, system.password, app.password).await;
         crate::metrics::tell(&observed);
-        observed
+        Ok(observed)
     }
 
     /// Asks the server, or whether it answers at all, if it is not ready.

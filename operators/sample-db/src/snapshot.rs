@@ -8,6 +8,7 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::controller::Watches;
+use runtime::namespaces::Namespaces;
 use runtime::plan::Owner;
 use runtime::views::{Claim, Job, Pod};
 use runtime::{Error, Operator};
@@ -32,6 +33,7 @@ pub struct SnapshotOperator {
     jobs: Arc<Store<Job>>,
     pods: Arc<Store<Pod>>,
     client: Client,
+    namespaces: Namespaces,
     settings: Settings,
 }
 
@@ -48,6 +50,7 @@ impl SnapshotOperator {
             claims: cache.store(),
             jobs: cache.store(),
             pods: cache.store(),
+            namespaces: Namespaces::new(client.clone()),
             client,
             settings,
         }
@@ -109,7 +112,7 @@ impl Operator for SnapshotOperator {
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
-            dictated_users: look::dictates_users(&self.client, &key.namespace).await,
+            dictated_users: self.namespaces.dictates_users(&key.namespace).await?,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),
         })
