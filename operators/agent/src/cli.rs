@@ -10,6 +10,7 @@ use std::time::Duration;
 use lexopt::{Arg, Parser, ValueExt};
 
 use crate::dns;
+use crate::limits::Planned;
 use crate::plan::{Expect, Subject};
 use crate::postgres::Verb;
 use crate::url::PeerUrl;
@@ -63,8 +64,7 @@ pub(crate) struct WaitOptions {
 pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
-    /// How many bytes to hold back beside the data, if any.
-    pub(crate) reserve: Option<u64>,
+    pub(crate) limits: Planned,
     pub(crate) command: Vec<OsString>,
 }
 
@@ -152,12 +152,14 @@ fn etcd_wait(parser: &mut Parser) -> Result<Command, Stop> {
 
 fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     let mut flags = MemberFlags::default();
-    let (mut state, mut reserve) = (None, None);
+    let (mut state, mut limits) = (None, Planned::default());
     let mut command = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Long("state") => state = Some(PathBuf::from(parser.value()?)),
-            Arg::Long("reserve") => reserve = Some(value(parser, "--reserve")?),
+            Arg::Long("reserve") => limits.reserve = Some(value(parser, "--reserve")?),
+            Arg::Long("quota") => limits.quota = Some(value(parser, "--quota")?),
+            Arg::Long("snapshot-count") => limits.snapshot_count = Some(value(parser, "--snapshot-count")?),
             Arg::Long(flag) => {
                 let flag = flag.to_owned();
                 flags.take(&flag, parser)?;
@@ -174,7 +176,7 @@ fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     match state {
         None => wrong("--state is missing"),
         Some(_) if command.is_empty() => wrong("there is no command after --"),
-        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, reserve, command })),
+        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, limits, command })),
     }
 }
 

@@ -23,7 +23,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let note = Note::new(&options.state);
     let data = data::present(&member.data_dir)?;
     let past = if data { Past::None } else { note.past(&member.data_dir)? };
-    let more = match start(&member.subject(), data, member.expect, past)? {
+    let mut more = match start(&member.subject(), data, member.expect, past)? {
         Start::OnData => {
             note.start_on_data();
             Vec::new()
@@ -38,7 +38,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
             join_arguments(&member.subject(), &members).to_vec()
         }
     };
-    if let Some(bytes) = options.reserve {
+    let limits = options.limits.on(&member.data_dir);
+    more.extend(limits.arguments());
+    if let Some(bytes) = limits.reserve {
         reserve::secure(&member.data_dir, bytes, &options.state)?;
     }
     Err(become_etcd(&options.command, &more))

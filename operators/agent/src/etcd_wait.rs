@@ -1,12 +1,22 @@
 //! `agent etcd-wait`: the init step of a member of an etcd cluster.
 
 use crate::cli::WaitOptions;
-use crate::failure::{Failure, Reason};
+use crate::failure::{self, Failure, Reason};
+use crate::limits::Measured;
 use crate::plan::{admitted, asks_cluster};
 use crate::progress::Progress;
 use crate::{data, dns, install, peers};
 
 pub(crate) fn wait(options: &WaitOptions) -> Result<(), Failure> {
+    may_start(options)?;
+    if let Some(measured) = Measured::of(&options.member.data_dir) {
+        // Who cannot be told goes by what the claim asks for.
+        let _ = failure::leave(&measured);
+    }
+    Ok(())
+}
+
+fn may_start(options: &WaitOptions) -> Result<(), Failure> {
     if let Some(directory) = &options.install {
         install::install(directory)?;
     }

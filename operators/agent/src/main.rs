@@ -13,6 +13,7 @@
 //! | `plan.rs` | every decision, pure |
 //! | `members.rs` | the member list that etcd serves, and `--initial-cluster` made of it; pure |
 //! | `data.rs` | is there data, and has etcd run in this pod before |
+//! | `limits.rs`, `reserve.rs` | what etcd may take of its volume; what is held back there |
 //! | `dns.rs`, `peers.rs` | the resolver; `GET /members` |
 //! | `etcd_wait.rs`, `etcd_run.rs`, `install.rs` | one verb each |
 //! | `cli.rs`, `url.rs`, `progress.rs`, `failure.rs` | arguments; URLs; what is said meanwhile, and in the end |
@@ -24,6 +25,7 @@ mod etcd_run;
 mod etcd_wait;
 mod failure;
 mod install;
+mod limits;
 mod members;
 mod peers;
 mod plan;

@@ -53,13 +53,15 @@ Usage: agent etcd-wait --name POD --peer-url URL --data-dir DIRECTORY --expect n
   --dns-timeout SECONDS   how long to wait until the host of --peer-url resolves (0, the default: for ever)
   --install DIRECTORY     does first what agent install does
 
-POD_IP in the environment: the pod's address, or several with commas between. The host must resolve to one of these.";
+POD_IP in the environment: the pod's address, or several with commas between. The host must resolve to one of these.
+In the end the size of the file system that the data is on is left in the termination message: {\"volumeBytes\": BYTES}.";
 
 pub(super) const ETCD_RUN: &str = "\
 Looks at a member's data, and becomes etcd: to be run at every start of etcd's container.
 
 Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect new|join|data [--peers-url URL]
-                      --state DIRECTORY [--reserve BYTES] -- /usr/local/bin/etcd ARGUMENT...
+                      --state DIRECTORY [--reserve BYTES] [--quota BYTES] [--snapshot-count ENTRIES]
+                      -- /usr/local/bin/etcd ARGUMENT...
 
   --name, --peer-url, --data-dir, --expect, --peers-url   as for agent etcd-wait
   --state DIRECTORY       a directory that lives as long as the pod. It is noted there that etcd was started, so that
@@ -67,6 +69,11 @@ Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect ne
   --reserve BYTES         holds so much back on the volume of the data (in the file reserve beside it), and gives it up
                           where the volume is full. Where that has been done already: NoSpace, the first time in the
                           life of --state; then waits until there is room
+  --quota BYTES           gives etcd that --quota-backend-bytes
+  --snapshot-count ENTRIES   gives etcd that --snapshot-count
+
+These three are lowered to what fits the file system that the data is on, by the rule of docs/etcd-cluster.md, and a line on
+stderr says so; they are never raised. What is not given is neither lowered nor given to etcd.
 
 On data, etcd is started with its arguments as they are. On its first start it gets --initial-cluster and
 --initial-cluster-state too: new, or for --expect join the members that the cluster lists (asked for up to 30 s).

@@ -38,9 +38,12 @@ fn what_follows_the_dashes_is_etcds() {
     let line = format!("etcd-run {MEMBER} --expect data --state /state -- etcd --name=x --help -- y");
     let Ok(Command::EtcdRun(options)) = parsed(&line) else { panic!() };
     assert_eq!(options.command, ["etcd", "--name=x", "--help", "--", "y"]);
-    assert_eq!((options.state, options.reserve), (PathBuf::from("/state"), None));
-    let Ok(Command::EtcdRun(options)) = parsed(&line.replace("--state", "--reserve 1000 --state")) else { panic!() };
-    assert_eq!(options.reserve, Some(1000));
+    assert_eq!((options.state, options.limits), (PathBuf::from("/state"), Planned::default()));
+    let limits = "--reserve 1000 --quota=2000 --snapshot-count 3 --state";
+    let Ok(Command::EtcdRun(options)) = parsed(&line.replace("--state", limits)) else { panic!() };
+    let planned = Planned { reserve: Some(1000), quota: Some(2000), snapshot_count: Some(3) };
+    assert_eq!(options.limits, planned);
+    assert!(refusal(&line.replace("--state", "--quota much --state")).contains("--quota much: "));
 }
 
 #[test]

@@ -144,3 +144,22 @@ fn a_wrong_flag_is_one_sentence() {
         assert_eq!(stderr(&output).lines().count(), 1, "{output:?}");
     }
 }
+
+#[test]
+fn limits_are_given_to_etcd_and_no_more_than_fits_the_file_system() {
+    let pod = Pod::new("run-limits");
+    pod.make_data();
+    let run = |limits: [&str; 3]| {
+        let output = pod.command("etcd-run", "data").args(limits).args(["--", "/bin/echo", "x"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        (stdout(&output).to_owned(), stderr(&output).to_owned())
+    };
+    let (arguments, said) = run(["--reserve=1000", "--quota=1", "--snapshot-count=1"]);
+    assert_eq!(arguments, "x --quota-backend-bytes=1 --snapshot-count=1", "a large file system raises nothing");
+    assert_eq!(said, "");
+    let (arguments, said) = run(["--reserve=1000", "--quota=18446744073709551615", "--snapshot-count=1"]);
+    let given: u64 = arguments.split(['=', ' ']).nth(2).unwrap().parse().unwrap();
+    assert!(given <= 8 << 30, "{arguments}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    assert!(said.contains(&format!("quota {given} instead of 18446744073709551615\n")), "{said}");
+}

@@ -233,3 +233,15 @@ fn a_wrong_flag_is_one_sentence() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("POD_IP is not an address: mine"), "{output:?}");
 }
+
+#[test]
+fn the_size_of_the_file_system_is_left_behind() {
+    let pod = Pod::new("wait-measured");
+    pod.make_data();
+    let output = pod.command("etcd-wait", "data").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let left: serde_json::Value = serde_json::from_slice(&fs::read(pod.path("termination-log")).unwrap()).unwrap();
+    let told = Command::new("stat").args(["--file-system", "--format=%b %S"]).arg(pod.path("")).output().unwrap();
+    let told: Vec<u64> = stdout(&told).split(' ').map(|number| number.parse().unwrap()).collect();
+    assert_eq!(left, serde_json::json!({ "volumeBytes": told[0] * told[1] }));
+}

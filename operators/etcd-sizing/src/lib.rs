@@ -1,0 +1,120 @@
+//! How large what etcd keeps on a volume may become, by the size of the volume. Pure arithmetic, in bytes, without
+//! dependencies: the operator plans with it, by what a claim asks for, and the agent, by what the file system has, so both
+//! come to the same. For people it is in docs/etcd-cluster.md.
+
+const MIB: u64 = 1024 * 1024;
+/// What etcd's log takes, in bytes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
+pub const LOG: u64 = 7 * 64 * MIB;
+/// The largest quota, in bytes: etcd's documentation does not advise more.
+pub const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
+/// The largest reserve, in bytes.
+pub const LARGEST_RESERVE: u64 = 32 * MIB;
+/// The bounds of the snapshot count, in entries; the upper one is etcd's own default from 3.6 on.
+pub const SNAPSHOT_COUNTS: (u64, u64) = (1_000, 10_000);
+/// The smallest size, in bytes, that a file system is believed: some do not know theirs, and tell 0; and on less than this
+/// etcd does not start anyway.
+const SMALLEST_FILE_SYSTEM: u64 = MIB;
+
+/// What a member of etcd is given of its volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What the agent holds back, in bytes.
+    pub reserve: u64,
+    /// How large the database may grow (`--quota-backend-bytes`), in bytes; never 0, which etcd takes for its default.
+    pub quota: u64,
+    /// After how many entries etcd takes a snapshot (`--snapshot-count`).
+    pub snapshot_count: u64,
+}
+
+impl Limits {
+    /// What fits a volume of so many bytes. A smaller volume never has a larger limit.
+    #[must_use]
+    pub fn of(volume: u64) -> Self {
+        Self { reserve: reserve(volume), quota: quota(volume), snapshot_count: snapshot_count(volume) }
+    }
+}
+
+/// What is held back of a volume, in bytes: enough for etcd to come up, and to take compactions and deletions for a while.
+#[must_use]
+pub fn reserve(volume: u64) -> u64 {
+    (volume / 10).min(LARGEST_RESERVE)
+}
+
+/// What of a volume is left to the database, in bytes, once its log is as large as it gets.
+#[must_use]
+pub fn beside_the_log(volume: u64) -> u64 {
+    volume.saturating_sub(LOG + reserve(volume))
+}
+
+/// How large a database may grow, in bytes, that shares a volume with its log, and with one more copy of itself, which a
+/// snapshot from the leader or a defragmentation is: half of what log and reserve leave, but never less than an eighth of
+/// the volume.
+#[must_use]
+pub fn quota(volume: u64) -> u64 {
+    (beside_the_log(volume) / 2).clamp((volume / 8).clamp(1, LARGEST_QUOTA), LARGEST_QUOTA)
+}
+
+/// After how many entries etcd may drop what came before from its log: one for each MiB of the volume, since entries can be
+/// that large, within [`SNAPSHOT_COUNTS`].
+#[must_use]
+pub fn snapshot_count(volume: u64) -> u64 {
+    (volume / MIB).clamp(SNAPSHOT_COUNTS.0, SNAPSHOT_COUNTS.1)
+}
+
+/// The size of a file system, in bytes, as far as what is told of it can be one.
+#[must_use]
+pub fn file_system(bytes: u64) -> Option<u64> {
+    (bytes >= SMALLEST_FILE_SYSTEM).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Every few hundred kilobytes up to 24 GiB, which is beyond each bound, and what comes after.
+    fn volumes() -> impl Iterator<Item = u64> {
+        let large = (0..40).map(|power| (24 << 30) + (1 << power));
+        (0..24 << 30).step_by(314_159).chain(large).chain([1 << 40, 1 << 50, u64::MAX])
+    }
+
+    #[test]
+    fn known_volumes() {
+        let gib = Limits { reserve: 32 << 20, quota: 272 << 20, snapshot_count: 1_024 };
+        assert_eq!(Limits::of(1 << 30), gib);
+        let large = Limits { reserve: 32 << 20, quota: 8 << 30, snapshot_count: 10_000 };
+        assert_eq!(Limits::of(1 << 40), large);
+        assert_eq!(quota(256 << 20), 32 << 20, "too small for the log anyway");
+        assert_eq!(quota(10 << 30) / (MIB / 10) / 1024, 47, "4.7 GiB");
+    }
+
+    #[test]
+    fn a_smaller_volume_never_has_a_larger_limit() {
+        let mut before = Limits::of(0);
+        for volume in volumes() {
+            let now = Limits::of(volume);
+            assert!(now.reserve >= before.reserve && now.quota >= before.quota, "{volume}: {before:?}, {now:?}");
+            assert!(now.snapshot_count >= before.snapshot_count, "{volume}: {before:?}, {now:?}");
+            before = now;
+        }
+    }
+
+    #[test]
+    fn database_log_reserve_and_a_second_copy_fit_the_volume() {
+        for volume in volumes() {
+            let Limits { reserve, quota, .. } = Limits::of(volume);
+            assert!(quota >= 1 && quota <= LARGEST_QUOTA && reserve <= LARGEST_RESERVE, "{volume}");
+            // Below this the log alone may be too large, and the quota is an eighth.
+            if volume >= (LOG + LARGEST_RESERVE) / 3 * 4 {
+                assert!(2 * quota + LOG + reserve <= volume, "{volume}: {quota}");
+            } else if volume >= 8 {
+                assert!(2 * quota + reserve <= volume, "{volume}: {quota}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_system_that_does_not_know_its_size_tells_nothing() {
+        assert_eq!([0, 1, MIB - 1].map(file_system), [None; 3]);
+        assert_eq!(file_system(MIB), Some(MIB));
+    }
+}
