@@ -26,6 +26,7 @@ pub mod space;
 mod status;
 pub mod unlabeled;
 pub mod version;
+mod volume;
 pub mod wish;
 
 pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Stranger};

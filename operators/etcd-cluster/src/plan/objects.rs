@@ -19,10 +19,10 @@ pub use claim::probe_claim;
 pub(super) use claim::{
     Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired, volume,
 };
-pub(super) use container::{ETCD, WAIT};
+pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;
 pub(super) use pod::{
-    QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, labeled, next_image, pod, pod_labels, retiring,
+    QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, pod, pod_labels, retiring,
 };
 pub use services::client_service;
 pub(super) use services::{clients, peers};

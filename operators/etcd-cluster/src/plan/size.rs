@@ -39,38 +39,6 @@ pub fn quota<'a>(
     }
 }
 
-const MIB: u64 = 1024 * 1024;
-/// What of a volume is left to the database once its log is as large as it gets.
-#[must_use]
-pub fn beside_the_log(volume: u64) -> u64 {
-    volume.saturating_sub(LOG + reserve(volume))
-}
-
-/// What the agent holds back on a volume: enough for etcd to come up, and to take compactions and deletions for a while.
-#[must_use]
-pub fn reserve(volume: u64) -> u64 {
-    (volume / 10).min(32 * MIB)
-}
-
-/// What etcd's log takes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
-const LOG: u64 = 7 * 64 * MIB;
-/// More than that etcd's documentation does not advise.
-const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
-
-/// How large a database may grow that shares a volume with its log, and with one more copy of itself, which a snapshot from
-/// the leader or a defragmentation is: half of what log and reserve leave, but never less than an eighth of the volume.
-#[must_use]
-pub fn fitting_quota(volume: u64) -> u64 {
-    (beside_the_log(volume) / 2).clamp((volume / 8).min(LARGEST_QUOTA), LARGEST_QUOTA)
-}
-
-/// After how many entries etcd may drop what came before from its log, where nothing else is asked for: one for each MiB of
-/// the volume, since entries can be that large, but no more than etcd's own 10,000.
-#[must_use]
-pub fn fitting_snapshot_count(volume: u64) -> u64 {
-    (volume / MIB).clamp(1_000, 10_000)
-}
-
 /// A size in words: `20.5 MiB`.
 #[must_use]
 pub fn words(bytes: i64) -> String {
@@ -152,18 +120,6 @@ mod tests {
             "3.5 has got it, and does not tell"
         );
         assert_eq!(fitting(json!({ "size": 3, "quota": "8Gi" }), &[0], Some(288 << 20)), Some(8 << 30));
-    }
-
-    #[test]
-    fn database_log_and_a_second_copy_fit_the_volume() {
-        for gib in [1_u64, 2, 5, 10, 100, 1000] {
-            let volume = gib << 30;
-            let quota = fitting_quota(volume);
-            assert!(2 * quota + LOG + reserve(volume) <= volume && quota <= 8 << 30, "{gib} GiB: {quota}");
-        }
-        assert_eq!(fitting_quota(1 << 30), 272 << 20);
-        assert_eq!(fitting_quota(256 << 20), 32 << 20, "too small for the log anyway");
-        assert_eq!((fitting_snapshot_count(1 << 30), fitting_snapshot_count(1 << 40)), (1_024, 10_000));
     }
 
     #[test]

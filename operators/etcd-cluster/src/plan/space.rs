@@ -1,12 +1,13 @@
 //! Whether databases have room: in what etcd allows them, and on their volumes. Pure.
 
 use api::etcd_cluster::EtcdClusterSpec;
+use etcd_sizing::beside_the_log;
 
 use super::membership::{self, Step};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
 use super::wish::Wish;
-use super::{Alarm, Observed, objects};
+use super::{Alarm, Observed, volume};
 
 /// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
 #[must_use]
@@ -20,18 +21,24 @@ pub fn is_full(node: &Node<'_>) -> bool {
     membership::is_full(node)
 }
 
-/// The smallest of the members' volumes.
-fn volume(observed: &Observed, roster: &Roster<'_>) -> Option<u64> {
+/// The members that keep their data on volumes, and have pods.
+fn on_volumes<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>) -> impl Iterator<Item = &'r Node<'a>> {
     let durable = observed.cluster.status.storage.as_ref().is_some_and(|storage| storage.durable);
-    let claims = roster.nodes.iter().filter(|node| node.pod.is_some()).filter_map(|node| node.claim);
-    claims.filter(|_| durable).filter_map(|claim| objects::volume(&observed.cluster, Some(claim))).min()
+    roster.nodes.iter().filter(move |node| durable && node.pod.is_some() && node.claim.is_some())
+}
+
+/// The smallest of the members' volumes.
+fn smallest(observed: &Observed, roster: &Roster<'_>) -> Option<u64> {
+    on_volumes(observed, roster).filter_map(|node| volume::size(&observed.cluster, node)).min()
 }
 
 /// How large a database may grow, in bytes; none where there is no bound.
 #[must_use]
 pub fn quota(observed: &Observed, roster: &Roster<'_>) -> Option<i64> {
-    let fitting = volume(observed, roster).map(size::fitting_quota);
-    size::quota(&observed.cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting)
+    let cluster = &*observed.cluster;
+    let fits = |node| volume::quota(node).or_else(|| volume::size(cluster, node).map(etcd_sizing::quota));
+    let fitting = on_volumes(observed, roster).filter_map(fits).min();
+    size::quota(&cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting)
 }
 
 /// The size of the largest database.
@@ -43,8 +50,8 @@ fn largest(roster: &Roster<'_>) -> Option<i64> {
 /// database as status tells it.
 pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&str>) -> Option<(&'static str, String)> {
     let quota = quota(observed, roster).and_then(|quota| u64::try_from(quota).ok());
-    let volume = volume(observed, roster);
-    let room = volume.map(size::beside_the_log);
+    let volume = smallest(observed, roster);
+    let room = volume.map(beside_the_log);
     let bytes = |bytes: u64| words(i64::try_from(bytes).unwrap_or(i64::MAX));
     let bound = quota.into_iter().chain(room).min()?;
     let largest = u64::try_from(largest(roster)?).ok()?;
@@ -87,9 +94,7 @@ fn is_short(observed: &Observed, roster: &Roster<'_>) -> bool {
 
 /// Whether room is short, and a member's volume has grown so that with another pod its database may grow as well.
 pub(super) fn can_have_more(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>) -> bool {
-    let has = node.annotation(objects::QUOTA).and_then(|bytes| bytes.parse::<u64>().ok());
-    let fits = node.claim.and_then(|claim| objects::volume(&observed.cluster, Some(claim))).map(size::fitting_quota);
-    has.zip(fits).is_some_and(|(has, fits)| fits / 10 > has / 9) && is_short(observed, roster)
+    volume::has_grown(&observed.cluster, node) && is_short(observed, roster)
 }
 
 /// Takes the alarm back by which writes are refused, once all databases have room again. Should that not last, etcd raises

@@ -162,3 +162,4 @@ fn why_storage_is_undecided_is_told() {
 mod learners;
 mod members;
 mod space;
+mod volumes;

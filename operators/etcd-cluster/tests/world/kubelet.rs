@@ -210,14 +210,14 @@ impl Kubelet {
                 }
             }
             Stage::Try => {
-                life.trial.iter_mut().for_each(Told::finish);
+                life.trial.iter_mut().for_each(|trial| trial.finish(""));
                 life.stage = Stage::Wait;
             }
             Stage::Wait if !life.wait.running => life.wait.start(self.now),
             Stage::Wait => match agent::wait(etcds, pod) {
                 Ok(false) => {}
                 Ok(true) => {
-                    life.wait.finish();
+                    life.wait.finish(agent::MEASURED);
                     life.stage = Stage::Etcd;
                 }
                 Err(ended) => life.wait.end(ended),

@@ -107,9 +107,9 @@ impl Told {
         (self.running, self.since, self.waiting) = (true, Some(now), None);
     }
 
-    /// It ended well and is done.
-    pub fn finish(&mut self) {
-        *self = Self { restarts: self.restarts, ended: Some((0, String::new())), ..Self::default() };
+    /// It ended well, with these last words, and is done.
+    pub fn finish(&mut self, words: &str) {
+        *self = Self { restarts: self.restarts, ended: Some((0, words.to_owned())), ..Self::default() };
     }
 
     fn status(&self, name: &str, image: &str, ready: bool) -> Value {

@@ -163,7 +163,7 @@ pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
     live.labels.contains_key(JOINING) && Facts::of(live).is_none()
 }
 
-/// How large a member's volume is, in bytes: what the spec asks for, unless it is known to be smaller.
+/// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim tells of less.
 pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
     let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
     let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;

@@ -1,5 +1,6 @@
 //! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
 
+use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
     SecurityContext, VolumeMount,
@@ -11,7 +12,6 @@ use super::pod::Start;
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
-use crate::plan::size;
 use crate::plan::wish::Wish;
 
 /// The name of etcd's container, as the old operator had it.
@@ -78,10 +78,10 @@ pub(super) fn etcd(
 ) -> Container {
     let mut command = words(&["/multi-operator/agent", "etcd-run", "--state", AGENT_DIR]);
     command.extend(place(cluster, member, start));
-    command.extend(volume.map(|volume| format!("--reserve={}", size::reserve(volume))));
+    command.extend(volume.into_iter().flat_map(|volume| limits(cluster, volume)));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
-    command.extend(volume.into_iter().flat_map(|volume| fitting(cluster, wish, volume)));
+    command.extend(volume.into_iter().flat_map(|_| compaction(cluster, wish)));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
     // What the agent goes by is not the spec's, not even in objects from before the API refused it.
@@ -154,25 +154,29 @@ fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
     cluster.spec.options.contains_key(option) || variables.any(|env| env.name == variable)
 }
 
-/// How large the database may grow on such a volume, unless the spec says that.
-pub(super) fn fitting_quota(cluster: &EtcdCluster, volume: u64) -> Option<u64> {
-    let given = cluster.spec.quota.is_some() || is_given(cluster, "quota-backend-bytes");
-    (!given).then(|| size::fitting_quota(volume))
+/// Whether the database may grow as its volume allows, because the spec does not say how far.
+pub(in crate::plan) fn quota_follows_volume(cluster: &EtcdCluster) -> bool {
+    cluster.spec.quota.is_none() && !is_given(cluster, "quota-backend-bytes")
 }
 
-/// What makes etcd fit its volume, as far as the spec does not say otherwise. In docs/etcd-cluster.md.
-fn fitting(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
-    let mut arguments = Vec::new();
-    arguments.extend(fitting_quota(cluster, volume).map(|bytes| format!("--quota-backend-bytes={bytes}")));
-    if !is_given(cluster, "snapshot-count") {
-        arguments.push(format!("--snapshot-count={}", size::fitting_snapshot_count(volume)));
-    }
+/// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which
+/// lowers it where the file system has less than the claim asks for.
+fn limits(cluster: &EtcdCluster, volume: u64) -> Vec<String> {
+    let Limits { reserve, quota, snapshot_count } = Limits::of(volume);
+    let mut limits = vec![format!("--reserve={reserve}")];
+    limits.extend(quota_follows_volume(cluster).then(|| format!("--quota={quota}")));
+    limits.extend((!is_given(cluster, "snapshot-count")).then(|| format!("--snapshot-count={snapshot_count}")));
+    limits
+}
+
+/// What keeps databases on volumes from growing by what keys were before, as far as the spec does not say otherwise.
+fn compaction(cluster: &EtcdCluster, wish: &Wish) -> Vec<String> {
+    let is_given = is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention");
     // Before 3.3 there is one mode, and it counts in hours.
-    let compacts = is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention");
-    if !compacts && wish.version.at_least(3, 3, 0) {
-        arguments.extend(words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"]));
+    if is_given || !wish.version.at_least(3, 3, 0) {
+        return Vec::new();
     }
-    arguments
+    words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"])
 }
 
 fn mounts() -> Vec<VolumeMount> {

@@ -28,7 +28,10 @@ pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring"
 /// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
 /// beyond it are crashes.
 pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
-/// Annotation with how large the member's database may grow, in bytes, where its volume decides that.
+/// Annotation with how large the member's volume was when its pod was made, in bytes: what its limits were planned by.
+pub(in crate::plan) const VOLUME: &str = "multi-operator.example.com/volume";
+/// Annotation that earlier managers set in its stead: how large the member's database may grow, in bytes, where its volume
+/// decides that.
 pub(in crate::plan) const QUOTA: &str = "multi-operator.example.com/quota";
 /// Annotation with how the member of a pod begins.
 pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
@@ -74,8 +77,7 @@ pub(in crate::plan) fn pod(
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
-    let quota = volume.and_then(|volume| container::fitting_quota(cluster, volume));
-    annotations.extend(quota.map(|bytes| (QUOTA.to_owned(), bytes.to_string())));
+    annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
     let secrets = policy.image_pull_secrets.clone();

@@ -83,7 +83,7 @@ pub(super) fn removes(seen: &Observed) -> bool {
 }
 
 /// Whether a plan does no more than make the Service that these tests leave out.
-fn touches_nothing(plan: &EtcdPlan) -> bool {
+pub(super) fn touches_nothing(plan: &EtcdPlan) -> bool {
     plan.effects.iter().all(|effect| matches!(effect, Effect::Apply(apply) if apply.kind.kind == "Service"))
 }
 

@@ -32,12 +32,9 @@ fn members_fit_their_volumes_and_ask_for_something() {
         (etcd["command"].to_string(), etcd["resources"]["requests"].clone())
     };
     let (command, requests) = render(&json!({ "size": 3 }));
-    for argument in [
-        "--quota-backend-bytes=285212672",
-        "--reserve=33554432",
-        "--snapshot-count=1024",
-        "--auto-compaction-retention=1h",
-    ] {
+    for argument in
+        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=1024", "--auto-compaction-retention=1h"]
+    {
         assert!(command.contains(argument), "{argument}: {command}");
     }
     assert_eq!(requests, json!({ "cpu": "50m", "memory": "128Mi" }));
@@ -48,16 +45,17 @@ fn members_fit_their_volumes_and_ask_for_something() {
         command.contains("--quota-backend-bytes=1073741824") && command.contains("--snapshot-count=7"),
         "{command}"
     );
+    assert!(!command.contains("--quota=") && command.contains("--reserve=33554432"), "{command}");
     assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
     assert_eq!(requests, json!({ "cpu": "1" }));
 }
 
 /// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
-fn filled(db_size: i64, volumes: &str) -> Observed {
+pub(super) fn filled(db_size: i64, volumes: &str) -> Observed {
     let mut seen = three(&json!({ "size": 3, "storage": { "size": volumes } }));
     for (pod, claim) in seen.pods.iter_mut().zip(&mut seen.claims) {
         let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
-        running.annotations.insert("multi-operator.example.com/quota".into(), (272 << 20).to_string());
+        running.annotations.insert("multi-operator.example.com/volume".into(), (1 << 30).to_string());
         let claim = Arc::get_mut(claim).unwrap();
         (claim.requested, claim.capacity) = (Some(volumes.to_owned()), Some(volumes.to_owned()));
     }

@@ -1,0 +1,147 @@
+//! Volumes: what was measured of them, and what pods were made for.
+
+use runtime::views::{Container, Ended, Running};
+
+use super::members::{after, three, touches_nothing};
+use super::space::filled;
+use super::*;
+use crate::plan::space;
+
+/// Changes how the pod of each member fares.
+fn each(seen: &mut Observed, change: impl Fn(&mut Running)) {
+    seen.pods.iter_mut().for_each(|pod| change(Arc::get_mut(pod).unwrap().running.as_mut().unwrap()));
+}
+
+/// The init step of each member has left these words.
+fn leaving(mut seen: Observed, code: i32, words: &str) -> Observed {
+    each(&mut seen, |running| {
+        let etcd = running.containers[0].clone();
+        let ended = Some(Ended { code, message: words.into() });
+        running.containers.insert(0, Container { name: "wait".into(), running: false, ended, ..etcd });
+    });
+    seen
+}
+
+fn measuring(seen: Observed, bytes: u64) -> Observed {
+    leaving(seen, 0, &json!({ "volumeBytes": bytes }).to_string())
+}
+
+/// The same, of a version that does not tell its quota.
+fn silent(mut seen: Observed) -> Observed {
+    seen.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 0);
+    seen
+}
+
+/// The same, with pods that an earlier manager has made.
+fn earlier(mut seen: Observed) -> Observed {
+    each(&mut seen, |running| {
+        let volume: u64 = running.annotations.remove("multi-operator.example.com/volume").unwrap().parse().unwrap();
+        let quota = etcd_sizing::quota(volume).to_string();
+        running.annotations.insert("multi-operator.example.com/quota".into(), quota);
+    });
+    seen
+}
+
+fn quota(seen: &Observed) -> Option<i64> {
+    space::quota(seen, &Roster::of(seen, Timestamp::UNIX_EPOCH))
+}
+
+fn warning(seen: &Observed) -> Option<(String, String)> {
+    let status = after(seen, 60).status.unwrap();
+    status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
+}
+
+fn dropped(seen: &Observed) -> usize {
+    let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
+    after(seen, 60).effects.iter().filter(|effect| pod(effect)).count()
+}
+
+#[test]
+fn pods_that_an_earlier_manager_made_stay() {
+    for db_size in [20 << 20, 230 << 20, 272 << 20] {
+        let plan = after(&earlier(filled(db_size, "1Gi")), 60);
+        assert!(touches_nothing(&plan), "{db_size}: {:?}", plan.effects);
+    }
+    let mut bare = filled(230 << 20, "1Gi");
+    each(&mut bare, |running| drop(running.annotations.remove("multi-operator.example.com/volume")));
+    assert!(touches_nothing(&after(&bare, 60)), "from before limits followed from volumes");
+    assert_eq!(quota(&silent(earlier(filled(1, "1Gi")))), Some(272 << 20));
+    assert_eq!(quota(&silent(bare)), Some(272 << 20));
+    assert_eq!(dropped(&earlier(filled(230 << 20, "10Gi"))), 1, "but for one at a time, where there is more to be had");
+}
+
+#[test]
+fn pods_tell_what_volume_they_were_made_for() {
+    let seen = observed(&json!({ "size": 1, "quota": "1Gi", "storage": { "size": "3Gi" } }), &decided());
+    let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+    let annotations = plan.effects.into_iter().find_map(|effect| match effect {
+        Effect::Create(create) => Some(create.body["metadata"]["annotations"].clone()),
+        _ => None,
+    });
+    let annotations = annotations.unwrap();
+    assert_eq!(annotations["multi-operator.example.com/volume"], (3_u64 << 30).to_string());
+    assert!(annotations.get("multi-operator.example.com/quota").is_none(), "{annotations}");
+}
+
+#[test]
+fn the_smaller_of_claim_and_file_system_counts() {
+    let small = silent(measuring(filled(1 << 20, "1Gi"), 600 << 20));
+    assert_eq!(quota(&small), Some(75 << 20), "an eighth");
+    assert_eq!(
+        quota(&silent(measuring(filled(1 << 20, "1Gi"), 1 << 40))),
+        Some(272 << 20),
+        "of a disk that many share"
+    );
+    assert_eq!(warning(&small), None);
+    let (reason, message) = warning(&silent(measuring(filled(70 << 20, "1Gi"), 600 << 20))).unwrap();
+    assert!(reason == "SpaceLow" && message.contains("70.0 MiB of the 75.0 MiB"), "{reason}: {message}");
+    let mut asks_more = measuring(filled(1 << 20, "1Gi"), 600 << 20);
+    asks_more.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 200 << 20);
+    let (reason, message) = warning(&asks_more).unwrap();
+    assert!(reason == "QuotaTooLarge" && message.contains("volumes of 600.0 MiB"), "{reason}: {message}");
+}
+
+#[test]
+fn what_is_no_size_counts_for_nothing() {
+    let fails = leaving(filled(1, "1Gi"), 1, r#"{"volumeBytes":629145600}"#);
+    assert_eq!(quota(&silent(fails)), Some(272 << 20), "the step failed");
+    for words in [
+        "",
+        "{",
+        "[]",
+        "629145600",
+        r#"{"volumeBytes":0}"#,
+        r#"{"volumeBytes":-1}"#,
+        r#"{"volumeBytes":1.5}"#,
+        r#"{"volumeBytes":"629145600"}"#,
+        r#"{"volumeBytes":99999999999999999999999}"#,
+        r#"{"volumeBytes":null}"#,
+        r#"{"reason":"DataMissing","message":"gone"}"#,
+    ] {
+        let seen = leaving(silent(filled(1, "1Gi")), 0, words);
+        assert_eq!((quota(&seen), warning(&seen)), (Some(272 << 20), None), "{words}");
+    }
+    assert_eq!(quota(&silent(measuring(earlier(filled(1, "1Gi")), 600 << 20))), Some(272 << 20), "nobody lowered that");
+}
+
+#[test]
+fn a_file_system_that_has_less_for_good_restarts_nobody() {
+    for volumes in ["1Gi", "1025Mi"] {
+        let mut seen = measuring(filled(74 << 20, volumes), 600 << 20);
+        seen.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 75 << 20);
+        assert_eq!(dropped(&seen), 0, "{volumes}: the next pod has no more");
+    }
+    let grown = measuring(filled(74 << 20, "10Gi"), 600 << 20);
+    assert_eq!(warning(&grown), None, "what was measured is of before it grew");
+    let short = silent(measuring(filled(74 << 20, "10Gi"), 600 << 20));
+    assert_eq!(dropped(&short), 1, "its pod was made for less");
+}
+
+#[test]
+fn nothing_is_made_of_volumes_that_are_not_there() {
+    let mut seen = silent(measuring(three(&json!({ "size": 3 })), 600 << 20));
+    seen.claims.clear();
+    let cluster = Arc::get_mut(&mut seen.cluster).unwrap();
+    cluster.status.storage = Some(StorageStatus { durable: false });
+    assert_eq!(quota(&seen), Some(2 << 30), "a folder of the node has another size, and etcd its own default");
+}

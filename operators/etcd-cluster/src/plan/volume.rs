@@ -1,0 +1,63 @@
+//! How large members' volumes are: by their claims, and by the file systems on them, which may have less. Pure.
+
+use etcd_sizing::file_system;
+use serde::Deserialize;
+
+use super::objects::{self, QUOTA, VOLUME, WAIT};
+use super::roster::Node;
+use crate::EtcdCluster;
+
+/// How large a member's volume is, in bytes: by its claim, or by its file system, where that has less.
+pub(super) fn size(cluster: &EtcdCluster, node: &Node<'_>) -> Option<u64> {
+    let claimed = claimed(cluster, node)?;
+    // What was measured before a volume grew is not how large it is now.
+    let measured = measured(node).filter(|_| planned(node).is_some_and(|planned| planned >= claimed));
+    Some(measured.map_or(claimed, |measured| measured.min(claimed)))
+}
+
+/// How large a member's database may grow, in bytes, as its pod has been made and its agent has lowered that; none where
+/// its volume has not decided that, or its pod does not tell.
+pub(super) fn quota(node: &Node<'_>) -> Option<u64> {
+    let lowered = || measured(node).map(etcd_sizing::quota);
+    match planned(node) {
+        Some(planned) => lowered().into_iter().chain([etcd_sizing::quota(planned)]).min(),
+        None => earlier_quota(node),
+    }
+}
+
+/// Whether a member's claim has grown since its pod was made, so that with another pod its database may grow as well. By
+/// claims alone: a file system that has less than its claim asks for has no more for the next pod.
+pub(super) fn has_grown(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+    let has = planned(node).map(etcd_sizing::quota).or_else(|| earlier_quota(node));
+    let fits = claimed(cluster, node).filter(|_| objects::quota_follows_volume(cluster)).map(etcd_sizing::quota);
+    has.zip(fits).is_some_and(|(has, fits)| fits / 10 > has / 9)
+}
+
+fn claimed(cluster: &EtcdCluster, node: &Node<'_>) -> Option<u64> {
+    objects::volume(cluster, Some(node.claim?))
+}
+
+/// The volume that a member's pod was made for.
+fn planned(node: &Node<'_>) -> Option<u64> {
+    node.annotation(VOLUME)?.parse().ok()
+}
+
+/// The quota that a member's pod was made with, where an earlier manager made it.
+fn earlier_quota(node: &Node<'_>) -> Option<u64> {
+    node.annotation(QUOTA)?.parse().ok()
+}
+
+/// What the agent's init step leaves when it ends well.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    volume_bytes: u64,
+}
+
+/// The size of a member's file system, in bytes, as the agent found it before etcd's first start in this pod. Earlier agents
+/// left nothing, and what is no size is as good as that: then the claim counts alone.
+fn measured(node: &Node<'_>) -> Option<u64> {
+    let ended = node.container(WAIT)?.ended.as_ref().filter(|ended| ended.code == 0)?;
+    let Measured { volume_bytes } = serde_json::from_str(&ended.message).ok()?;
+    file_system(volume_bytes)
+}
