@@ -1,15 +1,17 @@
-//! What becomes of volumes when their cluster is deleted.
+//! What becomes of volumes when their cluster is deleted, and what of etcd fits them.
 
 use std::collections::BTreeMap;
 
 use api::ConditionStatus;
 use api::etcd_cluster::EtcdCluster;
-use e2e::etcd::{Etcd, cluster_id, ids, namespace};
+use e2e::etcd::{Etcd, act_on_volume, cluster_id, ids, namespace};
 use e2e::namespace::Namespace;
+use etcd_sizing::{Limits, beside_the_log};
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod, Service};
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::ResourceExt;
 use kube::api::ListParams;
+use serde_json::{Value, json};
 
 /// Names of pods, services and budgets that are left.
 async fn left(ns: &Namespace) -> Vec<String> {
@@ -141,4 +143,57 @@ async fn a_claim_that_is_deleted_under_its_member_takes_no_data_away() {
     let now = ids(&second).into_keys().next().expect("a member");
     let said = etcd.etcdctl(&now, &["get", "greeting", "--print-value-only"]).await.ok();
     assert_eq!(said.trim(), "hello");
+}
+
+/// What the init step of a member has left of its file system's size, in bytes.
+fn measured(pod: &Pod) -> u64 {
+    let steps = pod.status.iter().flat_map(|status| status.init_container_statuses.iter().flatten());
+    let left = steps.filter(|step| step.name == "wait").find_map(|step| step.state.as_ref()?.terminated.as_ref());
+    let words = left.and_then(|ended| ended.message.clone()).expect("the init step leaves a message");
+    let words: Value = serde_json::from_str(&words).unwrap_or_else(|error| panic!("{words}: {error}"));
+    words["volumeBytes"].as_u64().unwrap_or_else(|| panic!("no size: {words}"))
+}
+
+/// The quota that a member's etcd goes by, in bytes.
+async fn quota_of(etcd: &Etcd<'_>, member: &str) -> u64 {
+    let metrics = etcd.asks(member, "metrics").await;
+    let told = metrics.lines().find_map(|line| line.strip_prefix("etcd_server_quota_backend_bytes "));
+    let bytes: f64 = told.and_then(|bytes| bytes.trim().parse().ok()).expect("etcd tells its quota");
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a whole number, far below 2^53")]
+    let bytes = bytes as u64;
+    bytes
+}
+
+/// The file system in a volume of the class `sized` has less than its claim asks for, by what it needs itself. What etcd is
+/// given fits that, and what the status says as well.
+#[tokio::test]
+async fn limits_fit_the_file_system_rather_than_the_claim() {
+    let ns = namespace("etcd-fits").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, storage: {size: 1Gi, storageClassName: sized}}").await;
+    let member = ids(&etcd.stands(1).await).into_keys().next().expect("a member");
+    let volume = measured(&etcd.pods().await[&member]);
+    println!("of a claim of 1Gi the file system has {volume} bytes");
+    let (asked, fits) = (Limits::of(1 << 30), Limits::of(volume));
+    assert!(fits.quota < asked.quota, "the file system is no smaller than the claim: is the class `sized` as it was?");
+    let script = format!(
+        "test $(( $(stat -f -c '%b * %S' /data) )) -eq {volume}; test $(stat -c %s /data/reserve) -eq {}",
+        fits.reserve
+    );
+    act_on_volume(&ns, &member, &script).await;
+    assert_eq!(quota_of(&etcd, &member).await, fits.quota);
+    let log = ns.kubectl(&["logs", &member, "--container=etcd"]).await.ok();
+    let lowered = [
+        format!("quota {} instead of {}", fits.quota, asked.quota),
+        format!("snapshot count {} instead of {}", fits.snapshot_count, asked.snapshot_count),
+    ];
+    assert!(lowered.iter().all(|words| log.contains(words)), "{lowered:?}:\n{log}");
+
+    // As much as a volume of 1Gi would have room for: the spec's word is not lowered, and what it comes to is told.
+    let quota = beside_the_log(1 << 30);
+    etcd.patch(json!({ "quota": quota.to_string() })).await;
+    let message = etcd.says("Warning", ConditionStatus::True, "QuotaTooLarge").await;
+    let tenths = volume * 10 / (1 << 20);
+    assert!(message.contains(&format!("volumes of {}.{} MiB", tenths / 10, tenths % 10)), "{message}");
+    etcd.stands(1).await;
+    assert_eq!(quota_of(&etcd, &member).await, quota);
 }
