@@ -102,7 +102,7 @@ mod tests {
     fn database_log_reserve_and_a_second_copy_fit_the_volume() {
         for volume in volumes() {
             let Limits { reserve, quota, .. } = Limits::of(volume);
-            assert!(quota >= 1 && quota <= LARGEST_QUOTA && reserve <= LARGEST_RESERVE, "{volume}");
+            assert!((1..=LARGEST_QUOTA).contains(&quota) && reserve <= LARGEST_RESERVE, "{volume}");
             // Below this the log alone may be too large, and the quota is an eighth.
             if volume >= (LOG + LARGEST_RESERVE) / 3 * 4 {
                 assert!(2 * quota + LOG + reserve <= volume, "{volume}: {quota}");
