@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::NamespaceResourceScope;
@@ -79,8 +80,11 @@ impl Namespace {
     }
 
     async fn with_client(client: Client, purpose: &str, labels: &[(&str, &str)], turn: Turn) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970");
-        let name = format!("e2e-{purpose}-{:x}", since.as_micros() % (1 << 40));
+        // Two that are made in the same microsecond differ by how many were made before.
+        static MADE: AtomicU64 = AtomicU64::new(0);
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is after 1970").as_micros();
+        let number = since + u128::from(MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!("e2e-{purpose}-{:x}", number % (1 << 40));
         let mut namespace = core::Namespace::default();
         namespace.metadata.name = Some(name.clone());
         namespace.metadata.labels =

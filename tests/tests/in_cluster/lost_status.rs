@@ -100,7 +100,8 @@ async fn at_random_moments_of_a_sample_dbs_life() {
         println!("{version}: {rows} acknowledged rows, none lost");
     }
     drop(ns.kubectl(&["delete", "pod/shop-writer", "--wait=true"]).await.ok());
-    let rows = db.asks("select count(*) from written").await;
+    // What the writer had sent when it was killed may come in after this.
+    let rows: u64 = db.asks("select count(*) from written").await.parse().expect("a number");
     db.delete(PropagationPolicy::Background).await;
     times += erased(&ns, "sampledb/shop", &mut rng).await;
     db.is_gone().await;
@@ -109,7 +110,8 @@ async fn at_random_moments_of_a_sample_dbs_life() {
     let spec = format!("{{bootstrap: {{fromSnapshot: {{name: {last}}}}}, backup: {{immediate: false}}}}");
     let again = Database::apply(&ns, "again", &spec).await;
     again.serves().await;
-    assert_eq!(again.asks("select count(*) from written").await, rows);
+    let restored: u64 = again.asks("select count(*) from written").await.parse().expect("a number");
+    assert!(restored >= rows, "{restored} rows of {rows}");
     println!("status was erased {times} times; no acknowledged row was lost");
     assert!(times > 4 * TIMES, "{times}");
 }

@@ -13,9 +13,12 @@ use crate::writing::{PREFIX, Writing, connect, key};
 /// How long a member may take to answer anything, with tries.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ONCE: Duration = Duration::from_secs(3);
+/// The same for all keys with their values, which may be hundreds of megabytes.
+const ALL: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_millis(100);
-/// How many keys are read at a time: a page of large values must fit into a message, of 4 MiB.
-const PAGE: i64 = 100;
+/// How many keys are read at a time, if so many of them fit into a message, of 4 MiB.
+const PAGE: usize = 100;
+const MESSAGE: usize = 3 << 20;
 /// What gRPC calls a method that the server does not know.
 const UNIMPLEMENTED: i32 = 12;
 /// How many numbers are told by name.
@@ -25,7 +28,7 @@ const SHOWN: usize = 10;
 pub async fn of(writing: &Writing) -> Value {
     let mut verdict = writing.record.progress();
     let mut wrong = Vec::new();
-    match persist(|| read(&writing.endpoint)).await {
+    match persist(ALL, || read(writing)).await {
         Ok((found, revision)) => {
             let lost = lost(writing, &found);
             let unsure = writing.record.unacknowledged.iter().filter(|number| found.contains_key(&key(**number)));
@@ -33,7 +36,7 @@ pub async fn of(writing: &Writing) -> Value {
             verdict["lost"] = lost.len().into();
             verdict["lost_numbers"] = lost.iter().take(SHOWN).collect::<Vec<_>>().into_iter().copied().collect();
             verdict["revision"] = revision.into();
-            match persist(|| members(&writing.endpoint)).await {
+            match persist(ONCE, || members(&writing.endpoint)).await {
                 Ok(listed) => verdict["members"] = compare(listed, revision, &mut wrong).await,
                 Err(error) => wrong.push(format!("the members cannot be listed: {error}")),
             }
@@ -44,11 +47,14 @@ pub async fn of(writing: &Writing) -> Value {
     verdict
 }
 
-/// Tries until it succeeds or the time is up.
-async fn persist<T, F: Future<Output = Result<T, String>>>(mut ask: impl FnMut() -> F) -> Result<T, String> {
+/// Tries until it succeeds or the time is up; each try may take so long.
+async fn persist<T, F>(once: Duration, mut ask: impl FnMut() -> F) -> Result<T, String>
+where
+    F: Future<Output = Result<T, String>>,
+{
     let begun = Instant::now();
     loop {
-        let answer = timeout(ONCE, ask()).await.unwrap_or_else(|_| Err(format!("no answer within {ONCE:?}")));
+        let answer = timeout(once, ask()).await.unwrap_or_else(|_| Err(format!("no answer within {once:?}")));
         match answer {
             Err(_) if begun.elapsed() < PATIENCE => sleep(AGAIN).await,
             answer => return answer,
@@ -57,16 +63,18 @@ async fn persist<T, F: Future<Output = Result<T, String>>>(mut ask: impl FnMut()
 }
 
 /// All keys of ours, by linearizable reads, and the revision as of the last.
-async fn read(endpoint: &str) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
-    pages(&mut connect(endpoint).await.map_err(words)?, None).await
+async fn read(writing: &Writing) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
+    let page = (MESSAGE / writing.value(0).len()).clamp(1, PAGE);
+    pages(&mut connect(&writing.endpoint).await.map_err(words)?, page, None).await
 }
 
 /// All keys of ours; or those that the member that is asked had at a revision, without asking the others.
-async fn pages(client: &mut Client, at: Option<i64>) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
+async fn pages(client: &mut Client, page: usize, at: Option<i64>) -> Result<(BTreeMap<String, KeyValue>, i64), String> {
+    let limit = i64::try_from(page).map_err(words)?;
     let (mut found, mut from, mut revision) = (BTreeMap::new(), PREFIX.to_owned(), 0);
     loop {
         let end = format!("{}0", PREFIX.trim_end_matches('/'));
-        let options = GetOptions::new().with_range(end).with_limit(PAGE);
+        let options = GetOptions::new().with_range(end).with_limit(limit);
         let options = options.with_sort(SortTarget::Key, SortOrder::Ascend);
         let options = at.map_or(options.clone(), |revision| options.with_serializable().with_revision(revision));
         let mut page = client.get(from.as_str(), Some(options)).await.map_err(words)?;
@@ -127,7 +135,7 @@ async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<Strin
             wrong.push(format!("member {id} is listed and has not started"));
             continue;
         };
-        match persist(|| ask(url, &members, revision)).await {
+        match persist(ONCE, || ask(url, &members, revision)).await {
             Ok((version, hash, compacted)) => {
                 hashes.insert((hash, compacted));
                 told.push(
@@ -168,7 +176,7 @@ async fn ask(url: &str, members: &BTreeSet<Member>, revision: i64) -> Result<(St
 /// Before 3.3 members do not tell a hash. What one holds of ours at a revision stands for all that it holds.
 async fn held(client: &mut Client, revision: i64) -> Result<u32, String> {
     let mut hasher = DefaultHasher::new();
-    for (key, pair) in pages(client, Some(revision)).await?.0 {
+    for (key, pair) in pages(client, PAGE, Some(revision)).await?.0 {
         (key, pair.value(), pair.create_revision(), pair.mod_revision(), pair.version()).hash(&mut hasher);
     }
     u32::try_from(hasher.finish() >> 32).map_err(words)
