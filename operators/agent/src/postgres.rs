@@ -21,7 +21,7 @@
 //! | `passwords.rs` | the superuser's password, in data without a server |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -96,7 +96,7 @@ pub(crate) enum Verb {
     /// What the image's own programs are.
     Version,
     /// Whether the server of this pod takes connections.
-    Ready(Duration),
+    Ready(run::Ready),
 }
 
 /// Does it, and tells what came of it: on stdout, and to the kubelet.
@@ -105,7 +105,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Prepare(options) => prepare::prepare(options)?,
         Verb::Run(options) => return Err(run::run(options)),
         // The kubelet asks for nothing but the exit code.
-        Verb::Ready(wait) => return run::ready(*wait),
+        Verb::Ready(options) => return run::ready(options),
         Verb::Dump(options) => dump::dump(options)?,
         Verb::BaseBackup(options) => basebackup::base_backup(options)?,
         Verb::Verify(options) => verify::verify(options)?,

@@ -100,7 +100,10 @@ fn reads_what_postgres_verbs_are_told() {
     let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
     assert!(finish.major && finish.jobs == 1);
     assert!(matches!(verb("pg-version"), Verb::Version));
-    assert!(matches!(verb("pg-ready --wait 3"), Verb::Ready(wait) if wait.as_secs() == 3));
+    let Verb::Ready(ready) = verb("pg-ready --wait 3") else { panic!() };
+    assert_eq!((ready.wait.as_secs(), ready.reserve), (3, None));
+    let Verb::Ready(ready) = verb("pg-ready --pgdata /d --reserve 5") else { panic!() };
+    assert_eq!(ready.reserve, Some(("/d".into(), 5)));
     let Verb::Prepare(prepare) = verb("pg-prepare --pgdata /v/d --major 15 --configuration /c --reset-password") else {
         panic!()
     };

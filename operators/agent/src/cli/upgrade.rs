@@ -7,6 +7,7 @@ use super::postgres::{jobs, run_dir};
 use super::{Stop, wrong};
 use crate::postgres::Verb;
 use crate::postgres::finish::Finish;
+use crate::postgres::run::Ready;
 use crate::postgres::survey::Survey;
 use crate::postgres::upgrade::Upgrade;
 
@@ -57,6 +58,9 @@ pub(super) fn finish(parser: &mut Parser) -> Result<Verb, Stop> {
 }
 
 pub(super) fn ready(parser: &mut Parser) -> Result<Verb, Stop> {
-    let flags = Flags::read(parser, &[("wait", Kind::Value)])?;
-    Ok(Verb::Ready(flags.seconds("wait", 0)?))
+    let flags = Flags::read(parser, &[("wait", Kind::Value), ("pgdata", Kind::Value), ("reserve", Kind::Value)])?;
+    Ok(Verb::Ready(Ready {
+        wait: flags.seconds("wait", 0)?,
+        reserve: flags.path("pgdata").zip(flags.number("reserve")?),
+    }))
 }

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 /// What a server needs at least to come up: two segments of WAL.
 const NEEDED: u64 = 32 << 20;
+/// How much is taken at a time beside a server that runs: a probe has seconds.
+const PART: u64 = 16 << 20;
 
 /// Gives the room up that is held back for the data, if there is no other.
 pub(crate) fn make_room(data: &Path) {
@@ -25,6 +27,43 @@ pub(crate) fn keep(data: &Path, bytes: u64) {
     }
 }
 
+/// Takes one part more of a reserve that was given up: beside a server that runs, and so only once there is plenty of room.
+pub(crate) fn regain(data: &Path, bytes: u64) {
+    if let Err(error) = regain_part(data, bytes) {
+        tell(data, &error);
+    }
+}
+
+fn regain_part(data: &Path, bytes: u64) -> io::Result<()> {
+    let (held, new) = (beside(data, "reserve"), beside(data, "reserve.new"));
+    if length(&held) >= bytes {
+        return Ok(());
+    }
+    let begun = length(&new);
+    match part(begun, bytes, free(data)?) {
+        Some(0) => fs::rename(&new, &held),
+        Some(more) => fill(File::options().create(true).append(true).open(&new)?, more),
+        None => remove(&new).map(|_| ()),
+    }
+}
+
+/// How much more to take, where so much has been taken, of so much, and so much is free. Nothing more, once all has been; none,
+/// and what has been is to be given back, where a server that fills the rest might miss it.
+fn part(begun: u64, bytes: u64, free: u64) -> Option<u64> {
+    let left = bytes.saturating_sub(begun);
+    (free >= left + bytes + NEEDED).then(|| left.min(PART))
+}
+
+/// What the file system says is free. That alone would not do: a quota or a device may leave less.
+fn free(data: &Path) -> io::Result<u64> {
+    let told = rustix::fs::statvfs(data)?;
+    Ok(told.f_bavail.saturating_mul(told.f_frsize))
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
 fn tell(data: &Path, error: &io::Error) {
     eprintln!("no room can be held back beside {}: {error}", data.display());
 }
@@ -32,7 +71,7 @@ fn tell(data: &Path, error: &io::Error) {
 /// Whether there is no room but for what was given up.
 fn give_up(data: &Path) -> io::Result<bool> {
     let full = !has_room(data)?;
-    if full && remove(&beside(data, "reserve"))? {
+    if full && (remove(&beside(data, "reserve.new"))? | remove(&beside(data, "reserve"))?) {
         eprintln!("the volume of {} is full: the room that was held back is given up", data.display());
     }
     Ok(full)
@@ -40,7 +79,7 @@ fn give_up(data: &Path) -> io::Result<bool> {
 
 fn hold(data: &Path, bytes: u64) -> io::Result<()> {
     let (held, new) = (beside(data, "reserve"), beside(data, "reserve.new"));
-    if fs::metadata(&held).map_or(0, |file| file.len()) >= bytes {
+    if length(&held) >= bytes {
         return Ok(());
     }
     let taken = take(&new, bytes);
@@ -62,11 +101,15 @@ fn has_room(data: &Path) -> io::Result<bool> {
     }
 }
 
-/// Makes a file of that many bytes. File systems count what is written at once, so nothing waits for the disk.
+/// Makes a file of that many bytes.
 fn take(path: &Path, bytes: u64) -> io::Result<()> {
+    fill(File::create(path)?, bytes)
+}
+
+/// Writes that many bytes. File systems count what is written at once, so nothing waits for the disk.
+fn fill(mut file: File, bytes: u64) -> io::Result<()> {
     const BLOCK: usize = 1 << 20;
     let block = vec![0xA5; BLOCK];
-    let mut file = File::create(path)?;
     let mut left = bytes;
     while left > 0 {
         let part = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
@@ -115,6 +158,32 @@ mod tests {
         let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left.len(), 2, "there is room, and nothing else is left: {left:?}");
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_reserve_that_was_given_up_comes_back_in_parts() {
+        let folder = std::env::temp_dir().join(format!("agent-regain-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let data = folder.join("pgdata");
+        fs::create_dir_all(&data).unwrap();
+        let lengths = || (length(&folder.join("pgdata.reserve.new")), length(&folder.join("pgdata.reserve")));
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            regain(&data, PART + 1);
+            seen.push(lengths());
+        }
+        assert_eq!(seen, [(PART, 0), (PART + 1, 0), (0, PART + 1), (0, PART + 1)]);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn beside_a_server_that_runs_only_plenty_of_room_is_taken_from() {
+        let wanted = 2 * PART;
+        assert_eq!(part(0, wanted, 2 * wanted + NEEDED), Some(PART));
+        assert_eq!(part(PART, wanted, 2 * wanted + NEEDED - PART), Some(PART));
+        assert_eq!(part(wanted, wanted, wanted + NEEDED), Some(0));
+        assert_eq!(part(0, wanted, 2 * wanted + NEEDED - 1), None);
+        assert_eq!(part(wanted, wanted, wanted + NEEDED - 1), None, "what was begun is given back");
     }
 
     #[test]

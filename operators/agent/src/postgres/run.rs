@@ -25,6 +25,15 @@ pub(crate) struct Run {
     pub(crate) arguments: Vec<OsString>,
 }
 
+/// How a server is asked whether it takes connections.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// How long it is asked until it does.
+    pub(crate) wait: Duration,
+    /// The folder of its data, and how many bytes are to be held back beside it.
+    pub(crate) reserve: Option<(PathBuf, u64)>,
+}
+
 /// Comes back only with a failure: otherwise this process is postgres from then on.
 pub(crate) fn run(options: &Run) -> Failure {
     become_postgres(options).unwrap_or_else(|failure| failure)
@@ -35,14 +44,17 @@ const AGAIN: Duration = Duration::from_millis(50);
 
 /// Asks whether the server takes connections, for so long; then becomes the program that asks, whose answer is the last.
 /// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every two seconds.
-pub(crate) fn ready(wait: Duration) -> Result<(), Failure> {
+pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
+    if let Some((data, bytes)) = &options.reserve {
+        reserve::regain(data, *bytes);
+    }
     let tools = Tools::find()?;
     let ask = || {
         let mut command = tools.command("pg_isready");
         command.args(["--host=/var/run/postgresql", "--timeout=4", "--username"]).arg(superuser());
         command
     };
-    let until = Instant::now() + wait;
+    let until = Instant::now() + options.wait;
     while Instant::now() < until {
         if ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
             return Ok(());

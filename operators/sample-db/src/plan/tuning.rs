@@ -61,8 +61,10 @@ fn volume(db: &SampleDB) -> Option<i128> {
 
 fn limits_slots(db: &SampleDB) -> bool {
     let engine = &db.status.engine;
-    let release = engine.version.as_deref().or(engine.running.as_deref()).and_then(Release::parse);
-    release.is_some_and(|release| release.major >= LIMITS_SLOTS)
+    let asked = db.spec.engine.version.as_deref();
+    let release = engine.version.as_deref().or(engine.running.as_deref()).or(asked).and_then(Release::parse);
+    // What the spec leaves open is a recent one.
+    release.is_none_or(|release| release.major >= LIMITS_SLOTS)
 }
 
 /// Why the server could not start, or would fill its volume, with the spec's parameters; it would take them while it runs.
@@ -148,6 +150,15 @@ mod tests {
         let mine = json!({ "engine": { "parameters": { "max_wal_size": "64MB" } } });
         let old = json!({ "engine": { "version": "12.22" } });
         assert_eq!(said(&database(&mine, &old)), ["max_wal_size=64MB", "min_wal_size=32MB"]);
+    }
+
+    /// Else each new server's pod would be out of date as soon as its version is known.
+    #[test]
+    fn limits_are_the_same_before_and_after_the_version_is_known() {
+        for spec in [json!({}), json!({ "engine": { "version": "15" } })] {
+            let known = json!({ "engine": { "version": "15.20", "running": "15.20" } });
+            assert_eq!(wanted(&database(&spec, &json!({}))), wanted(&database(&spec, &known)));
+        }
     }
 
     #[test]

@@ -169,8 +169,11 @@ fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
     arguments.push(format!("--reserve={}", tuning::reserve(db)));
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
     let ask = |more: &[&str]| {
-        let agent = [format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
-        Some(ExecAction { command: Some(agent.into_iter().chain(words(more)).collect()) })
+        let mut command = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
+        command.extend(words(&["--pgdata", PGDATA]));
+        command.push(format!("--reserve={}", tuning::reserve(db)));
+        command.extend(words(more));
+        Some(ExecAction { command: Some(command) })
     };
     let probe = Probe {
         exec: ask(&[]),

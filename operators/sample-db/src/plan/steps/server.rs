@@ -30,8 +30,8 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if let Some(why) = &observed.failed {
         return Some(restart(observed, &format!("its pod has failed, and is not started again by itself ({why})")));
     }
-    // It may be its parameters that it does not start with.
-    if !has(PARAMETERS, &objects::parameters(&observed.db)) {
+    // It may be its parameters that it does not start with. A server that recovers from a crash is left to it.
+    if pod.trouble.is_some() && !has(PARAMETERS, &objects::parameters(&observed.db)) {
         return Some(restart(observed, "the spec has other parameters"));
     }
     if let Some((reason, message)) = lost(pod) {

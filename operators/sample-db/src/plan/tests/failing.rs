@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::server::{says, standing};
+use super::server::{says, stand, standing};
 use super::*;
 use crate::plan::Login;
 
@@ -61,6 +61,25 @@ fn a_server_that_was_ready_and_does_not_answer_is_started_again() {
     assert_eq!(told(&patient).0, Vec::<String>::new());
     patient.silent_for = Some(Duration::from_secs(601));
     assert_eq!(told(&patient).0, ["delete Pod shop-0"]);
+}
+
+/// Parameters may be what a server does not start with; but none is to be cut short that recovers from a crash.
+#[test]
+fn other_parameters_start_a_server_again_that_fails_and_not_one_that_recovers() {
+    let spec = json!({ "engine": { "parameters": { "work_mem": "8MB" } } });
+    let changed = |status: &Value| {
+        let mut seen = with_pod(&json!({}), status);
+        let other = observed(&spec, &settled()).db;
+        assert_ne!(objects::parameters(&seen.db), objects::parameters(&other));
+        seen.db = other;
+        let pods = seen.pods.clone();
+        stand(&mut seen);
+        seen.pods = pods;
+        seen.asked = Asked::Nothing;
+        told(&seen).0
+    };
+    assert_eq!(changed(&unready("2027-01-15T07:55:00Z")), Vec::<String>::new());
+    assert_eq!(changed(&ended(1, "Error", "FATAL:  invalid value")), ["delete Pod shop-0"]);
 }
 
 #[test]
