@@ -135,9 +135,11 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
-/// How to get at the server of a database that has been configured, as long as it runs.
+/// How to get at the server of a database that has been configured, or is to be saved as it is, as long as it runs.
 fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    observed.db.status.initialization.completed_at?;
+    if !observed.db.meta.deleting {
+        observed.db.status.initialization.completed_at?;
+    }
     address(observed.pod().filter(|pod| runs(pod))?, system, app)
 }
 

@@ -82,6 +82,19 @@ fn the_object_and_its_claims_at_once_are_saved_and_gone() {
     }
 }
 
+/// Before it is configured the server answers, too; once the claim is going, nothing else has the data.
+#[test]
+fn a_database_that_is_not_configured_yet_is_not_waited_for_forever() {
+    for rounds in 1..15 {
+        let mut bench = Bench::new(&quiet(usual()));
+        for step in [Step::Calm(rounds), Step::DropClaim(0), Step::Calm(1), Step::Delete(Background)] {
+            bench.take(&step);
+        }
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
+    }
+}
+
 #[test]
 fn a_deleted_claim_of_a_serving_database_is_reported_and_its_pod_stays() {
     let mut bench = settled(&quiet(usual()));

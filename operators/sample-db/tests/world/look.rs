@@ -110,7 +110,7 @@ impl Stores {
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
-            if db.status.initialization.completed_at.is_some() && plan::is_to_be_asked(&observed) {
+            if plan::is_to_be_asked(&observed) {
                 observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
             }
             return observed;
