@@ -83,16 +83,9 @@ pub const LONGEST_NAME: usize = 45;
     doc = "A SampleDB is a PostgreSQL database with its storage, backups, upgrades and a last snapshot on deletion."
 )]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(storage::grows(&["storage", "size"], DEFAULT_SIZE)).field_path(".storage").message(
-    "storage.size cannot shrink (unset, it is 1Gi): volumes only grow; give the present size or a larger one"
-))]
 #[x_kube(validation = Rule::new(storage::unchanged(&["storage", "storageClassName"], "''")).message(
     "storage.storageClassName cannot be changed, named later or taken away: the database keeps its volume; make a new \
      SampleDB with bootstrap.fromSnapshot"
-))]
-#[x_kube(validation = Rule::new(backup::storage_grows()).field_path(".backup").message(
-    "backup.storage.size cannot shrink (unset, it is 2Gi): volumes only grow; give the present size or a larger one, or \
-     name another volume with existingClaim"
 ))]
 #[x_kube(validation = Rule::new(backup::storage_keeps_class()).message(
     "backup.storage.storageClassName cannot be changed, named later or taken away: snapshots keep their volume; name \

@@ -4,7 +4,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::storage::{CLASS_MESSAGE, NAME, bytes, grows, unchanged};
+use super::storage::{CLASS_MESSAGE, NAME, bytes, unchanged};
 use super::time::LASTING_SPAN;
 
 /// When snapshots are taken unless the spec says so.
@@ -151,7 +151,7 @@ impl Retention {
     "backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"
 ))]
 pub struct BackupStorage {
-    /// The size of the volume, a quantity of bytes. Default: 2Gi. It may grow later; it cannot shrink.
+    /// The size of the volume, a quantity of bytes. Default: 2Gi. It may grow later; a volume never shrinks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(bytes("1Mi")).message(
@@ -256,10 +256,6 @@ fn cron() -> String {
 /// Of a volume that somebody else made, neither size nor class are ours.
 const FOREIGN: &str = "has(self.backup) && has(self.backup.storage) && has(self.backup.storage.existingClaim) || \
     has(oldSelf.backup) && has(oldSelf.backup.storage) && has(oldSelf.backup.storage.existingClaim)";
-
-pub(super) fn storage_grows() -> String {
-    format!("{FOREIGN} || {}", grows(&["backup", "storage", "size"], DEFAULT_BACKUP_SIZE))
-}
 
 pub(super) fn storage_keeps_class() -> String {
     format!("{FOREIGN} || {}", unchanged(&["backup", "storage", "storageClassName"], "''"))

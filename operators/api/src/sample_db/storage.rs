@@ -13,7 +13,7 @@ pub const DEFAULT_SIZE: &str = "1Gi";
 #[serde(rename_all = "camelCase")]
 pub struct Storage {
     /// The size of the volume, a quantity of bytes. Default: 1Gi. It may grow later, where the StorageClass allows
-    /// that; it cannot shrink.
+    /// that; a volume never shrinks, whatever is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(bytes("64Mi")).message(
@@ -68,11 +68,4 @@ pub(super) fn given(spec: &str, path: &[&str], unset: &str) -> String {
 /// The rule that a text of the spec stays as it is.
 pub(crate) fn unchanged(path: &[&str], unset: &str) -> String {
     format!("{} == {}", given("self", path, unset), given("oldSelf", path, unset))
-}
-
-/// The rule that a size does not shrink. What is no quantity is another rule's to refuse.
-pub(super) fn grows(path: &[&str], unset: &str) -> String {
-    let unset = format!("'{unset}'");
-    let (now, before) = (given("self", path, &unset), given("oldSelf", path, &unset));
-    format!("!isQuantity({now}) || !isQuantity({before}) || quantity({now}).compareTo(quantity({before})) >= 0")
 }

@@ -24,11 +24,13 @@ pub(super) fn aside(observed: &Observed, wish: &Wish) -> Vec<Apply> {
     let made = db.status.initialization.data_created_at.is_some();
     let data = observed.claim(&wish.claim).filter(|claim| made && !claim.meta.deleting).and_then(|claim| {
         let (meta, fingerprint) = live(claim);
-        objects::data_claim(db, &wish.claim).unless(Some((&meta, fingerprint)))
+        objects::data_claim(db, &wish.claim, Some(claim)).unless(Some((&meta, fingerprint)))
     });
-    let snapshots = observed.claim(&names::snapshot_claim(db)).map(live);
-    let snapshots = objects::snapshot_claim(db)
-        .and_then(|apply| apply.unless(snapshots.as_ref().map(|(meta, fingerprint)| (meta, *fingerprint))));
+    let snapshots = observed.claim(&names::snapshot_claim(db));
+    let made = objects::snapshot_claim(db, snapshots);
+    let snapshots = snapshots.map(live);
+    let snapshots =
+        made.and_then(|apply| apply.unless(snapshots.as_ref().map(|(meta, fingerprint)| (meta, *fingerprint))));
     snapshots.into_iter().chain(data).collect()
 }
 
@@ -130,13 +132,12 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
             } else if claim.bound && (small || claim.resizing) {
                 no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
             } else {
-                condition(
-                    domain::STORAGE_HEALTHY,
-                    ConditionStatus::True,
-                    "Sound",
-                    "the volume of the data has room",
-                    now,
-                )
+                let kept = claim.requested.as_deref().filter(|_| objects::is_larger(size, claim));
+                let kept = kept.map_or_else(String::new, |kept| {
+                    format!("; volumes do not shrink: it keeps {kept}, though the spec asks for {size}")
+                });
+                let message = format!("the volume of the data has room{kept}");
+                condition(domain::STORAGE_HEALTHY, ConditionStatus::True, "Sound", message, now)
             }
         }
     }

@@ -76,7 +76,7 @@ fn room(observed: &Observed) -> Option<Step> {
         let message = format!("waiting until the claim {name} of the snapshots, which is being deleted, is gone");
         return Some(Step::Wait(DeletionStep::Snapshot, message));
     }
-    let make = Effect::Apply(objects::snapshot_claim(&observed.db)?);
+    let make = Effect::Apply(objects::snapshot_claim(&observed.db, None)?);
     Some(Step::take(DeletionStep::Snapshot, make, format!("making the volume {name} for the final snapshot")))
 }
 

@@ -32,7 +32,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
             );
             return Some(Step::Stuck("DataMissing", message));
         }
-        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim));
+        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, None));
         return Some(Step::take(apply, "Provisioning", "making the data volume"));
     };
     if lasting && claim.meta.deleting {

@@ -186,6 +186,31 @@ fn a_volume_that_fills_is_told_of_early() {
     assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
 }
 
+/// Whoever takes a growth back that the class refused, as GitOps does, is not refused as well.
+#[test]
+fn a_size_that_is_taken_back_shrinks_no_volume() {
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
+        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
+        "spec": { "resources": { "requests": { "storage": "2Gi" } } },
+        "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } } });
+    let claim = Arc::new(Claim::decode(&claim.to_string()).unwrap());
+    let asked = |size: &str| {
+        let db = observed(&json!({ "storage": { "size": size } }), &settled()).db;
+        objects::data_claim(&db, "data-shop-0", Some(&claim)).body["spec"]["resources"]["requests"]["storage"].clone()
+    };
+    assert_eq!(["1Gi", "2048Mi", "3Gi"].map(asked), ["2Gi", "2048Mi", "3Gi"]);
+    let mut seen = standing(&json!({ "storage": { "size": "1Gi" } }), &settled());
+    seen.claims = vec![claim];
+    seen.asked = says(|answer| answer.bytes = 100 << 20);
+    let status = told(&seen).1;
+    let healthy = status.contract.conditions.iter().find(|of| of.type_ == "StorageHealthy").unwrap();
+    assert!(
+        healthy.message.ends_with("volumes do not shrink: it keeps 2Gi, though the spec asks for 1Gi"),
+        "{}",
+        healthy.message
+    );
+}
+
 #[test]
 fn room_is_held_back_for_a_server_that_has_filled_its_volume() {
     let mut seen = observed(&json!({}), &settled());

@@ -24,7 +24,8 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     let late = is_late(observed, now);
     let wish = wish(observed, &goal);
     let Some(claim) = observed.claim(&wish.claim) else {
-        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim));
+        let before = db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
+        let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, before));
         let message = format!("making the volume {} of the new version", wish.claim);
         return Go::On(Step::Take(vec![apply], "Upgrading", message));
     };
