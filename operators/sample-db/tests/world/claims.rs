@@ -95,6 +95,23 @@ fn a_database_that_is_not_configured_yet_is_not_waited_for_forever() {
     }
 }
 
+/// An upgrade leads to another claim, which somebody may delete as well, at any moment. Then the node goes.
+#[test]
+fn a_claim_that_is_deleted_during_an_upgrade_takes_nothing_away() {
+    for which in [0, 1] {
+        for rounds in 0..30 {
+            let mut bench = settled(&quiet(json!({ "engine": { "version": "15" } })));
+            bench.take(&Step::Edit(Edit::Version(3)));
+            for step in [Step::Calm(rounds), Step::DropClaim(which), Step::Calm(20), Step::Evict(0), Step::Calm(5)] {
+                bench.take(&step);
+            }
+            // The claim of before is gone, if it was that one.
+            let ended = bench.settle().or_else(|why| if why.starts_with("claims") { Ok(()) } else { Err(why) });
+            ended.unwrap_or_else(|why| panic!("claim {which} after {rounds}: {why}\n{}", bench.story()));
+        }
+    }
+}
+
 #[test]
 fn a_deleted_claim_of_a_serving_database_is_reported_and_its_pod_stays() {
     let mut bench = settled(&quiet(usual()));

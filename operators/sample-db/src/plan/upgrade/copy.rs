@@ -29,8 +29,11 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
         let message = format!("making the volume {} of the new version", wish.claim);
         return Go::On(Step::Take(vec![apply], "Upgrading", message));
     };
-    if claim.meta.deleting {
+    if claim.meta.deleting && observed.successor.ours().is_none() {
         return wait(format!("waiting until an earlier claim {} is gone", wish.claim));
+    }
+    if let Some(why) = going(observed, &wish.claim) {
+        return end::fail(observed, &why, now);
     }
     if !is_own(observed, claim) {
         return end::fail(observed, &format!("the claim {} is there, and not of this SampleDB", wish.claim), now);
@@ -69,6 +72,9 @@ fn is_own(observed: &Observed, claim: &Claim) -> bool {
 pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
     let Some(goal) = goal(&observed.db) else { return end::fail(observed, UNKNOWN, now) };
     let Some(release) = goal.release else { return end::fail(observed, UNKNOWN, now) };
+    if let Some(why) = going(observed, &names::upgrade_claim(&observed.db, goal.major)) {
+        return end::fail(observed, &why, now);
+    }
     let of = |said: &&Said| said.from_system_identifier == observed.db.status.system_identifier;
     if let Some(said) = observed.copied.as_ref().filter(of) {
         return switched(observed, wish_now, said, now);
@@ -85,6 +91,15 @@ pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
         Ok(words) => switched(observed, wish_now, &words.said, now),
         Err(NotDone::Step(step)) => Go::On(step),
         Err(NotDone::Failed(why)) => end::fail(observed, &why, now),
+    }
+}
+
+/// Why nothing is to be brought onto the volume of the new version: its claim would go with the pod that has it.
+fn going(observed: &Observed, claim: &str) -> Option<String> {
+    match observed.claim(claim) {
+        Some(live) if !live.meta.deleting => None,
+        Some(_) => Some(format!("the claim {claim} of the new version is being deleted")),
+        None => Some(format!("the claim {claim} of the new version is gone")),
     }
 }
 
@@ -135,6 +150,9 @@ fn switched(observed: &Observed, wish: &Wish, said: &Said, now: Timestamp) -> Go
 
 /// The Services lead to the server on the copy; writers are still shut out.
 pub(super) fn switch(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
+    if let Some(why) = going(observed, &wish.claim) {
+        return end::fail(observed, &why, now);
+    }
     match server(observed, wish, now) {
         Ok(()) => {}
         Err(Ok(step)) => return Go::On(step),
