@@ -148,7 +148,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             (backups.effect.into_iter().collect(), next)
         }
         Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
-            (Vec::new(), if copying_to(db).is_some() { NOTE } else { SOON })
+            let open = if upgrade::is_urgent(db, now) { SOON } else { LATER };
+            (Vec::new(), if copying_to(db).is_some() { NOTE } else { open })
         }
         Step::Wait(..) | Step::Stuck(..) => (backups.effect.into_iter().collect(), LATER),
     };

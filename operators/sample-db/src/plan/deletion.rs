@@ -7,8 +7,9 @@
 
 use std::time::Duration;
 
-use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA};
-use jiff::Timestamp;
+use api::condition_type::RECONCILING;
+use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SKIP_FINAL_SNAPSHOT, SampleDBStatus, UNSAVED_DATA};
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
@@ -58,7 +59,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             return Plan { effects, done: status::unsaved(observed).into_iter().collect(), ..later(LATER) };
         }
         Step::Take(step, effects, message) => (effects, status::of(observed, Some(step), Ok(message), now), STEP),
-        Step::Wait(step, message) => (Vec::new(), status::of(observed, Some(step), Ok(message), now), SOON),
+        Step::Wait(step, message) => {
+            let status = status::of(observed, Some(step), Ok(message), now);
+            let wait = wait(&db.status, now);
+            (Vec::new(), status, wait)
+        }
         Step::Blocked(reason, message) => (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER),
     };
     let events = status::events(&db.status, &status);
@@ -66,8 +71,17 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     Plan { effects: kept, events, status: Some(status), ..later(next) }
 }
 
-/// While a Job or a pod comes to its end, of which watches tell.
+/// While a Job or a pod comes to its end, of which watches tell: at first, and once that takes long.
 const SOON: Duration = Duration::from_secs(2);
+const SELDOM: Duration = Duration::from_secs(15);
+/// From when on it takes long: each look is two requests.
+const LONG: SignedDuration = SignedDuration::from_mins(2);
+
+/// When to look again while something is waited for: since when it is being deleted, a condition tells.
+fn wait(status: &SampleDBStatus, now: Timestamp) -> Duration {
+    let begun = status.contract.condition(RECONCILING).map(|condition| condition.last_transition_time);
+    if begun.is_some_and(|begun| now.duration_since(begun) > LONG) { SELDOM } else { SOON }
+}
 
 fn later(delay: Duration) -> DbPlan {
     Plan { next: Next::After(delay), ..Plan::nothing() }

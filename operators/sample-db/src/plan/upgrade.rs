@@ -112,6 +112,17 @@ pub fn copying_to(db: &SampleDB) -> Option<String> {
     Some(names::pod_of(&server))
 }
 
+/// For how long a step of which watches tell is looked at often.
+const YOUNG: SignedDuration = SignedDuration::from_mins(2);
+
+/// Whether an upgrade that waits is to be looked at often: nobody may write meanwhile, or the step is young.
+#[must_use]
+pub fn is_urgent(db: &SampleDB, now: Timestamp) -> bool {
+    let upgrade = &db.status.upgrade;
+    let open = matches!(upgrade.step, Some(At::Check | At::Snapshot | At::Prepare));
+    !open || upgrade.step_since.is_some_and(|since| now.duration_since(since) < YOUNG)
+}
+
 /// What the upgrade leads to, as it was written down.
 fn goal(db: &SampleDB) -> Option<Goal> {
     let engine = &db.status.engine;

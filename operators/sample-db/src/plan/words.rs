@@ -40,6 +40,10 @@ pub struct Said {
     pub version: Option<String>,
     /// The release of a snapshot.
     pub engine_version: Option<String>,
+    /// When a snapshot was completed, in seconds since 1970.
+    pub completed_at: Option<i64>,
+    /// Whether that was by an earlier run, of which nothing is known but what its files say.
+    pub reused: bool,
     /// The size of a snapshot, in bytes.
     pub bytes: Option<i64>,
     /// The sum of a snapshot's manifest.

@@ -128,17 +128,22 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         started_at: second(now).filter(|_| !skipped),
         ..Default::default()
     };
+    let before = &observed.snapshot.status;
+    // Files that were there already are as old as they say: a snapshot that has lost its status does not become the newest.
+    let earlier = said.completed_at.filter(|_| said.reused).and_then(|at| Timestamp::from_second(at).ok());
     let status = Status {
+        started_at: before.started_at.map(|begun| earlier.map_or(begun, |earlier| begun.min(earlier))),
+        system_identifier: said.system_identifier.clone().or_else(|| before.system_identifier.clone()),
         bytes: said.bytes,
         size: said.bytes.map(for_people),
         sha256: said.sha256.clone(),
         database_names: said.database_names.clone(),
         not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
-        completed_at: second(now),
+        completed_at: earlier.or_else(|| second(now)),
         job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),
         verification,
-        ..observed.snapshot.status.clone()
+        ..before.clone()
     };
     if skipped {
         let message = format!("{}; it was not to be verified", taken(&status));

@@ -205,3 +205,21 @@ fn files_of_an_earlier_one_of_its_name_are_none_of_its_own() {
     assert_eq!(folder("0123-45678-9"), "one-01234567");
     assert_ne!(folder("u-1"), folder("u-2"));
 }
+
+/// Retention and `ofSampleDB` go by these times: one that is taken anew from its old files is not the newest by that.
+#[test]
+fn one_that_has_lost_its_status_is_as_old_as_its_files() {
+    let told = |said: Value| {
+        let mut taken = seen(&json!({}), &json!({}), &running());
+        taken.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
+        taken.pods = vec![pod("one-backup", 0, &said)];
+        let status = plan(&taken, now()).status.unwrap();
+        (status.started_at.unwrap().to_string(), status.completed_at.unwrap().to_string(), status.system_identifier)
+    };
+    // Midnight of the first of January.
+    let old = json!({ "completedAt": 1_798_761_600, "reused": true, "systemIdentifier": "7" });
+    let midnight = "2027-01-01T00:00:00Z".to_owned();
+    assert_eq!(told(old), (midnight.clone(), midnight, Some("7".to_owned())));
+    let new = json!({ "completedAt": 1_798_761_600, "reused": false });
+    assert_eq!(told(new), ("2027-01-15T07:00:00Z".to_owned(), "2027-01-15T08:00:00Z".to_owned(), None));
+}

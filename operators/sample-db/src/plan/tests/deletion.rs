@@ -109,7 +109,15 @@ fn protection_holds_it_and_a_running_backup_is_waited_for() {
     seen.snapshots = vec![snapshot("by-hand", "Manual", &json!({ "phase": "Running" }))];
     let waits = plan(&seen, now());
     assert!(waits.effects.is_empty(), "the server is needed: {:?}", waits.effects);
-    assert_eq!(waits.status.unwrap().deletion.step, Some(DeletionStep::WaitForBackup));
+    let status = waits.status.unwrap();
+    assert_eq!(status.deletion.step, Some(DeletionStep::WaitForBackup));
+    // Each look takes requests: one that waits for long looks seldom.
+    assert!(matches!(waits.next, Next::After(delay) if delay == Duration::from_secs(2)), "{:?}", waits.next);
+    let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let mut later = with(&meta, &json!({}), &serde_json::to_value(&status).unwrap());
+    (later.claims, later.pods, later.snapshots) = (seen.claims.clone(), seen.pods.clone(), seen.snapshots.clone());
+    let waits = plan(&later, now() + jiff::SignedDuration::from_mins(3));
+    assert!(matches!(waits.next, Next::After(delay) if delay == Duration::from_secs(15)), "{:?}", waits.next);
     seen.system = SecretSeen::Absent;
     assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"], "it can never log in");
 }

@@ -5,6 +5,7 @@ use api::sample_db::{UpgradeResult, UpgradeStep as At};
 use super::server::{says, stand};
 use super::*;
 use crate::plan::Login;
+use crate::plan::upgrade::is_urgent;
 
 mod play;
 
@@ -98,6 +99,18 @@ fn the_note_of_a_copy_is_as_good_as_the_end_of_its_job() {
     play.restarted("17.12", Login::In, "17");
     play.next();
     assert_eq!(play.seen.db.status.upgrade.downtime_milliseconds, Some(1500));
+}
+
+/// What is waited for with writers in may never come, and each look takes requests.
+#[test]
+fn only_a_young_step_or_one_that_keeps_writers_out_is_looked_at_often() {
+    let urgent = |step: &str, minutes: i64| {
+        let mut status = of("15.20");
+        status["upgrade"] = json!({ "step": step, "stepSince": now() - jiff::SignedDuration::from_mins(minutes) });
+        is_urgent(&with(&json!({}), &json!({}), &status).db, now())
+    };
+    assert!(urgent("Snapshot", 1) && !urgent("Snapshot", 2) && !urgent("Prepare", 60));
+    assert!(urgent("Copy", 60) && urgent("Switch", 60) && urgent("RollBack", 60));
 }
 
 #[test]
