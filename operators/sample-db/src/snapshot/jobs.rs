@@ -3,9 +3,10 @@
 use api::sample_db::{Method, Scheduling, VerifyMode};
 use api::sample_db_snapshot::SnapshotReason;
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Volume};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::View;
-use runtime::plan::Create;
 use runtime::plan::meta::{self, OWNER_KIND, child_meta};
+use runtime::plan::{Create, quantity};
 use serde_json::json;
 
 use super::observed::Observed;
@@ -68,7 +69,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
     let mut of = base(observed, &verify_name(snapshot), arguments);
     of.labels.insert(pod::ISOLATED.to_owned(), "true".to_owned());
     of.volumes.iter_mut().for_each(|(_, mount)| *mount = pod::snapshots_to_read());
-    of.volumes.push((pod::empty("scratch"), pod::mount("scratch", "/scratch")));
+    of.volumes.push((scratch(observed), pod::mount("scratch", "/scratch")));
     of.deadline_seconds = deadline_seconds;
     if checks.is_some() {
         of.arguments.push(format!("--checks={CHECKS_MOUNT}/{CHECKS_FILE}"));
@@ -84,6 +85,17 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
         create.body["spec"]["template"]["metadata"]["annotations"] = json!({ CHECKS: checks });
     }
     create
+}
+
+/// Where the server is that it is loaded into: twice what the live one has, and what a new one takes. What is loaded runs code of
+/// the database's owner, which is not to fill the node's disk for all others. Of a database that is gone its size is not known.
+fn scratch(observed: &Observed) -> Volume {
+    let size = observed.source().and_then(|db| quantity::whole(db.spec.storage.size()));
+    let mut volume = pod::empty("scratch");
+    if let Some((size, folder)) = size.zip(volume.empty_dir.as_mut()) {
+        folder.size_limit = Some(Quantity((2 * size + (2 << 30)).to_string()));
+    }
+    volume
 }
 
 /// The annotation of a pod with the checks, which come to it as a file: no other object has to be there for it, and

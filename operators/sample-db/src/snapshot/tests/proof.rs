@@ -113,8 +113,10 @@ fn what_is_verified_can_neither_write_to_snapshots_nor_reach_anybody() {
     let snapshots: Vec<_> = mounts.iter().filter(|mount| mount["name"] == "snapshots").collect();
     assert_eq!(snapshots.len(), 1);
     assert_eq!(snapshots[0]["readOnly"], true);
-    // What can be written to lives as long as the pod.
+    // What can be written to lives as long as the pod, and does not fill the node's disk.
     let volumes = pod["spec"]["volumes"].as_array().unwrap();
+    let scratch = volumes.iter().find(|volume| volume["name"] == "scratch").unwrap();
+    assert_eq!(scratch["emptyDir"]["sizeLimit"], (4_u64 << 30).to_string(), "of a database of 1Gi");
     for mount in mounts.iter().filter(|mount| mount["readOnly"] != true) {
         let of = volumes.iter().find(|volume| volume["name"] == mount["name"]).unwrap();
         assert!(!of["emptyDir"].is_null() || !of["downwardAPI"].is_null(), "{mount}");
