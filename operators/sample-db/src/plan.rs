@@ -148,8 +148,12 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
             (backups.effect.into_iter().collect(), next)
         }
         Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
-            let open = if upgrade::is_urgent(db, now) { SOON } else { LATER };
-            (Vec::new(), if copying_to(db).is_some() { NOTE } else { open })
+            let next = match copying_to(db) {
+                Some(_) => NOTE,
+                None if upgrade::is_urgent(db, now) => SOON,
+                None => LATER,
+            };
+            (Vec::new(), next)
         }
         Step::Wait(..) | Step::Stuck(..) => (backups.effect.into_iter().collect(), LATER),
     };

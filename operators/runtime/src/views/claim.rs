@@ -8,6 +8,7 @@ use super::live::Live;
 use crate::cache::View;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{INSTANCE, Kind, Meta, OWNER_KIND, Owner};
+use crate::plan::quantity;
 
 /// How names of annotations begin that are ours.
 const OURS: &str = "multi-operator.example.com/";
@@ -36,6 +37,22 @@ pub struct Claim {
     pub capacity: Option<String>,
     /// Whether a file system has yet to be resized, which takes a restart of the pod with some drivers.
     pub resizing: bool,
+}
+
+impl Claim {
+    /// Whether it requests more than `size`, a quantity.
+    #[must_use]
+    pub fn is_larger_than(&self, size: &str) -> bool {
+        let requested = self.requested.as_deref().and_then(quantity::whole);
+        requested.zip(quantity::whole(size)).is_some_and(|(requested, size)| requested > size)
+    }
+
+    /// The size to request: `size`, a quantity, but never less than it requests already. Volumes only grow, and a spec that is
+    /// set back after its class refused a growth must not be refused as well.
+    #[must_use]
+    pub fn never_less<'a>(&'a self, size: &'a str) -> &'a str {
+        self.requested.as_deref().filter(|_| self.is_larger_than(size)).unwrap_or(size)
+    }
 }
 
 impl View for Claim {

@@ -60,9 +60,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         }
         Step::Take(step, effects, message) => (effects, status::of(observed, Some(step), Ok(message), now), STEP),
         Step::Wait(step, message) => {
-            let status = status::of(observed, Some(step), Ok(message), now);
-            let wait = wait(&db.status, now);
-            (Vec::new(), status, wait)
+            (Vec::new(), status::of(observed, Some(step), Ok(message), now), wait(&db.status, now))
         }
         Step::Blocked(reason, message) => (Vec::new(), status::of(observed, None, Err((reason, message)), now), LATER),
     };

@@ -17,7 +17,7 @@ mod server;
 mod services;
 mod snapshot;
 
-pub(super) use claim::{data_claim, is_larger, new_data_claim, snapshot_claim};
+pub(super) use claim::{data_claim, new_data_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
 pub(super) use config::{configuration, connection};
 pub(crate) use job::{JobOf, job};

@@ -3,9 +3,10 @@
 use api::sample_db::{VolumeStatus, condition_type as domain};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
-use runtime::plan::Apply;
 use runtime::plan::conditions::condition;
+use runtime::plan::drift::Fingerprint;
 use runtime::plan::quantity;
+use runtime::plan::{Apply, Meta};
 use runtime::views::Claim;
 
 use super::wish::Wish;
@@ -19,19 +20,18 @@ const STEPS: i32 = 5;
 /// What stands beside: the volume of the snapshots, and that the data's grows. That one is made elsewhere, and once.
 pub(super) fn aside(observed: &Observed, wish: &Wish) -> Vec<Apply> {
     let db = &*observed.db;
-    let live = |claim: &Claim| (claim.meta.clone(), claim.fingerprint);
     // One that is to be taken over keeps the uid that it was made for until its data have been seen.
     let made = db.status.initialization.data_created_at.is_some();
-    let data = observed.claim(&wish.claim).filter(|claim| made && !claim.meta.deleting).and_then(|claim| {
-        let (meta, fingerprint) = live(claim);
-        objects::data_claim(db, &wish.claim, Some(claim)).unless(Some((&meta, fingerprint)))
-    });
+    let data = observed.claim(&wish.claim).filter(|claim| made && !claim.meta.deleting);
+    let data = data.and_then(|claim| objects::data_claim(db, &wish.claim, Some(claim)).unless(Some(seen(claim))));
     let snapshots = observed.claim(&names::snapshot_claim(db));
-    let made = objects::snapshot_claim(db, snapshots);
-    let snapshots = snapshots.map(live);
-    let snapshots =
-        made.and_then(|apply| apply.unless(snapshots.as_ref().map(|(meta, fingerprint)| (meta, *fingerprint))));
+    let snapshots = objects::snapshot_claim(db, snapshots).and_then(|apply| apply.unless(snapshots.map(seen)));
     snapshots.into_iter().chain(data).collect()
+}
+
+/// By what a claim is compared with what it should be.
+fn seen(claim: &Claim) -> (&Meta, Fingerprint) {
+    (&claim.meta, claim.fingerprint)
 }
 
 /// The volumes, as they are.
@@ -132,7 +132,7 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
             } else if claim.bound && (small || claim.resizing) {
                 no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
             } else {
-                let kept = claim.requested.as_deref().filter(|_| objects::is_larger(size, claim));
+                let kept = claim.requested.as_deref().filter(|_| claim.is_larger_than(size));
                 let kept = kept.map_or_else(String::new, |kept| {
                     format!("; volumes do not shrink: it keeps {kept}, though the spec asks for {size}")
                 });

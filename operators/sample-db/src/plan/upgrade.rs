@@ -115,7 +115,7 @@ pub fn copying_to(db: &SampleDB) -> Option<String> {
 /// For how long a step of which watches tell is looked at often.
 const YOUNG: SignedDuration = SignedDuration::from_mins(2);
 
-/// Whether an upgrade that waits is to be looked at often: nobody may write meanwhile, or the step is young.
+/// Whether a waiting upgrade is to be reconciled often: writers are shut out meanwhile, or the step is young.
 #[must_use]
 pub fn is_urgent(db: &SampleDB, now: Timestamp) -> bool {
     let upgrade = &db.status.upgrade;

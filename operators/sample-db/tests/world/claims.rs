@@ -95,7 +95,7 @@ fn a_database_that_is_not_configured_yet_is_not_waited_for_forever() {
     }
 }
 
-/// An upgrade leads to another claim, which somebody may delete as well, at any moment. Then the node goes.
+/// An upgrade leads to another claim, which a user may delete as well, at any moment. Then the node goes.
 #[test]
 fn a_claim_that_is_deleted_during_an_upgrade_takes_nothing_away() {
     for which in [0, 1] {

@@ -163,7 +163,7 @@ pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
     live.labels.contains_key(JOINING) && Facts::of(live).is_none()
 }
 
-/// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim tells of less.
+/// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim reports less.
 pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
     let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
     let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;
@@ -180,12 +180,10 @@ pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
     asked(Some(live)) > asked(None)
 }
 
-/// The size to ask for, but never less than a claim asks for already: volumes only grow, and a spec that is set back after
-/// a growth that its class refused must not be refused as well.
+/// The size to request, no less than a live claim does already.
 fn never_less(wanted: String, live: Option<&Claim>) -> String {
-    let held = live.and_then(|claim| claim.requested.as_deref());
-    match held.map(|held| (held, bytes(held), bytes(&wanted))) {
-        Some((held, Some(has), Some(asked))) if has > asked => held.to_owned(),
-        _ => wanted,
+    match live {
+        Some(live) => live.never_less(&wanted).to_owned(),
+        None => wanted,
     }
 }

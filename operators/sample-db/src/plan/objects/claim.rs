@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::View;
-use runtime::plan::{Apply, quantity};
+use runtime::plan::Apply;
 use runtime::views::Claim;
 
 use super::free;
@@ -34,17 +34,9 @@ pub(in crate::plan) fn snapshot_claim(db: &SampleDB, live: Option<&Claim>) -> Op
     ours.then(|| claim(db, &names::snapshot_claim(db), size, storage.storage_class_name.as_deref()))
 }
 
-/// Whether a claim asks for more than the spec does now.
-pub(in crate::plan) fn is_larger(wanted: &str, live: &Claim) -> bool {
-    let held = live.requested.as_deref().and_then(quantity::whole);
-    held.zip(quantity::whole(wanted)).is_some_and(|(has, asked)| has > asked)
-}
-
-/// The size to ask for, but never less than a claim asks for already: volumes only grow, and a spec that is set back after a
-/// growth that its class refused must not be refused as well.
+/// The size to request, no less than a live claim does already.
 fn never_less<'a>(wanted: &'a str, live: Option<&'a Claim>) -> &'a str {
-    let larger = live.filter(|claim| is_larger(wanted, claim));
-    larger.and_then(|claim| claim.requested.as_deref()).unwrap_or(wanted)
+    live.map_or(wanted, |claim| claim.never_less(wanted))
 }
 
 fn claim(db: &SampleDB, name: &str, size: &str, class: Option<&str>) -> Apply {

@@ -166,12 +166,12 @@ fn has_data(db: &SampleDB) -> bool {
 
 fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
     let mut arguments = words(&["pg-run", "--pgdata", PGDATA]);
-    arguments.push(format!("--reserve={}", tuning::reserve(db)));
+    let reserve = format!("--reserve={}", tuning::reserve(db));
+    arguments.push(reserve.clone());
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
     let ask = |more: &[&str]| {
         let mut command = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
-        command.extend(words(&["--pgdata", PGDATA]));
-        command.push(format!("--reserve={}", tuning::reserve(db)));
+        command.extend(words(&["--pgdata", PGDATA, &reserve]));
         command.extend(words(more));
         Some(ExecAction { command: Some(command) })
     };

@@ -186,7 +186,7 @@ fn a_volume_that_fills_is_told_of_early() {
     assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
 }
 
-/// Whoever takes a growth back that the class refused, as GitOps does, is not refused as well.
+/// A growth that the class refused can be taken back, as GitOps does.
 #[test]
 fn a_size_that_is_taken_back_shrinks_no_volume() {
     let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
