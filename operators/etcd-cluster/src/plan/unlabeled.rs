@@ -10,6 +10,7 @@ use runtime::plan::meta::{INSTANCE, MANAGED_BY, MANAGER, OWNER_KIND};
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
+use super::names;
 use super::objects::{self, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
 use crate::EtcdCluster;
@@ -36,7 +37,9 @@ pub fn unseen<'a>(
     };
     let by_claim = claims.filter(mine).map(|claim| claim.meta.key.name.to_string());
     let by_status = cluster.status.member_statuses.iter().map(|status| status.name.clone());
-    let mut names: BTreeSet<String> = by_claim.chain(by_status).collect();
+    // Its pod may have lost its labels before any status named it.
+    let first = cluster.status.cluster_id.is_none().then(|| names::first(cluster));
+    let mut names: BTreeSet<String> = by_claim.chain(by_status).chain(first).collect();
     for pod in pods.filter(|pod| pod.running.is_some()) {
         names.remove(&*pod.meta.key.name);
     }

@@ -80,6 +80,30 @@ fn a_pod_is_deleted_before_its_voting_member_has_started() {
 }
 
 #[test]
+fn the_first_pods_labels_are_edited_before_any_status_names_it() {
+    for storage in [json!({ "ephemeral": true }), json!({})] {
+        for label in 0..5 {
+            let bench = Bench::new(&json!({ "size": 3, "storage": storage }));
+            let passes = [Step::Pass(Pass::default()), Step::Pass(Pass::default())];
+            let edit = [Step::Relabel { pod: 0, label }, Step::Tick];
+            then(bench, &[passes.as_slice(), &edit].concat());
+        }
+    }
+}
+
+/// Two pods wait, of which the first crashes by its options. A user deletes a pod, and the other with its claim.
+#[test]
+fn pods_and_claims_are_deleted_before_there_is_a_cluster() {
+    for (one, other) in [(0, 1), (1, 0), (0, 0), (1, 1)] {
+        for rounds in 0..3 {
+            let bench = Bench::new(&json!({ "size": 3, "options": { "max-wals": "many" } }));
+            let [first, calm] = [Step::Calm(4), Step::Calm(rounds)];
+            then(bench, &[first, Step::Evict(one), calm.clone(), Step::EvictFully(other), calm]);
+        }
+    }
+}
+
+#[test]
 fn a_pod_is_deleted_whose_volume_is_lost() {
     then(settled(&json!({ "size": 3 })), &[Step::Lose(0), Step::Evict(0)]);
 }

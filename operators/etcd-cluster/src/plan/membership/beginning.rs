@@ -7,7 +7,7 @@ use runtime::views::Container;
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::objects::{CLUSTER_ID, ETCD, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
-use crate::plan::{names, recovered};
+use crate::plan::{names, objects, recovered};
 
 /// The next step towards a cluster.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
@@ -64,10 +64,10 @@ fn was_made(observed: &Observed, roster: &Roster<'_>) -> bool {
     if roster.nodes.iter().any(|node| joined(node) || again(node)) {
         return true;
     }
-    // Until then there are a first member's claim and a second's at most.
+    // Until then there are a first member's claim and those of members that have yet to vote.
     let first = names::first(&observed.cluster);
-    let claims = || roster.nodes.iter().filter(|node| node.claim.is_some());
-    let others = claims().filter(|node| node.name != first).count();
+    let voted = |node: &&Node<'_>| node.claim.is_some_and(|claim| !objects::has_yet_to_vote(claim));
+    let others = roster.nodes.iter().filter(voted).filter(|node| node.name != first).count();
     others > 1
 }
 
