@@ -24,6 +24,8 @@ pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
 /// The annotation of which each new value has another member lead, once.
 pub const MOVE_LEADER: &str = "etcd.database.coreos.com/move-leader";
+/// The finalizer that keeps an EtcdCluster until the volumes of its members are released.
+pub const ETCD_VOLUMES: &str = "example.com/etcd-volumes";
 /// The annotation by which a cluster takes over the volumes that an earlier one of its name left; its value must be the uid
 /// of the earlier object.
 pub const ADOPT: &str = "example.com/adopt";

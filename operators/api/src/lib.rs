@@ -19,5 +19,7 @@ pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, cond
 
 /// Group of the etcd kinds.
 pub const ETCD_GROUP: &str = "etcd.database.coreos.com";
+/// The finalizer that keeps the claim of a database's or an etcd member's data until the data is saved or given up.
+pub const UNSAVED_DATA: &str = "example.com/unsaved-data";
 /// Group of MyApp, Sample and the databases.
 pub const GROUP: &str = "example.com";

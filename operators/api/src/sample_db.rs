@@ -21,6 +21,7 @@ mod storage;
 mod time;
 mod upgrade;
 
+pub use crate::UNSAVED_DATA;
 pub use backup::{
     Backup, BackupStorage, Check, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, DEFAULT_TIME_ZONE, Method, Retention, Verify,
     VerifyMode,
@@ -28,9 +29,7 @@ pub use backup::{
 pub(crate) use bootstrap::WITH_OFFSET;
 pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, KeyRef, RESERVED_IDENTIFIERS, SqlSource};
 pub use credentials::{Credentials, SecretRef};
-pub use deletion::{
-    ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA,
-};
+pub use deletion::{ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
 use later::ADDED_BEFORE;
 pub use later::NotBuilt;

@@ -47,7 +47,8 @@ pub type EtcdCluster = Custom<EtcdClusterKind>;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
-    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch"] },
+    // `patch` for the finalizer, which is metadata.
+    Permission { group: api::ETCD_GROUP, resources: &["etcdclusters"], verbs: &["get", "list", "watch", "patch"] },
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::ETCD_GROUP, resources: &["etcdclusters/finalizers"], verbs: &["update"] },

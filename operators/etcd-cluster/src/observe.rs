@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::etcd_cluster::ETCD_VOLUMES;
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
@@ -64,6 +65,7 @@ impl EtcdClusterOperator {
             fresh_name: fresh_name(cluster),
             default_class: None,
             strangers: None,
+            going: false,
             dictated_users: false,
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
@@ -92,7 +94,12 @@ impl EtcdClusterOperator {
     /// What only some steps need.
     async fn look_further(&self, observed: &mut Observed) -> Result<(), Error> {
         let cluster = observed.cluster.clone();
-        if cluster.spec.paused || cluster.meta.deleting {
+        if cluster.meta.deleting && cluster.meta.is_held_by(ETCD_VOLUMES) {
+            observed.going = self.namespaces.is_going(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
+        } else if cluster.meta.deleting {
+            return Ok(());
+        }
+        if cluster.spec.paused {
             return Ok(());
         }
         if cluster.status.storage.is_none() {

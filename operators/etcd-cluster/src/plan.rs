@@ -13,7 +13,9 @@ use runtime::views::Child;
 
 use crate::EtcdCluster;
 
+mod deletion;
 mod effects;
+mod hold;
 pub mod membership;
 pub mod names;
 pub mod objects;
@@ -62,10 +64,12 @@ pub type EtcdPlan = Plan<EtcdClusterStatus, EtcdAct>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
+    if observed.cluster.meta.deleting { deletion::plan(observed, now) } else { living(observed, now) }
+}
+
+/// Decides about a cluster that is to go on, for the time being at least.
+fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let cluster = &*observed.cluster;
-    if cluster.meta.deleting {
-        return Plan::nothing();
-    }
     let roster = Roster::of(observed, now);
     let Some(durable) = wish::durable(observed) else {
         let status = status::undecided(observed, now);
@@ -73,6 +77,11 @@ pub fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, effects, aside) = decide(observed, &roster, &wish, now);
+    // Healing comes first; but no data is written before it is clear that a deletion will be noticed.
+    let idle = cluster.status.cluster_id.is_none() || step == Step::Rest;
+    if let Some(hold) = hold::cluster(cluster, wish.durable).filter(|_| idle && !cluster.spec.paused) {
+        return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
+    }
     let mut next = Next::After(look_again(observed, &roster, &step, &effects, now));
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
@@ -125,11 +134,14 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         let leaving = node.claim.is_some_and(|claim| claim.meta.deleting);
         let votes = node.member.is_some() && !node.is_learner() && node.has_started();
         let joining = node.claim.is_some_and(objects::has_yet_to_vote) && !votes;
-        let known = objects::Known { live: node.claim, facts: node.facts(), joining };
+        // What tells of the cluster on claims is never ahead of what status does: that alone lets clients in.
+        let facts = node.facts().filter(|_| cluster.status.cluster_id.is_some());
+        let known = objects::Known { live: node.claim, facts, joining };
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
     }
     if wish.durable {
         beside.extend(proven::notes(cluster, roster, wish));
+        beside.extend(hold::claims(observed, roster));
     }
     beside
 }

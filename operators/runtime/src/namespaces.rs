@@ -1,4 +1,5 @@
-//! What is read of namespaces, by name and seldom: it hardly ever changes, and a watch would need the right to list all of them.
+//! What is read of namespaces, by name and seldom: it hardly ever changes, and a watch would need the permission to list all of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,15 +10,18 @@ use kube::core::PartialObjectMeta;
 use kube::{Api, Client};
 
 use crate::Error;
-use crate::plan::meta::DICTATED_USERS;
+use crate::plan::meta::{DICTATED_USERS, Kind};
 
 /// How long what was read is taken for true: 1 minute.
 const FRESH: Duration = Duration::from_secs(60);
+/// How long a namespace and a kind are taken to stay after they were seen to: 10 seconds.
+const STAYS: Duration = Duration::from_secs(10);
 
-/// Namespaces, each read at most once a minute.
+/// Namespaces, each read at most once a minute, or, where one of its objects is being deleted, six times.
 pub struct Namespaces {
     client: Client,
     read: Mutex<HashMap<Box<str>, Read>>,
+    stays: Mutex<HashMap<(Box<str>, &'static str), Instant>>,
 }
 
 #[derive(Clone, Copy)]
@@ -30,7 +34,7 @@ impl Namespaces {
     /// None read yet.
     #[must_use]
     pub fn new(client: Client) -> Self {
-        Self { client, read: Mutex::default() }
+        Self { client, read: Mutex::default(), stays: Mutex::default() }
     }
 
     /// Whether a namespace dictates which users pods run as ([`DICTATED_USERS`]). Where it may not be read, it is not known to.
@@ -57,6 +61,49 @@ impl Namespaces {
         read.retain(|_, read| read.at.elapsed() < FRESH);
         read.insert(namespace.into(), Read { at: Instant::now(), dictates_users });
         Ok(dictates_users)
+    }
+
+    /// Whether an object of that kind goes because its namespace is being deleted, or its kind is: then nothing can be made any
+    /// more of what its deletion may need. What cannot be read is not known to go.
+    pub async fn is_going(&self, namespace: &str, kind: Kind) -> bool {
+        let place = (Box::from(namespace), kind.plural);
+        let seen = |stays: &HashMap<_, Instant>| stays.get(&place).is_some_and(|at| at.elapsed() < STAYS);
+        if seen(&self.stays.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return false;
+        }
+        if self.is_terminating(namespace).await || !self.can_be_made(kind).await {
+            return true;
+        }
+        let mut stays = self.stays.lock().unwrap_or_else(PoisonError::into_inner);
+        stays.retain(|_, at| at.elapsed() < STAYS);
+        stays.insert(place, Instant::now());
+        false
+    }
+
+    async fn is_terminating(&self, namespace: &str) -> bool {
+        let api: Api<PartialObjectMeta<Namespace>> = Api::all(self.client.clone());
+        match api.get_opt(namespace).await {
+            Ok(found) => found.is_none_or(|found| found.metadata.deletion_timestamp.is_some()),
+            Err(error) => {
+                tracing::debug!(%error, "the namespace cannot be read");
+                false
+            }
+        }
+    }
+
+    /// The API server offers no `create` of a kind that is being deleted.
+    async fn can_be_made(&self, kind: Kind) -> bool {
+        match self.client.list_api_group_resources(&kind.api_version()).await {
+            Ok(served) => {
+                let mut all = served.resources.iter();
+                all.any(|of| of.name == kind.plural && of.verbs.iter().any(|verb| verb == "create"))
+            }
+            Err(kube::Error::Api(status)) if status.code == 404 => false,
+            Err(error) => {
+                tracing::debug!(%error, "the served resources cannot be read");
+                true
+            }
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Box<str>, Read>> {
@@ -100,6 +147,29 @@ mod tests {
         }
         assert_eq!(asked.load(Ordering::SeqCst), 1);
         assert!(namespaces.dictates_users("b").await.unwrap());
+        assert_eq!(asked.load(Ordering::SeqCst), 2);
+    }
+
+    const TERMINATING: &str =
+        r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"a","deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
+    const SERVED: &str = r#"{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["get","create"]}]}"#;
+    const LEFT: &str = r#"{"kind":"APIResourceList","groupVersion":"apps/v1","resources":[{"name":"deployments","singularName":"deployment","namespaced":true,"kind":"Deployment","verbs":["get","delete"]}]}"#;
+    const KIND: Kind = Kind { group: "apps", version: "v1", kind: "Deployment", plural: "deployments" };
+
+    #[tokio::test]
+    async fn a_namespace_or_a_kind_that_is_being_deleted_takes_its_objects_along() {
+        assert!(answering(&[(200, TERMINATING)]).0.is_going("a", KIND).await);
+        assert!(answering(&[(200, FREE), (200, LEFT)]).0.is_going("a", KIND).await);
+        let (unknown, _) = answering(&[(500, AWAY)]);
+        assert!(!unknown.is_going("a", KIND).await, "what cannot be read is not known to go");
+    }
+
+    #[tokio::test]
+    async fn what_stays_is_not_asked_for_again_at_once() {
+        let (namespaces, asked) = answering(&[(200, FREE), (200, SERVED)]);
+        for _ in 0..5 {
+            assert!(!namespaces.is_going("a", KIND).await);
+        }
         assert_eq!(asked.load(Ordering::SeqCst), 2);
     }
 

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use api::sample_db::ServiceType;
-use k8s_openapi::api::core::v1::{Namespace, Pod, PodStatus, Service};
-use kube::core::PartialObjectMeta;
+use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
 use kube::{Api, Client};
 use runtime::cache::{Entry, View};
 use runtime::views;
 
+use crate::SampleDB;
 use crate::plan::names;
-use crate::{SampleDB, Snapshot};
 
 /// Those that decode.
 pub(crate) fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
@@ -39,30 +38,6 @@ fn end_of(status: &PodStatus) -> Option<String> {
     let told = [status.reason.as_deref(), status.message.as_deref()].into_iter().flatten().map(str::trim);
     let told: Vec<&str> = told.filter(|told| !told.is_empty()).collect();
     Some(if told.is_empty() { "its containers have ended".to_owned() } else { told.join(": ") })
-}
-
-/// Whether nothing can be made any more of what a deletion needs: because the namespace is being deleted, or the kind of
-/// snapshots is. If that cannot be read, it is not known to be.
-pub(crate) async fn is_going(client: &Client, namespace: &str) -> bool {
-    let api: Api<PartialObjectMeta<Namespace>> = Api::all(client.clone());
-    match api.get_opt(namespace).await {
-        Ok(found) if found.as_ref().is_none_or(|found| found.metadata.deletion_timestamp.is_some()) => return true,
-        Ok(_) => {}
-        Err(error) => tracing::debug!(%error, "the namespace cannot be read"),
-    }
-    match client.list_api_group_resources(&Snapshot::KIND.api_version()).await {
-        Ok(served) => !served.resources.iter().any(|of| of.name == Snapshot::KIND.plural && can_be_made(&of.verbs)),
-        Err(kube::Error::Api(status)) if status.code == 404 => true,
-        Err(error) => {
-            tracing::debug!(%error, "what is served cannot be read");
-            false
-        }
-    }
-}
-
-/// The API server offers no `create` of a kind that is being deleted.
-fn can_be_made(verbs: &[String]) -> bool {
-    verbs.iter().any(|verb| verb == "create")
 }
 
 /// Hosts and ports outside the cluster at which the Service is found, if it is published: a load balancer's, or

@@ -70,7 +70,7 @@ impl SampleDBOperator {
             copied: None,
             external: look::external(&self.client, db).await,
             snapshots_on_data: self.snapshots_on_data(db),
-            namespace_going: db.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            namespace_going: db.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),

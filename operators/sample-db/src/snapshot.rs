@@ -111,7 +111,7 @@ impl Operator for SnapshotOperator {
             has_volume: self.has_volume(snapshot).await?,
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
-            namespace_going: snapshot.meta.deleting && look::is_going(&self.client, &key.namespace).await,
+            namespace_going: snapshot.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users: self.namespaces.dictates_users(&key.namespace).await?,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),

@@ -8,8 +8,6 @@ use super::time::SPAN;
 
 /// The finalizer that holds a SampleDB until its data are saved or let go.
 pub const FINAL_SNAPSHOT: &str = "example.com/final-snapshot";
-/// The finalizer that holds the claim of a SampleDB's data until they are saved or given up.
-pub const UNSAVED_DATA: &str = "example.com/unsaved-data";
 /// The annotation that lets a SampleDB go without its final snapshot; its value must be the SampleDB's name.
 pub const SKIP_FINAL_SNAPSHOT: &str = "example.com/skip-final-snapshot";
 /// The annotation by which a new SampleDB takes over the volume that one of its name left; its value must be the uid of

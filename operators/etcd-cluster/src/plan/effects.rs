@@ -10,7 +10,7 @@ use super::objects::Start;
 use super::proven::{self, Made};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Change, EtcdAct, Observed, names, objects};
+use super::{Change, EtcdAct, Observed, hold, names, objects};
 
 /// The effects of `step`, in order.
 pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
@@ -94,7 +94,9 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             farewell.into_iter().chain(note.map(Effect::Apply)).chain(deletion).collect()
         }
         Step::DropClaim { name } => {
-            node(name).and_then(|node| node.claim).map(|claim| drop_claim(observed, claim)).into_iter().collect()
+            let claim = node(name).and_then(|node| node.claim);
+            let drop = claim.filter(|claim| !claim.meta.deleting).map(|claim| drop_claim(observed, claim));
+            claim.and_then(hold::release).into_iter().chain(drop).collect()
         }
     }
 }

@@ -8,6 +8,7 @@
 use std::sync::Arc;
 
 use super::Observed;
+use super::hold;
 use super::objects::{RETIRING, Start};
 use super::proven::{self, Made};
 use super::roster::{Node, Roster};
@@ -212,7 +213,7 @@ fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
                 return Some(Step::DropPod { name: node.name.clone() });
             }
             (None, None) if grows && node.has_unused_claim() => {}
-            (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) => {
+            (None, None) if node.claim.is_some_and(|claim| !claim.meta.deleting) || hold::is_dying(node) => {
                 return Some(Step::DropClaim { name: node.name.clone() });
             }
             _ => {}

@@ -17,7 +17,7 @@ mod services;
 pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
-    Facts, Known, adopted, claim, has_yet_to_vote, is_larger, next, policy, proven, retired, volume,
+    Facts, Known, adopted, claim, has_yet_to_vote, held, is_larger, next, policy, proven, retired, volume,
 };
 pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;

@@ -115,7 +115,7 @@ pub(super) fn is_proven(roster: &Roster<'_>, wish: &Wish) -> bool {
 /// Whether a member's pod is made of something that has never been seen to run in it.
 pub(super) fn is_unproven(node: &Node<'_>) -> bool {
     let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
-    told(node).zip(made).is_some_and(|(told, (template, version))| *told != mark(template, version))
+    made.is_some_and(|(template, version)| told(node).is_none_or(|told| *told != mark(template, version)))
 }
 
 fn told<'a>(node: &Node<'a>) -> Option<&'a String> {

@@ -35,7 +35,7 @@ pub(super) fn of(
         .cluster_id
         .clone()
         .or_else(|| roster.nodes.iter().find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id)));
-    let statuses = members::statuses(cluster, roster, now);
+    let statuses = members::statuses(cluster, roster, step, now);
     let standing = conditions::Standing::of(observed, roster, wish, step);
     let ready = roster.voters().filter(|node| conditions::serves(node)).count();
     let settled = standing.summary == Summary::Ready;

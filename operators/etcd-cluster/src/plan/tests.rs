@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ConditionStatus;
-use api::etcd_cluster::{EtcdClusterStatus, Phase, StorageStatus};
+use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, Phase, StorageStatus};
 use jiff::Timestamp;
 use runtime::cache::View as _;
 use runtime::plan::{Effect, Seen};
@@ -16,7 +16,8 @@ use crate::EtcdCluster;
 /// A cluster of that spec, with that status.
 fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
     let cluster = json!({
-        "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 }, "spec": spec, "status": status,
+        "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1, "finalizers": [ETCD_VOLUMES] },
+        "spec": spec, "status": status,
     });
     Observed {
         cluster: Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap()),
@@ -35,6 +36,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
         strangers: Some(Vec::new()),
+        going: false,
         dictated_users: false,
         agent_image: "agent:1".into(),
     }
@@ -159,6 +161,7 @@ fn why_storage_is_undecided_is_told() {
     assert_eq!(status.storage, Some(StorageStatus { durable: false }), "what becomes of volumes asks for none");
 }
 
+mod deletion;
 mod learners;
 mod members;
 mod space;

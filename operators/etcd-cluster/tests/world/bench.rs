@@ -61,6 +61,8 @@ pub struct Bench {
     pub refuses: Option<String>,
     /// Whether there is a default StorageClass.
     pub default_class: bool,
+    /// Whether the namespace is being deleted.
+    pub going: bool,
     /// The cluster's id as it was when status was lost.
     pub latched: Option<String>,
     /// The object's uid before it came back from a backup.
@@ -98,6 +100,7 @@ impl Bench {
         world.feed(&stores.budgets);
         world.linger(Pod::KIND);
         world.linger(Claim::KIND);
+        world.linger(EtcdClusterKind::KIND);
         let key = Key::new("n", "c");
         world.create(EtcdClusterKind::KIND, &key, json!({ "metadata": {}, "spec": spec }));
         world.deliver_all();
@@ -112,6 +115,7 @@ impl Bench {
             mute: false,
             refuses: None,
             default_class: true,
+            going: false,
             latched: None,
             earlier: None,
             names: 0,
@@ -141,8 +145,23 @@ impl Bench {
         self.etcds.pace.writing = !self.etcds.pace.idle && self.world.get(Service::KIND, &service).is_some();
         self.kubelet.tick(&mut self.world, &mut self.etcds, self.now);
         self.etcds.tick();
+        self.collect();
         self.kubelet.report(&mut self.world, &self.etcds);
         self.guard.standing(&self.world, &mut self.etcds);
+    }
+
+    /// Deletes the object, as a user does.
+    pub fn delete(&mut self) {
+        self.world.begin_removal(EtcdClusterKind::KIND, &self.key.clone());
+    }
+
+    /// An object that is being deleted goes once nothing holds it.
+    fn collect(&mut self) {
+        let free = |live: &&Value| !live["metadata"]["deletionTimestamp"].is_null() && !is_held(live);
+        if self.world.get(EtcdClusterKind::KIND, &self.key).filter(free).is_some() {
+            self.world.remove(EtcdClusterKind::KIND, &self.key.clone());
+        }
+        self.world.collect_garbage();
     }
 
     /// One pass over what the stores hold.
@@ -224,6 +243,7 @@ impl Bench {
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
             strangers: Some(Vec::new()),
+            going: self.going,
             dictated_users: false,
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
@@ -276,6 +296,11 @@ impl Bench {
             None => self.trace.push((what.to_owned(), 1)),
         }
     }
+}
+
+/// Whether a finalizer holds an object.
+pub fn is_held(live: &Value) -> bool {
+    live["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
 }
 
 /// What the operator makes sure of by a live look.

@@ -68,6 +68,19 @@ fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
 }
 
 #[test]
+fn a_spec_that_turns_bad_before_any_member_was_ready_is_cured_by_setting_it_back() {
+    for (size, version) in [(3, "3.6.16"), (2, "3.2.13")] {
+        for (rounds, pod) in (2..9).flat_map(|rounds| [None, Some(0), Some(1)].map(|pod| (rounds, pod))) {
+            let mut bench = Bench::new(&json!({ "size": size, "version": version }));
+            let bad = [Step::Calm(rounds), Step::Edit(Edit::Option { good: false }), Step::Calm(5)];
+            let evicted = pod.map(|pod| [Step::Evict(pod), Step::Calm(2)]);
+            bad.iter().chain(evicted.iter().flatten()).for_each(|step| bench.take(step));
+            settle(&mut bench);
+        }
+    }
+}
+
+#[test]
 fn a_good_change_after_a_bad_one_is_rolled() {
     let mut bench = halted_and_then_one_lost(&Edit::Option { good: false });
     bench.take(&Step::Edit(Edit::Option { good: true }));

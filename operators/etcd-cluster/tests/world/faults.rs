@@ -155,6 +155,9 @@ impl Bench {
             Step::Relabel { pod, label } => {
                 let Some(pod) = self.pick(*pod) else { return };
                 let key = self.key.sibling(&pod);
+                if !self.is_named(&pod) {
+                    return;
+                }
                 let (label, value) = LABELS[label % LABELS.len()];
                 self.world.edit(Pod::KIND, &key, |pod| {
                     let labels = pod["metadata"]["labels"].as_object_mut();
@@ -262,6 +265,9 @@ impl Bench {
             object["status"] = json!({});
         }
         let key = self.key.clone();
+        if let Some(metadata) = object["metadata"].as_object_mut() {
+            metadata.remove("finalizers");
+        }
         self.world.remove(EtcdClusterKind::KIND, &key);
         self.world.create(EtcdClusterKind::KIND, &key, object);
         self.world.deliver_all();
@@ -314,6 +320,16 @@ impl Bench {
         };
         let kind = if volume.starts_with("empty-") { Pod::KIND } else { Claim::KIND };
         !going(kind) && self.etcds.volumes.get(&volume).is_some_and(|data| !data.broken && data.member == member.id)
+    }
+
+    /// Whether status or a claim names a pod, or it is the first one. Of others, made in the very moment in which a user edits the
+    /// spec so that status cannot be written, nothing tells once their labels are gone: they wait to be listed until their
+    /// cluster is deleted.
+    fn is_named(&self, pod: &str) -> bool {
+        let statuses = self.status()["memberStatuses"].as_array();
+        statuses.is_some_and(|all| all.iter().any(|status| status["name"] == pod))
+            || self.world.get(Claim::KIND, &self.key.sibling(pod)).is_some()
+            || self.pods().len() == 1
     }
 
     /// Whether a first member has run of which nobody may have been told: then it cannot be known what its data is of.

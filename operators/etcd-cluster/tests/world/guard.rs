@@ -12,6 +12,7 @@ use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
 use crate::asked::Answer;
+use crate::bench::is_held;
 use crate::faults::name_of;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
@@ -35,12 +36,26 @@ pub struct Guard {
 struct Sight {
     /// By uid: name, image, whether it is being deleted.
     pods: BTreeMap<String, (String, String, bool)>,
-    /// By uid: name, whether it is being deleted, whether it is retired, whether it has ever had a volume.
-    claims: BTreeMap<String, (String, bool, bool, bool)>,
+    /// By uid.
+    claims: BTreeMap<String, ClaimSeen>,
     /// What may be done with claims: whether they are all kept.
     retain: bool,
     size: usize,
+    /// Whether the cluster itself is being deleted.
+    going: bool,
     listed: BTreeSet<String>,
+}
+
+/// What of a claim is compared.
+#[derive(Debug)]
+struct ClaimSeen {
+    name: String,
+    deleting: bool,
+    retired: bool,
+    /// Whether it has ever had a volume, and a member that votes.
+    filled: bool,
+    /// Whether the operator's finalizer holds it.
+    held: bool,
 }
 
 impl Guard {
@@ -52,6 +67,7 @@ impl Guard {
         self.before.retain = storage.is_none_or(|storage| storage.on_delete == api::etcd_cluster::OnDelete::Retain);
         self.before.size = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
         self.before.listed = listed(etcds);
+        self.before.going = observed.cluster.meta.deleting;
         let status = &observed.cluster.status;
         let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
         assert!(self.latched.is_none() || latched.is_none() || self.latched == latched, "another cluster is latched");
@@ -167,14 +183,15 @@ impl Guard {
             let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
             etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
         }
-        for (uid, (name, deleting, retired, filled)) in &self.before.claims {
+        for (uid, ClaimSeen { name, deleting, retired, filled, held }) in &self.before.claims {
             let after = now.claims.get(uid);
-            let deleted = after.is_none_or(|(_, going, ..)| *going && !deleting);
-            let put_away = after.is_some_and(|(_, _, now, _)| *now && !retired);
+            let deleted = after.is_none_or(|now| now.deleting && !deleting);
+            let put_away = after.is_some_and(|now| now.retired && !retired);
+            let released = after.is_some_and(|now| *held && !now.held) && !retired && !self.before.going;
             if deleted && *filled && self.before.retain {
                 etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
             }
-            if (deleted || put_away) && self.before.listed.contains(name) && listed(etcds).contains(name) {
+            if (deleted || put_away || released) && self.before.listed.contains(name) && listed(etcds).contains(name) {
                 etcds.violations.push(format!("claim {name} is given up, and its member is listed"));
             }
         }
@@ -236,7 +253,9 @@ impl Sight {
             // A member that never voted has nothing that others do not.
             let joining = meta["labels"]["multi-operator.example.com/joining"].is_string();
             let filled = claim["status"]["phase"].is_string() && !joining;
-            (text(&meta["uid"]), (key.name.to_string(), !meta["deletionTimestamp"].is_null(), retired, filled))
+            let deleting = !meta["deletionTimestamp"].is_null();
+            let seen = ClaimSeen { name: key.name.to_string(), deleting, retired, filled, held: is_held(claim) };
+            (text(&meta["uid"]), seen)
         });
         Self { pods, claims: claims.collect(), ..Self::default() }
     }

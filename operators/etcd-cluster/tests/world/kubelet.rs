@@ -11,6 +11,7 @@ use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
 use crate::agent;
+use crate::bench::is_held;
 use crate::pods::{PodSeen, Report, Told};
 use crate::raft::{Data, Etcds, Process};
 
@@ -314,12 +315,13 @@ fn version(image: &str) -> Version {
     Version::parse(tag).unwrap_or(Version { major: 0, minor: 0, patch: 0, pre: String::new() })
 }
 
-/// A claim that is being deleted goes when no pod uses it.
+/// A claim that is being deleted goes when no pod uses it, and no finalizer holds it.
 fn keep_claims(world: &mut World) {
     let used: BTreeSet<String> = seen(world).into_iter().filter_map(|pod| pod.claim).collect();
     let going = world
         .all(Claim::KIND)
-        .filter(|(key, claim)| !claim["metadata"]["deletionTimestamp"].is_null() && !used.contains(&*key.name));
+        .filter(|(key, claim)| !claim["metadata"]["deletionTimestamp"].is_null() && !used.contains(&*key.name))
+        .filter(|(_, claim)| !is_held(claim));
     for key in going.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
         world.remove(Claim::KIND, &key);
     }

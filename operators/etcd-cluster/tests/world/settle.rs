@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 
 use api::etcd_cluster::MOVE_LEADER;
+use etcd_cluster::EtcdClusterKind;
 use runtime::cache::View;
-use runtime::views::{Claim, Pod};
+use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::Value;
 
 use crate::bench::{Bench, Pass};
@@ -159,19 +160,27 @@ impl Bench {
         self.condition(type_).is_some_and(|condition| condition["status"] == "True")
     }
 
+    /// The end of what happened, in words, whether or not the object is still there.
+    pub fn told(&self) -> String {
+        if self.world.get(EtcdClusterKind::KIND, &self.key).is_some() { self.story() } else { self.happened() }
+    }
+
     /// The end of what happened, in words.
     pub fn story(&self) -> String {
-        let from = self.trace.len().saturating_sub(120);
         let conditions: Vec<String> = self.status()["conditions"]
             .as_array()
             .into_iter()
             .flatten()
             .map(|c| format!("{} {} {}: {}", c["type"], c["status"], c["reason"], c["message"]))
             .collect();
+        format!("{}\n{}", self.happened(), conditions.join("\n"))
+    }
+
+    fn happened(&self) -> String {
+        let from = self.trace.len().saturating_sub(120);
         let times =
             |(line, times): &(String, u32)| if *times > 1 { format!("{line} (x {times})") } else { line.clone() };
-        let trace: Vec<String> = self.trace[from..].iter().map(times).collect();
-        format!("{}\n{}", trace.join("\n"), conditions.join("\n"))
+        self.trace[from..].iter().map(times).collect::<Vec<_>>().join("\n")
     }
 }
 

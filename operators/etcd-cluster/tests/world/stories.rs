@@ -103,6 +103,17 @@ fn pods_and_claims_are_deleted_before_there_is_a_cluster() {
     }
 }
 
+/// The first member answers, and status cannot be written for the user's edit; then the user deletes all there is.
+#[test]
+fn what_clients_have_never_seen_is_begun_anew() {
+    for rounds in 3..9 {
+        let edit = [Step::Edit(Edit::Size(1)), Step::Tick, Step::Pass(Pass::default())];
+        let steps =
+            [&[Step::Calm(rounds)], edit.as_slice(), &[Step::EvictFully(0), Step::Pass(Pass::default())]].concat();
+        then(Bench::new(&json!({ "size": 1 })), &steps);
+    }
+}
+
 #[test]
 fn a_pod_is_deleted_whose_volume_is_lost() {
     then(settled(&json!({ "size": 3 })), &[Step::Lose(0), Step::Evict(0)]);
@@ -168,7 +179,7 @@ fn the_first_pass_is_made_again_before_its_own_writes_are_seen() {
 fn a_pass_from_before_the_cluster_was_latched_does_not_undo_that() {
     let pass = || Step::Pass(Pass::default());
     let mut bench = Bench::new(&json!({ "size": 3 }));
-    for step in [pass(), pass(), Step::Tick, Step::Tick, Step::Tick] {
+    for step in [pass(), pass(), pass(), Step::Tick, Step::Tick, Step::Tick] {
         bench.take(&step);
     }
     bench.world.deliver_all();

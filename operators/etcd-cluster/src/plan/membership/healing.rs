@@ -7,10 +7,10 @@ use serde::Deserialize;
 use api::etcd_cluster::{MemberRole, MemberStatus};
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
-use crate::plan::names;
 use crate::plan::objects::{ETCD, Facts, Start, WAIT};
 use crate::plan::proven;
 use crate::plan::roster::Node;
+use crate::plan::{hold, names};
 
 /// How long a listed member may get no further (or not start at all) before it is given up, unless a snapshot is on its way
 /// to it.
@@ -23,6 +23,9 @@ const OF_ITS_OWN: [i32; 2] = [1, 2];
 const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
     members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
     off (etcdctl auth disable)";
+/// Why a member without a pod does not come back, though its data is there.
+const DYING: &str =
+    "its claim is being deleted, and no new pod can use it; a finalizer of this operator keeps the volume";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
 
@@ -79,6 +82,7 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         return Some(replace(roster, node, "it was listed and never started".to_owned()));
     }
     match node.claim {
+        Some(_) if hold::is_dying(node) => Some(replace(roster, node, DYING.to_owned())),
         Some(claim) if claim.meta.deleting => {
             Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
         }
@@ -209,13 +213,17 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
     if let Some(status) = known.iter().find(unborn) {
         return Step::Start { name: status.name.as_str().into(), start: Start::Join };
     }
-    for status in known.iter().filter(|status| status.id.is_some()) {
+    for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
+        if let Some(step) = node.and_then(|node| mend(roster, wish, node)) {
+            return step;
+        }
         match node {
+            _ if status.id.is_none() => {}
+            Some(node) if hold::is_dying(node) && !node.has_run() => {
+                lost = Some((status.name.clone(), DYING.to_owned()));
+            }
             Some(node) if node.pod.is_some() => {
-                if let Some(step) = mend(roster, wish, node) {
-                    return step;
-                }
                 lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
             }
             Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {

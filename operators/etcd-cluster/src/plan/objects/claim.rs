@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::UNSAVED_DATA;
 use api::etcd_cluster::OnDelete;
 use k8s_openapi::api::core::v1::{PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
@@ -106,6 +107,13 @@ pub(in crate::plan) fn proven(live: &Claim, proven: &Proven) -> Apply {
 pub(in crate::plan) fn next(live: &Claim, mark: Option<&str>) -> Apply {
     let note = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
     noted(live, "next", &note)
+}
+
+/// The finalizer that keeps a claim as long as its volume holds data that others may not have; or that there is none. A write
+/// of its own, that a spec which the API server refuses for claims keeps none from being released.
+pub(in crate::plan) fn held(live: &Claim, hold: bool) -> Apply {
+    let finalizers: &[&str] = if hold { &[UNSAVED_DATA] } else { &[] };
+    noted(live, "held", &json!({ "metadata": { "finalizers": finalizers } }))
 }
 
 /// By a field manager of its own, which owns nothing else: so each note stays while others come and go.

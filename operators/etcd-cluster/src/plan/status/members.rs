@@ -4,13 +4,15 @@ use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};
 use runtime::plan::Announcement;
 
+use super::super::membership::Step;
 use super::super::roster::{Node, Roster, hex};
 use super::super::size;
 use super::{announcement, conditions};
 use crate::EtcdCluster;
 
-/// Each member; without quorum, those known before, since who does not answer is not gone.
-pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, now: Timestamp) -> Vec<MemberStatus> {
+/// Each member; without quorum, those known before, since who does not answer is not gone. And the one whose pod is being made:
+/// should somebody take its labels at once, its name is all that is known of it.
+pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, now: Timestamp) -> Vec<MemberStatus> {
     let before = &cluster.status.member_statuses;
     let of = |name: &str| before.iter().find(|status| status.name == name);
     let counts = |node: &&Node<'_>| match roster.listed {
@@ -27,6 +29,12 @@ pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, now: Timestam
             let role = if joins { MemberRole::Joining } else { MemberRole::Unreachable };
             aged(MemberStatus { role, ..status.clone() }, Some(status), now)
         }));
+    }
+    if let Step::Start { name, .. } = step
+        && statuses.iter().all(|status| *status.name != **name)
+    {
+        let node = Node { name: name.to_string(), ..Node::default() };
+        statuses.push(self::status(&node, of(name), roster.listed, now));
     }
     statuses.sort_by(|a, b| a.name.cmp(&b.name));
     statuses

@@ -19,8 +19,8 @@ fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
     let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
-            "claims are being deleted, and their data goes with their pods: {}; such members are replaced one by one, each \
-             when another one votes in its place: delete neither pods nor the EtcdCluster before that",
+            "claims are being deleted: {}; their members are replaced one by one, each when another one votes in its place: \
+             do not delete their pods before that, since no new pod can use such a claim",
             names.join(", ")
         );
         ("ClaimTerminating", message)

@@ -132,7 +132,8 @@ fn an_alarm_tells_of_whom_and_what_to_do() {
 #[test]
 fn a_refusal_does_not_hide_what_befalls_members() {
     let mut seen = crashing(0, &json!({ "waiting": { "reason": "ContainerCreating" } }));
-    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 },
+    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+        "finalizers": [ETCD_VOLUMES] },
         "spec": { "size": 3, "version": "3.5.35" }, "status": made() });
     seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
     let status = after(&seen, 60).status.unwrap();
@@ -163,7 +164,7 @@ fn asked_to_move(value: &str, change: impl FnOnce(&mut EtcdClusterStatus), pause
     let mut status = made();
     change(&mut status);
     let mut seen = three(&json!({ "size": 3 }));
-    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1, "finalizers": [ETCD_VOLUMES],
         "annotations": { "etcd.database.coreos.com/move-leader": value } },
         "spec": { "size": 3, "paused": paused }, "status": status });
     seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
@@ -229,7 +230,7 @@ fn leadership_is_not_moved_without_need_or_before_its_time() {
 #[test]
 fn a_member_that_is_alone_goes_on_leading_and_says_so_once() {
     let mut seen = three(&json!({ "size": 1 }));
-    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+    let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1, "finalizers": [ETCD_VOLUMES],
         "annotations": { "etcd.database.coreos.com/move-leader": "a" } }, "spec": { "size": 1 }, "status": made() });
     seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
     seen.etcd.members.as_mut().unwrap().truncate(1);

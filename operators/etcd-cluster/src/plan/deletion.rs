@@ -1,0 +1,114 @@
+//! What is done before an EtcdCluster goes: its claims are released, for nobody does that later. Those that are being deleted,
+//! though their data is to be retained, are not: their members are replaced first by others, on volumes that stay. Pure.
+
+use std::time::Duration;
+
+use api::condition_type::{READY, STALLED};
+use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, OnDelete};
+use api::{Condition, ConditionStatus};
+use jiff::{SignedDuration, Timestamp};
+use runtime::cache::View as _;
+use runtime::plan::conditions::condition;
+use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan};
+use runtime::views::Claim;
+
+use super::{EtcdAct, EtcdPlan, LATER, Observed, hold, objects};
+use crate::EtcdCluster;
+
+/// What is being done before the object goes; absent otherwise.
+pub const TERMINATING: &str = "Terminating";
+
+/// How long claims are kept after the object has been deleted: whoever deletes both by one command deletes the object first,
+/// and claims that were released by then would go, retained or not.
+const GRACE: SignedDuration = SignedDuration::from_secs(10);
+/// The finalizer of a deletion in the foreground, which takes pods away before the object.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Decides.
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
+    let cluster = &*observed.cluster;
+    if !cluster.meta.is_held_by(ETCD_VOLUMES) {
+        return Plan::nothing();
+    }
+    let nothing_to_keep = cluster.status.cluster_id.is_none() || objects::policy(cluster) == OnDelete::Delete;
+    if observed.going || nothing_to_keep {
+        return go(observed);
+    }
+    let dying: Vec<&str> =
+        hold::own(observed).filter(|claim| claim.meta.deleting).map(|claim| &*claim.meta.key.name).collect();
+    if !dying.is_empty() {
+        return save(observed, &dying, now);
+    }
+    match since(&cluster.status) {
+        Some(since) if now.duration_since(since) >= GRACE => go(observed),
+        since => {
+            let left = since.map_or(GRACE, |since| GRACE - now.duration_since(since));
+            let message = format!(
+                "releasing the claims of the members {} s after the deletion, lest they are being deleted as well: \
+                 spec.storage.onDelete is Retain",
+                GRACE.as_secs()
+            );
+            let next = Duration::try_from(left).unwrap_or(LATER);
+            told(observed, Plan { next: Next::After(next), ..Plan::nothing() }, "WaitingForClaims", message, now)
+        }
+    }
+}
+
+/// All is released. What an owner reference does not take along, though it is to be deleted, is deleted here.
+fn go(observed: &Observed) -> EtcdPlan {
+    let cluster = &*observed.cluster;
+    let deleted = objects::policy(cluster) == OnDelete::Delete && !observed.going;
+    let left = |claim: &&Claim| deleted && !claim.meta.deleting && claim.meta.controller.is_none();
+    let delete = |claim| Effect::Delete(Delete::of(Claim::KIND, claim));
+    let mut effects: Vec<Effect<EtcdAct>> = hold::own(observed).filter_map(hold::release).collect();
+    effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
+    effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
+    Plan { effects, next: Next::After(LATER), ..Plan::nothing() }
+}
+
+/// As long as there are claims that would take data along, the cluster goes on, and replaces the members that they are of.
+fn save(observed: &Observed, dying: &[&str], now: Timestamp) -> EtcdPlan {
+    let cluster = &*observed.cluster;
+    let claims = dying.join(", ");
+    let way_out = "to give the data up, set spec.storage.onDelete to Delete";
+    if cluster.meta.is_held_by(FOREGROUND) {
+        let message = format!(
+            "the claims {claims} are being deleted, spec.storage.onDelete is Retain, and the members that could be replaced \
+             are gone: deletion in the foreground took their pods; the finalizer {} keeps the volumes; {way_out}, after \
+             having set the reclaim policy of their PersistentVolumes to Retain if they are to be kept",
+            api::UNSAVED_DATA
+        );
+        let waits = Plan { next: Next::After(LATER), ..Plan::nothing() };
+        return told(observed, waits, "DeletionBlocked", message, now);
+    }
+    let plan = super::living(observed, now);
+    let contract = &plan.status.as_ref().unwrap_or(&cluster.status).contract;
+    let ready = contract.condition(READY).map_or("", |ready| ready.message.as_str());
+    let stuck = contract.is_true(STALLED) || cluster.spec.paused;
+    let reason = if stuck { "DeletionBlocked" } else { "SavingVolumes" };
+    let message = format!(
+        "the claims {claims} are being deleted as well, and spec.storage.onDelete is Retain, so their members are to be \
+         replaced by others on volumes that stay before the cluster goes; {way_out}; {ready}"
+    );
+    told(observed, plan, reason, message, now)
+}
+
+/// When the deletion was first seen.
+fn since(status: &EtcdClusterStatus) -> Option<Timestamp> {
+    status.contract.condition(TERMINATING).map(|condition| condition.last_transition_time)
+}
+
+/// The same plan, which also reports what the deletion waits for.
+fn told(observed: &Observed, plan: EtcdPlan, reason: &'static str, message: String, now: Timestamp) -> EtcdPlan {
+    let before = &observed.cluster.status;
+    let mut status = plan.status.unwrap_or_else(|| before.clone());
+    let conditions = &mut status.contract.conditions;
+    conditions.retain(|condition| condition.type_ != TERMINATING);
+    conditions.push(condition(TERMINATING, ConditionStatus::True, reason, message.clone(), now));
+    let is_news = |was: &Condition| was.reason != reason;
+    let mut events = plan.events;
+    if reason != "WaitingForClaims" && before.contract.condition(TERMINATING).is_none_or(is_news) {
+        events.push(Announcement { warning: true, reason: reason.into(), message });
+    }
+    Plan { events, status: Some(status), ..plan }
+}

@@ -1,0 +1,55 @@
+//! What keeps volumes: our finalizer on the claims of members that have voted, and one on the cluster, without which nobody
+//! would release claims any more. A claim is released when its member is off the list of those who hold quorum, when a person
+//! puts it aside, and with the cluster. Pure.
+
+use api::UNSAVED_DATA;
+use api::etcd_cluster::ETCD_VOLUMES;
+use runtime::cache::View as _;
+use runtime::plan::{Apply, Effect};
+use runtime::views::Claim;
+
+use super::objects::{self, Facts, OWNER_UID, RETIRED};
+use super::roster::{Node, Roster};
+use super::{EtcdAct, Observed, names};
+use crate::EtcdCluster;
+
+/// Whether our finalizer keeps a claim.
+pub(super) fn is_held(claim: &Claim) -> bool {
+    claim.meta.is_held_by(UNSAVED_DATA)
+}
+
+/// Whether a member's claim is being deleted, and no more than our finalizer and perhaps its pod keeps it.
+pub(super) fn is_dying(node: &Node<'_>) -> bool {
+    node.claim.is_some_and(|claim| claim.meta.deleting && is_held(claim))
+}
+
+/// The finalizer of the cluster, where it lacks it.
+pub(super) fn cluster(cluster: &EtcdCluster, durable: bool) -> Option<Effect<EtcdAct>> {
+    let wanted = durable && !cluster.meta.deleting && !cluster.meta.is_held_by(ETCD_VOLUMES);
+    wanted.then(|| Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[ETCD_VOLUMES])))
+}
+
+/// What claims lack, or have that they should not have. No finalizer is added to what is being deleted: the API server refuses
+/// that.
+pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
+    let cluster = &*observed.cluster;
+    let lacks = |claim: &&Claim| !is_held(claim) && !claim.meta.deleting && Facts::of(claim).is_some();
+    let held = cluster.meta.is_held_by(ETCD_VOLUMES);
+    let keep = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| held && lacks(claim));
+    let put_aside = observed.claims.iter().filter(|claim| {
+        is_held(claim) && claim.labels.contains_key(RETIRED) && names::is_ours(cluster, &claim.meta.key.name)
+    });
+    keep.map(|claim| objects::held(claim, true)).chain(put_aside.map(|claim| objects::held(claim, false))).collect()
+}
+
+/// Releases a claim, if it is held.
+pub(super) fn release(claim: &Claim) -> Option<Effect<EtcdAct>> {
+    is_held(claim).then(|| Effect::Apply(objects::held(claim, false)))
+}
+
+/// The claims of this very cluster that are held.
+pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let uid = &*observed.cluster.meta.uid;
+    let ours = move |claim: &&Claim| is_held(claim) && claim.labels.get(OWNER_UID).is_some_and(|of| **of == *uid);
+    observed.claims.iter().map(|claim| &**claim).filter(ours)
+}

@@ -1,0 +1,106 @@
+//! What holds volumes, and what a deletion waits for.
+
+use api::UNSAVED_DATA;
+use runtime::views::Claim;
+
+use super::members::{after, three};
+use super::*;
+
+/// The finalizers that a plan writes, with the kind that they are of.
+fn finalizers(plan: &EtcdPlan) -> Vec<(&'static str, Value)> {
+    let effects = plan.effects.iter().filter_map(|effect| match effect {
+        Effect::Apply(apply) => Some(apply),
+        _ => None,
+    });
+    let held = effects.chain(&plan.aside).filter(|apply| apply.body["metadata"]["finalizers"].is_array());
+    held.map(|apply| (apply.kind.kind, apply.body["metadata"]["finalizers"].clone())).collect()
+}
+
+/// Gives the cluster that metadata beside its name.
+fn edit(seen: &mut Observed, metadata: &Value) {
+    let mut object = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1 } });
+    object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+    object["spec"] = json!(seen.cluster.spec);
+    object["status"] = json!(seen.cluster.status);
+    seen.cluster = Arc::new(EtcdCluster::decode(&object.to_string()).unwrap());
+}
+
+/// Gives all claims that metadata beside their names, and the labels of members that have voted.
+fn edit_claims(seen: &mut Observed, metadata: &Value) {
+    for claim in &mut seen.claims {
+        let name = &claim.meta.key.name;
+        let mut object = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": {
+            "multi-operator.example.com/owner-uid": "u", "multi-operator.example.com/cluster-id": "1",
+            "multi-operator.example.com/member-id": "1", "multi-operator.example.com/etcd-version": "3.6.16",
+        } }, "status": { "phase": "Bound" } });
+        object["metadata"].as_object_mut().unwrap().extend(metadata.as_object().unwrap().clone());
+        *claim = Arc::new(Claim::decode(&object.to_string()).unwrap());
+    }
+}
+
+/// Three members that are well, of a cluster that is being deleted.
+fn going(spec: &Value, finalizers: &[&str], claims: &Value) -> Observed {
+    let mut seen = three(spec);
+    edit(&mut seen, &json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" }));
+    edit_claims(&mut seen, claims);
+    seen
+}
+
+fn reason(plan: &EtcdPlan) -> Option<String> {
+    Some(plan.status.as_ref()?.contract.condition("Terminating")?.reason.to_string())
+}
+
+#[test]
+fn the_cluster_is_held_before_its_claims_are() {
+    let mut seen = three(&json!({ "size": 3 }));
+    edit_claims(&mut seen, &json!({}));
+    edit(&mut seen, &json!({}));
+    // What befalls members comes first: here the Service that they need.
+    let mut new = observed(&json!({ "size": 3 }), &decided());
+    edit(&mut new, &json!({}));
+    let all: Vec<_> = [new, seen].iter().flat_map(|seen| finalizers(&after(seen, 60))).collect();
+    assert_eq!(all, [("EtcdCluster", json!([ETCD_VOLUMES])), ("EtcdCluster", json!([ETCD_VOLUMES]))]);
+    let mut seen = three(&json!({ "size": 3 }));
+    assert_eq!(finalizers(&after(&seen, 60)), [], "claims do not tell yet that they hold data");
+    edit_claims(&mut seen, &json!({}));
+    assert_eq!(finalizers(&after(&seen, 60)), vec![("PersistentVolumeClaim", json!([UNSAVED_DATA])); 3]);
+    edit_claims(&mut seen, &json!({ "finalizers": [UNSAVED_DATA] }));
+    assert_eq!(finalizers(&after(&seen, 60)), []);
+}
+
+#[test]
+fn a_deletion_releases_claims_that_are_not_being_deleted() {
+    let held = json!({ "finalizers": [UNSAVED_DATA] });
+    let dying = json!({ "finalizers": [UNSAVED_DATA], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    let (retain, delete) = (json!({ "size": 3 }), json!({ "size": 3, "storage": { "onDelete": "Delete" } }));
+    let all = [vec![("PersistentVolumeClaim", json!([])); 3], vec![("EtcdCluster", json!([]))]].concat();
+    for claims in [&held, &dying] {
+        assert_eq!(finalizers(&after(&going(&delete, &[ETCD_VOLUMES], claims), 60)), all);
+        let mut seen = going(&retain, &[ETCD_VOLUMES], claims);
+        seen.going = true;
+        assert_eq!(finalizers(&after(&seen, 60)), all, "with the namespace");
+        assert_eq!(after(&going(&retain, &[], claims), 60), EtcdPlan::nothing(), "what holds nothing is not asked");
+    }
+    let mut seen = going(&retain, &[ETCD_VOLUMES], &held);
+    let plan = after(&seen, 60);
+    assert_eq!((reason(&plan).as_deref(), finalizers(&plan)), (Some("WaitingForClaims"), vec![]));
+    Arc::get_mut(&mut seen.cluster).unwrap().status = plan.status.unwrap();
+    assert_eq!(finalizers(&after(&seen, 69)), []);
+    assert_eq!(finalizers(&after(&seen, 70)), all);
+    let plan = after(&going(&retain, &[ETCD_VOLUMES], &dying), 60);
+    assert_eq!((reason(&plan).as_deref(), finalizers(&plan)), (Some("SavingVolumes"), vec![]));
+    assert!(plan.events.iter().any(|event| event.warning && event.reason == "SavingVolumes"));
+    let plan = after(&going(&retain, &[ETCD_VOLUMES, "foregroundDeletion"], &dying), 60);
+    assert_eq!((reason(&plan).as_deref(), plan.effects.len()), (Some("DeletionBlocked"), 0));
+}
+
+#[test]
+fn a_claim_that_was_put_aside_is_released() {
+    let mut seen = three(&json!({ "size": 3 }));
+    edit_claims(
+        &mut seen,
+        &json!({ "finalizers": [UNSAVED_DATA], "labels": {
+        "multi-operator.example.com/owner-uid": "an earlier one", "multi-operator.example.com/retired": "true" } }),
+    );
+    assert_eq!(finalizers(&after(&seen, 60)), vec![("PersistentVolumeClaim", json!([])); 3]);
+}
