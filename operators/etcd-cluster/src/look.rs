@@ -97,16 +97,14 @@ pub async fn proven(client: &Client, claim: &Key) -> Option<Proven> {
     }
 }
 
-/// Why the API server would not take a pod like that: it is asked to make one, and to forget it. What goes away by itself,
-/// or with the pod that this one would replace (a quota), is no reason.
+/// Why the API server would not take a pod like that: it is asked to make one, and to forget it. What goes away by itself is
+/// no reason.
 pub async fn refused(client: &Client, trial: &Create) -> Option<String> {
     let path = format!("{}?dryRun=All", trial.kind.path(&trial.key.namespace));
     let body = serde_json::to_vec(&trial.body).ok()?;
     let request = http::Request::post(path).header("Content-Type", "application/json").body(body).ok()?;
     match client.request::<DynamicObject>(request).await {
-        Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => {
-            (!status.message.contains("exceeded quota")).then(|| status.message.clone())
-        }
+        Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => Some(status.message.clone()),
         _ => None,
     }
 }

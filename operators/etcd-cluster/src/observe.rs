@@ -33,6 +33,7 @@ impl EtcdClusterOperator {
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
         let mut pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pull = plan::pull::take(cluster, &mut pods);
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
         let claims: Vec<_> = claims.collect();
         let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
@@ -56,6 +57,8 @@ impl EtcdClusterOperator {
             etcd: self.ask(cluster, &places(&pods)).await,
             claims,
             pods,
+            pull,
+            pull_refused: false,
             taken,
             published: Vec::new(),
             proven: BTreeMap::new(),
@@ -121,7 +124,12 @@ impl EtcdClusterOperator {
             }
         }
         if let Some(trial) = plan::trial(observed, Timestamp::now()) {
-            observed.refused = look::refused(&self.client, &trial).await;
+            let why = look::refused(&self.client, &trial).await;
+            // A quota goes by what the pod that is replaced takes as well.
+            observed.refused = why.filter(|why| !why.contains("exceeded quota"));
+        }
+        if let Some(trial) = plan::pull_trial(observed, Timestamp::now()) {
+            observed.pull_refused = look::refused(&self.client, &trial).await.is_some();
         }
         observed.cluster_version = self.cluster_version(observed).await;
         if let Some(leader) = plan::late_behind(observed, Timestamp::now()) {

@@ -21,6 +21,7 @@ pub mod names;
 pub mod objects;
 mod observed;
 pub mod proven;
+pub mod pull;
 pub mod recovered;
 pub mod roster;
 pub mod size;
@@ -156,6 +157,18 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
     let asked = membership::is_about_to_replace_pods(observed, &roster, &wish);
     let name = format!("{}-probe", observed.cluster.meta.key.name);
     asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
+}
+
+/// The pod that is about to find out whether an image can be pulled, of which the API server should say whether it would take it.
+#[must_use]
+pub fn pull_trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    let durable = observed.cluster.status.storage.as_ref()?.durable;
+    let roster = Roster::of(observed, now);
+    let wish = Wish::of(observed, &roster, durable);
+    match membership::next(observed, &roster, &wish, now) {
+        Step::Pull { beside } => Some(pull::pod(observed, &roster, &wish, &beside)),
+        _ => None,
+    }
 }
 
 /// The address of the leader, if a member that joins has been getting no further for long: perhaps a snapshot is on its way

@@ -216,7 +216,8 @@ impl Writer {
     async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
         let path = format!("{}/{}", kind.path(&owner.key.namespace), owner.key.name);
         let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {
-            Ok(live) => live.metadata.deleting || live.metadata.uid != owner.uid,
+            // What goes on until it may go makes children knowingly.
+            Ok(live) => live.metadata.deleting && !owner.deleting || live.metadata.uid != owner.uid,
             Err(kube::Error::Api(status)) if status.code == 404 => true,
             Err(error) => return Err(error.into()),
         };

@@ -7,6 +7,7 @@ mod create;
 mod deletion;
 mod etcd_bad_input;
 mod etcd_create;
+mod etcd_deletion;
 mod etcd_ephemeral;
 mod etcd_leader;
 mod etcd_old;

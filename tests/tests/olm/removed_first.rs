@@ -6,8 +6,9 @@ use e2e::olm::{Approval, Install, Objects, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 
-/// Of a database, and of its snapshot.
-const HELD: [(&str, &str, &str); 2] = [
+/// Of a database, of its snapshot, and of an etcd cluster.
+const HELD: [(&str, &str, &str); 3] = [
+    ("etcdcluster", "example-etcd-cluster", "example.com/etcd-volumes"),
     ("sampledb", "example-database", "example.com/final-snapshot"),
     ("sampledbsnapshot", "example-database-by-hand", "example.com/snapshot-files"),
 ];
@@ -29,7 +30,8 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     install.remove().await;
     delete_all(&samples).await;
     let held = held_by_finalizers(&samples).await;
-    assert!(held.iter().all(|one| one.starts_with("sampledb")), "the other kinds are held by nobody: {held:?}");
+    let waits = |one: &String| one.starts_with("sampledb") || one.starts_with("etcdcluster");
+    assert!(held.iter().all(waits), "nothing holds the other kinds: {held:?}");
     for (kind, name, finalizer) in HELD {
         let object = get(kind, namespace, name).await.expect("it is held");
         assert_eq!(object["metadata"]["finalizers"], json!([finalizer]));
@@ -73,7 +75,8 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     wait_until("the namespace to say what holds it", PATIENCE, || async {
         let namespace = get("namespace", "", namespace).await.ok_or("it is gone")?;
         let says = namespace["status"]["conditions"].to_string();
-        let all = ["example.com/snapshot-files", "example.com/unsaved-data"].iter().all(|held| says.contains(held));
+        let all = ["example.com/snapshot-files", "example.com/unsaved-data", "example.com/etcd-volumes"];
+        let all = all.iter().all(|held| says.contains(held));
         if all { Ok(()) } else { Err(says) }
     })
     .await;
@@ -81,7 +84,7 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     gone("", "namespace", namespace).await;
 }
 
-/// Takes the finalizers from whatever is being deleted, and from claims of databases' data that are.
+/// Takes the finalizers from whatever is being deleted, and from claims of data that are.
 async fn release(samples: &Objects) {
     let claims = list("persistentvolumeclaims", &samples.namespace).await.into_iter().filter(|claim| {
         claim["metadata"]["deletionTimestamp"] != Value::Null
@@ -98,9 +101,7 @@ async fn release(samples: &Objects) {
 async fn delete_all(samples: &Objects) {
     let kinds = "myapps,samples,etcdclusters,sampledbs,sampledbsnapshots";
     drop(samples.kubectl(&["delete", kinds, "--all", "--wait=false"]).await);
-    for (kind, name) in
-        [("myapp", "sample-app"), ("sample", "sample-resource-1"), ("etcdcluster", "example-etcd-cluster")]
-    {
+    for (kind, name) in [("myapp", "sample-app"), ("sample", "sample-resource-1")] {
         gone(&samples.namespace, kind, name).await;
     }
 }

@@ -8,6 +8,7 @@ use runtime::views::{Claim, Pod};
 use super::membership::Step;
 use super::objects::Start;
 use super::proven::{self, Made};
+use super::pull;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Change, EtcdAct, Observed, hold, names, objects};
@@ -80,6 +81,8 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let via = node(name).and_then(address).into_iter().collect();
             vec![Effect::Act(EtcdAct { via, change: Change::Fill { entries: *entries } })]
         }
+        Step::Pull { beside } => vec![Effect::Create(pull::pod(observed, roster, wish, beside))],
+        Step::DropPull => observed.pull.as_deref().map(delete_pod).into_iter().collect(),
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()

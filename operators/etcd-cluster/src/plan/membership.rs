@@ -11,6 +11,7 @@ use super::Observed;
 use super::hold;
 use super::objects::{RETIRING, Start};
 use super::proven::{self, Made};
+use super::pull;
 use super::roster::{Node, Roster};
 use super::space;
 use super::wish::Wish;
@@ -111,6 +112,13 @@ pub enum Step {
         /// The member that raised it.
         id: u64,
     },
+    /// Find out whether the wished image can be pulled, before the first member gets it.
+    Pull {
+        /// The member on whose node.
+        beside: String,
+    },
+    /// Delete the pod that has found that out.
+    DropPull,
     /// Give a member's pod the wished version's image.
     Upgrade {
         /// Whose.
@@ -130,7 +138,7 @@ pub struct Wait {
 }
 
 impl Step {
-    fn wait(reason: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn wait(reason: &'static str, message: impl Into<String>) -> Self {
         Self::Wait(Wait { reason, message: message.into(), soon: false })
     }
 
@@ -185,6 +193,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| space::disarm(observed, roster, wish))
+        .or_else(|| pull::clear(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)

@@ -40,6 +40,12 @@ pub fn member_of(peer_url: &str) -> Option<&str> {
     host.split(['.', ':', '/']).next().filter(|name| !name.is_empty())
 }
 
+/// The name of the pod that finds out whether an image can be pulled; no member's, by its length.
+#[must_use]
+pub fn pull(cluster: &EtcdCluster) -> String {
+    format!("{}-pull", cluster.meta.key.name)
+}
+
 /// Whether a member of that name can be one that we made.
 #[must_use]
 pub fn is_ours(cluster: &EtcdCluster, member: &str) -> bool {

@@ -12,6 +12,7 @@ mod claim;
 mod container;
 mod pod;
 mod probes;
+mod pull;
 mod services;
 
 pub(super) use budget::budget;
@@ -24,6 +25,7 @@ pub use pod::Start;
 pub(super) use pod::{
     QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, pod, pod_labels, retiring,
 };
+pub(super) use pull::{IMAGE, pull};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 

@@ -22,6 +22,10 @@ pub struct Observed {
     pub budget: Seen<DisruptionBudget>,
     /// Its pods, by name.
     pub pods: Vec<Arc<Pod>>,
+    /// The pod that finds out whether an image can be pulled.
+    pub pull: Option<Arc<Pod>>,
+    /// Whether the API server would not take that pod. Only asked before it is made.
+    pub pull_refused: bool,
     /// Its claims, by name.
     pub claims: Vec<Arc<Claim>>,
     /// What its etcd says, asked just now.

@@ -25,6 +25,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         clients: Seen::Absent,
         budget: Seen::Absent,
         pods: Vec::new(),
+        pull: None,
+        pull_refused: false,
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),

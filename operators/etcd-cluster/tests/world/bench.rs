@@ -218,6 +218,7 @@ impl Bench {
                 None => {}
             }
         }
+        let pull = plan::pull::take(cluster, &mut pods);
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
         let cluster = &plan::recovered::recovered(cluster, &claims);
@@ -233,6 +234,8 @@ impl Bench {
             budget: self.stores.budgets.child(key, &cluster.meta),
             claims,
             pods,
+            pull,
+            pull_refused: false,
             taken,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
@@ -250,6 +253,9 @@ impl Bench {
         };
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
+        }
+        if plan::pull_trial(&observed, self.now).is_some() {
+            observed.pull_refused = self.refuses.is_some();
         }
         observed
     }

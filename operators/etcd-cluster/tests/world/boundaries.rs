@@ -32,7 +32,7 @@ fn stories() -> Vec<Story> {
         story(
             "an upgrade, and then fewer",
             json!({ "size": 3, "version": "3.5.35" }),
-            vec![to("3.6.16"), Step::Calm(3), size(1)],
+            vec![to("3.6.16"), Step::Calm(4), size(1)],
         ),
         story("a restart", json!({ "size": 3 }), vec![Step::Edit(Edit::Restart(1))]),
         story(
@@ -127,8 +127,14 @@ fn essence(bench: &Bench) -> Vec<String> {
     };
     let claim = |(_, claim): (_, &Value)| {
         let mut labels = claim["metadata"]["labels"].clone();
-        let ids = ["multi-operator.example.com/cluster-id", "multi-operator.example.com/member-id"];
-        labels.as_object_mut().map(|all| ids.map(|id| all.remove(id)));
+        let mut varies = vec!["cluster-id", "member-id"];
+        // How far a roll had come when its member was removed.
+        if labels["multi-operator.example.com/retired"].is_string() {
+            varies.extend(["etcd-version", "proven"]);
+        }
+        for label in varies {
+            labels.as_object_mut().map(|all| all.remove(&format!("multi-operator.example.com/{label}")));
+        }
         format!("claim {labels} {}", claim["spec"])
     };
     let others = ["services", "poddisruptionbudgets"];

@@ -86,6 +86,7 @@ impl Kubelet {
         for pod in &pods {
             self.tick_pod(world, etcds, pod);
         }
+        self.tick_pulls(world);
         keep_claims(world);
         let claims: BTreeSet<String> =
             world.all(Claim::KIND).map(|(_, claim)| text(&claim["metadata"]["uid"])).collect();
@@ -95,6 +96,28 @@ impl Kubelet {
         };
         etcds.volumes.retain(|volume, _| kept(volume));
         etcds.processes.retain(|_, process| kept(&process.volume) && etcds.volumes.contains_key(&process.volume));
+    }
+
+    /// Pods that only try an image, without a volume or an address, come to their end at once.
+    fn tick_pulls(&self, world: &mut World) {
+        let pulls = world.all(Pod::KIND).filter(|(key, _)| is_pull(key)).map(|(key, pod)| (key.clone(), pod.clone()));
+        for (key, pod) in pulls.collect::<Vec<_>>() {
+            if !pod["metadata"]["deletionTimestamp"].is_null() {
+                world.remove(Pod::KIND, &key);
+                continue;
+            }
+            let image = text(&pod["spec"]["containers"][0]["image"]);
+            let mut told = Told::default();
+            if self.missing.iter().any(|tag| image.ends_with(tag.as_str())) {
+                told.waiting = Some("ImagePullBackOff");
+            } else {
+                told.finish("");
+            }
+            let status = Report { etcd: Some(&told), image: &image, ..Report::default() }.status();
+            if pod["status"] != status {
+                world.edit(Pod::KIND, &key, |live| live["status"] = status);
+            }
+        }
     }
 
     /// Tells of all pods how they fare now.
@@ -327,12 +350,17 @@ fn keep_claims(world: &mut World) {
     }
 }
 
-/// All pods of the world.
+fn is_pull(key: &Key) -> bool {
+    key.name.ends_with("-pull")
+}
+
+/// All pods of the world, but for those that only try an image.
 pub fn seen(world: &World) -> Vec<PodSeen> {
     let uid = |key: &Key, claim: &str| {
         world.get(Claim::KIND, &key.sibling(claim)).map(|claim| text(&claim["metadata"]["uid"]))
     };
-    world.all(Pod::KIND).map(|(key, pod)| PodSeen::of(key, pod, |claim| uid(key, claim))).collect()
+    let members = world.all(Pod::KIND).filter(|(key, _)| !is_pull(key));
+    members.map(|(key, pod)| PodSeen::of(key, pod, |claim| uid(key, claim))).collect()
 }
 
 fn text(value: &Value) -> String {

@@ -118,7 +118,7 @@ fn the_data_of_two_of_three_is_gone_for_good() {
 }
 
 #[test]
-fn a_bad_image_never_takes_a_second_member() {
+fn an_image_that_cannot_be_pulled_takes_no_member() {
     for bad in ["3.6.99", "v3.7.3"] {
         let mut bench = three();
         let version = VERSIONS.iter().position(|version| *version == bad).expect("it is there");
@@ -126,7 +126,8 @@ fn a_bad_image_never_takes_a_second_member() {
         bench.take(&Step::Edit(Edit::Version(version)));
         bench.take(&Step::Calm(40));
         let images = seen(&bench.world).into_iter().filter(|pod| pod.image.ends_with("3.6.16")).count();
-        assert_eq!(images, 2, "{}", bench.story());
+        assert_eq!(images, 3, "{}", bench.story());
+        assert_eq!(bench.condition("Stalled").expect("it is told")["reason"], "ImageUnavailable");
         bench.take(&Step::Edit(Edit::Version(4)));
         settle(&mut bench);
     }

@@ -8,8 +8,8 @@ use api::etcd_cluster::ADOPT;
 use runtime::views::Claim;
 
 use super::{Observed, Roster, Step};
-use crate::plan::names;
 use crate::plan::objects::{CLUSTER_ID, OWNER_UID, RETIRED};
+use crate::plan::{hold, names};
 
 /// The uid that the object's annotation asks to adopt from.
 fn asked(observed: &Observed) -> Option<&str> {
@@ -31,7 +31,7 @@ fn made_for(claim: &Claim) -> &str {
 fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let cluster = &observed.cluster;
     let holds = |claim: &Claim| claim.bound || claim.lost || claim.labels.contains_key(CLUSTER_ID);
-    let stays = |claim: &Claim| !claim.meta.deleting && claim.meta.controller.is_none();
+    let stays = |claim: &Claim| (!claim.meta.deleting || hold::is_held(claim)) && claim.meta.controller.is_none();
     observed.claims.iter().map(|claim| &**claim).filter(move |claim| {
         !made_for(claim).is_empty()
             && *made_for(claim) != *cluster.meta.uid
@@ -76,8 +76,8 @@ fn held(observed: &Observed) -> Option<Step> {
     let claims = claims.into_iter().collect::<Vec<_>>().join(", ");
     let message = format!(
         "volumes of an earlier {name} are there (claims {claims}), so no new cluster is begun beside them: to have that \
-         cluster back, kubectl annotate etcd {name} {ADOPT}={uid}; to begin anew, delete these claims or put them aside: \
-         kubectl label pvc -l etcd_cluster={name},{OWNER_UID}={uid} {RETIRED}=true"
+         cluster back, kubectl annotate etcd {name} {ADOPT}={uid}; to begin anew, put them aside, after which they can be \
+         deleted: kubectl label pvc -l etcd_cluster={name},{OWNER_UID}={uid} {RETIRED}=true"
     );
     Some(Step::Stuck("VolumesFound", message))
 }

@@ -4,6 +4,7 @@
 use super::{Observed, Roster, Step, Wish, waiting_for};
 use crate::plan::effects;
 use crate::plan::objects::{TEMPLATE, VERSION};
+use crate::plan::pull;
 use crate::plan::roster::Node;
 use crate::plan::space;
 use crate::plan::version::Version;
@@ -88,6 +89,9 @@ pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, st
 
 fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     let name = node.name.clone();
+    if let Some(step) = pull::step(observed, roster, node, wish) {
+        return step;
+    }
     if let Some(fill) = fill(observed, roster, node, wish) {
         return fill;
     }

@@ -37,14 +37,7 @@ const DATA_DIR: &str = "/var/etcd/data";
 pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str, start: Start) -> Vec<Container> {
     let mut steps = Vec::new();
     if start == Start::Join && !wish.version.has_learners() {
-        steps.push(Container {
-            name: "try".to_owned(),
-            image: Some(wish.image()),
-            command: Some(words(&["/usr/local/bin/etcd", "--version"])),
-            resources: resources(cluster),
-            security_context: Some(confined()),
-            ..Container::default()
-        });
+        steps.push(trial("try", cluster, wish));
     }
     // For ever, unless the spec says otherwise; but a step that fails and is started again also says why it waits.
     let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
@@ -63,6 +56,18 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
         ..Container::default()
     });
     steps
+}
+
+/// Shows that the image can be pulled, and that etcd is in it.
+pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container {
+    Container {
+        name: name.to_owned(),
+        image: Some(wish.image()),
+        command: Some(words(&["/usr/local/bin/etcd", "--version"])),
+        resources: resources(cluster),
+        security_context: Some(confined()),
+        ..Container::default()
+    }
 }
 
 /// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
@@ -197,7 +202,7 @@ fn pod_ip() -> EnvVar {
     }
 }
 
-fn confined() -> SecurityContext {
+pub(super) fn confined() -> SecurityContext {
     SecurityContext {
         allow_privilege_escalation: Some(false),
         read_only_root_filesystem: Some(true),
@@ -207,7 +212,7 @@ fn confined() -> SecurityContext {
 }
 
 /// For the init steps too: a namespace with a quota asks it of every container.
-fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
+pub(super) fn resources(cluster: &EtcdCluster) -> Option<ResourceRequirements> {
     let given = cluster.spec.pod.as_ref().and_then(|pod| pod.resources.as_ref()).map(ResourceRequirements::from);
     Some(given.unwrap_or_else(|| ResourceRequirements {
         requests: Some(DEFAULT_REQUESTS.map(|(of, much)| (of.to_owned(), Quantity(much.to_owned()))).into()),

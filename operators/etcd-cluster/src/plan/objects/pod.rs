@@ -163,7 +163,7 @@ fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {
 }
 
 /// As the restricted Pod Security Standard asks. Where the namespace dictates users, it also fills them in.
-fn confined(dictated_users: bool) -> PodSecurityContext {
+pub(super) fn confined(dictated_users: bool) -> PodSecurityContext {
     let user = (!dictated_users).then_some(USER);
     PodSecurityContext {
         run_as_non_root: Some(true),

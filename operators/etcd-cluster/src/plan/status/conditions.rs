@@ -248,6 +248,9 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
             let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
             ("FillingLog", format!("{why}: {left} more entries to write"))
         }
+        Step::Pull { .. } | Step::DropPull => {
+            ("PullingImage", format!("checking whether image {} can be pulled", wish.image()))
+        }
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
         // As long as there is an alarm, it is told of that.
         Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),

@@ -1,0 +1,103 @@
+//! Whether the image that members are to run can be had: a pod of its own finds out, beside a member, before the first healthy
+//! member gives its process up for that image. Pure.
+
+use std::sync::Arc;
+
+use runtime::plan::Create;
+use runtime::views::Pod;
+
+use super::membership::Step;
+use super::objects::{self, ETCD};
+use super::roster::{Node, Roster};
+use super::wish::Wish;
+use super::{Observed, names};
+use crate::EtcdCluster;
+
+/// What the check has come to.
+#[derive(Debug, PartialEq, Eq)]
+enum Check {
+    /// The image can be had, or that cannot be known.
+    Passed,
+    /// The check has yet to begin.
+    Missing,
+    /// The check is under way.
+    Runs,
+    /// Why the image is of no use.
+    Failed(String),
+}
+
+/// Takes the pod of the check from among the members'.
+#[must_use]
+pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Option<Arc<Pod>> {
+    let name = names::pull(cluster);
+    let place = pods.iter().position(|pod| *pod.meta.key.name == *name)?;
+    Some(pods.swap_remove(place))
+}
+
+/// What comes before `node` may get the wished image.
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
+    let image = wish.image();
+    match check(observed, roster, wish) {
+        Check::Passed => None,
+        Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
+        Check::Runs => {
+            Some(Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled")))
+        }
+        Check::Failed(why) => Some(Step::Stuck(
+            "ImageUnavailable",
+            format!(
+                "image {image} cannot be used, so no member has been changed: {why}; correct spec.version or \
+                 spec.repository, or set it back"
+            ),
+        )),
+    }
+}
+
+/// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.
+pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let pull = observed.pull.as_ref().filter(|pull| !pull.meta.deleting)?;
+    let needed = roster.voters().any(|node| !runs(node, &wish.image()));
+    (!needed || !is_of(pull, wish)).then_some(Step::DropPull)
+}
+
+fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Check {
+    if roster.voters().any(|node| runs(node, &wish.image())) {
+        return Check::Passed;
+    }
+    let Some(pull) = &observed.pull else {
+        return if observed.pull_refused { Check::Passed } else { Check::Missing };
+    };
+    if pull.meta.deleting || !is_of(pull, wish) {
+        return Check::Runs;
+    }
+    let running = pull.running.as_deref();
+    let etcd = running.and_then(|running| running.container(ETCD));
+    match etcd.and_then(|etcd| etcd.ended.as_ref()) {
+        Some(ended) if ended.code == 0 => return Check::Passed,
+        Some(ended) => return Check::Failed(format!("etcd --version ends with exit code {}", ended.code)),
+        None => {}
+    }
+    match &pull.trouble {
+        // Without room for the pod nothing has been found out.
+        _ if running.is_some_and(|running| running.over) => Check::Passed,
+        Some(trouble) => Check::Failed(trouble.message.clone()),
+        None => Check::Runs,
+    }
+}
+
+/// Whether the kubelet reports that a member's etcd runs that image.
+fn runs(node: &Node<'_>, image: &str) -> bool {
+    node.container(ETCD).is_some_and(|etcd| etcd.running && *etcd.image == *image)
+}
+
+fn is_of(pull: &Pod, wish: &Wish) -> bool {
+    let image = pull.running.as_ref().and_then(|running| running.annotations.get(objects::IMAGE));
+    image.is_some_and(|image| *image == wish.image())
+}
+
+/// The pod of the check, on the node of the member that is the first to get the image.
+pub(super) fn pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, beside: &str) -> Create {
+    let member = roster.nodes.iter().find(|node| node.name == beside);
+    let node = member.and_then(Node::running).and_then(|running| running.node.as_deref());
+    objects::pull(&observed.cluster, wish, node, observed.dictated_users)
+}
