@@ -166,5 +166,6 @@ fn why_storage_is_undecided_is_told() {
 mod deletion;
 mod learners;
 mod members;
+mod pull;
 mod space;
 mod volumes;

@@ -26,7 +26,8 @@ async fn an_etcd_cluster_whose_members_get_no_further_costs_little() {
     // The learner comes last: ten minutes after it has joined it is replaced.
     let (wedges, mut wrong) = reached(vec![
         state("a database that is full, on a volume that decides its quota", &turn, full_database),
-        state("a roll halted by an image that does not exist, then a healthy pod lost", &turn, halted_roll),
+        state("a roll halted by an option that etcd does not take, then a healthy pod lost", &turn, halted_roll),
+        state("an image that cannot be pulled", &turn, no_image),
         state("a data volume that cannot grow", &turn, no_expansion),
         state("a claim that is being deleted, and no volume for a member in its place", &turn, terminating_claim),
         state("a learner that never starts, and the pod of the next member", &turn, stuck_learner),
@@ -49,18 +50,26 @@ async fn full_database(ns: Namespace) -> Wedge {
 async fn halted_roll(ns: Namespace) -> Wedge {
     let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.6.16}").await;
     etcd.stands(3).await;
-    etcd.patch(json!({ "version": "3.6.99" })).await;
-    let image = Some("quay.io/coreos/etcd:v3.6.99".to_owned());
-    etcd.complains(&["etcd:v3.6.99 cannot be pulled"]).await;
+    etcd.patch(json!({ "options": { "max-wals": "many" } })).await;
+    etcd.complains(&["max-wals"]).await;
     let pods = etcd.pods().await;
-    let rolled = |pod: &Pod| pod.spec.iter().flat_map(|spec| &spec.containers).any(|of| of.image == image);
-    let healthy: Vec<&String> = pods.iter().filter(|(_, pod)| !rolled(pod)).map(|(name, _)| name).collect();
+    let healthy: Vec<&String> = pods.iter().filter(|(_, pod)| serves(pod)).map(|(name, _)| name).collect();
     assert_eq!(healthy.len(), 2, "the roll halts at its first member, and these are left: {healthy:?}");
     etcd.lose_pods(&healthy[..1]).await;
     let what = "the lost pod to come back as it ran before";
     ns.until::<Pod, ()>(healthy[0], what, |pod| pod.is_some_and(serves).then_some(())).await;
-    etcd.complains(&["etcd:v3.6.99 cannot be pulled"]).await;
+    etcd.complains(&["max-wals"]).await;
     Wedge::reached(ns, Says::new(WEB, "Ready", "False", ""), Server::None).await
+}
+
+/// No member gets it, be it the only one.
+async fn no_image(ns: Namespace) -> Wedge {
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, version: 3.6.16}").await;
+    etcd.stands(1).await;
+    etcd.patch(json!({ "version": "3.6.99" })).await;
+    etcd.complains(&["etcd:v3.6.99 cannot be pulled"]).await;
+    assert!(etcd.pods().await.values().all(serves), "the member serves on");
+    Wedge::reached(ns, Says::stalled(WEB, "ImageUnavailable"), Server::None).await
 }
 
 /// The default class lets no volume grow.
