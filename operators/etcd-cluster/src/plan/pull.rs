@@ -55,9 +55,14 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wi
 
 /// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.
 pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let pull = observed.pull.as_ref().filter(|pull| !pull.meta.deleting)?;
     let needed = roster.voters().any(|node| !runs(node, &wish.image()));
-    (!needed || !is_of(pull, wish)).then_some(Step::DropPull)
+    let of_another = observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish));
+    drop(observed).filter(|_| !needed || of_another)
+}
+
+/// Removes the pod of the check.
+pub(super) fn drop(observed: &Observed) -> Option<Step> {
+    observed.pull.as_ref().filter(|pull| !pull.meta.deleting).map(|_| Step::DropPull)
 }
 
 fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Check {

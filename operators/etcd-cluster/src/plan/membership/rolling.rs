@@ -88,10 +88,17 @@ pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, st
 }
 
 fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
+    let step = change(observed, roster, node, wish);
+    let before = match step {
+        Step::Stuck(..) => pull::drop(observed),
+        _ => pull::step(observed, roster, node, wish),
+    };
+    before.unwrap_or(step)
+}
+
+/// What gives a member the pod that is wished, or what has to come before that.
+fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
     let name = node.name.clone();
-    if let Some(step) = pull::step(observed, roster, node, wish) {
-        return step;
-    }
     if let Some(fill) = fill(observed, roster, node, wish) {
         return fill;
     }
