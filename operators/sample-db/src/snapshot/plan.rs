@@ -11,7 +11,7 @@ use runtime::plan::{Apply, Delete, Effect, Next, Plan};
 use runtime::views::{Job, JobEnd};
 
 use super::observed::Observed;
-use super::{events, jobs, proof, release, status};
+use super::{events, jobs, proof, release, status, volume};
 use crate::Snapshot;
 use crate::plan::{Heard, Words, retention};
 
@@ -45,10 +45,8 @@ fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let status = &snapshot.status;
     match status.phase {
         Some(SnapshotPhase::Expired) => release::expired(observed),
-        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) if proof::is_under_way(status) => {
-            proof::prove(observed, now)
-        }
-        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) => settled(observed, now),
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) if is_settled(status) => settled(observed, now),
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) => proof::prove(observed, now),
         Some(SnapshotPhase::Running) if status.completed_at.is_some() => proof::prove(observed, now),
         Some(SnapshotPhase::Running) => take(observed, now),
         Some(SnapshotPhase::Pending) | None => begin(observed, now),
@@ -153,8 +151,9 @@ fn is_lost(observed: &Observed) -> bool {
 /// Its Jobs have done their work.
 fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
-    if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
-    {
+    let over = snapshot.spec.retain_until.is_some_and(|until| until < now);
+    // What is yet to be found again may be all there is of a database.
+    if over && snapshot.spec.reason != SnapshotReason::Scheduled && !volume::is_looked_for(&snapshot.status) {
         let held = held_alone(observed);
         if held.is_empty() {
             return told(status::expired(observed, now));
@@ -165,13 +164,16 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, gone(&job.meta, Job::KIND), now);
     }
+    if observed.jobs.is_empty()
+        && let Some(plan) = volume::plan(observed, now)
+    {
+        return plan;
+    }
     if observed.jobs.is_empty() && proof::is_asked_for(snapshot) {
         return told(proof::again(observed, now));
     }
-    let next = snapshot.spec.retain_until.map_or(Next::Change, |until| {
-        let left = until.duration_since(now).unsigned_abs();
-        Next::After(left.clamp(STEP, Duration::from_secs(3600)))
-    });
+    let left = snapshot.spec.retain_until.map_or(Duration::MAX, |until| until.duration_since(now).unsigned_abs());
+    let next = Next::After(left.clamp(STEP, volume::next(observed)));
     Plan { next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
 }
 
@@ -222,6 +224,12 @@ pub(super) fn heard(
 
 pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
     Effect::Delete(Delete::of(kind, meta))
+}
+
+/// Whether its Jobs have done their work, and none of them is to run now.
+#[must_use]
+pub fn is_settled(status: &SampleDBSnapshotStatus) -> bool {
+    matches!(status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed)) && !proof::is_under_way(status)
 }
 
 /// Whether a snapshot is being taken; its proof comes after that.

@@ -11,13 +11,13 @@ use serde_json::json;
 
 use super::observed::Observed;
 use super::plan::{SnapshotPlan, heard, step, told, waits, why};
-use super::{jobs, status};
+use super::{jobs, status, volume};
 use crate::{SampleDB, Snapshot};
 
 /// What the agent says of files that are not what was written, or that do not give what went in. Whatever else it fails
 /// with says nothing against the snapshot.
-const AGAINST: [&str; 7] =
-    ["SnapshotMissing", "Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
+const AGAINST: [&str; 6] =
+    ["Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
 
 /// Whether one that has been proved before, or has failed, is being proved again.
 pub(super) fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
@@ -41,6 +41,7 @@ pub(super) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStat
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Running),
         request: request(snapshot),
+        claim_uid: observed.volume.uid().map(str::to_owned),
         started_at: now.round(Unit::Second).ok(),
         ..Default::default()
     };
@@ -57,14 +58,21 @@ pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         Some(Some(JobEnd::Failed { message, .. })) => {
             let words = observed.words(&name);
             let reason = words.as_ref().and_then(|words| words.said.reason.clone());
-            let (phase, message) = verdict(reason.as_deref(), &why(observed, words, message));
-            told(status::unproved(observed, phase, message, now))
+            let why = why(observed, words, message);
+            told(match reason.as_deref() {
+                Some("SnapshotMissing") => volume::without_files(observed, now),
+                reason => {
+                    let (phase, message) = verdict(reason, &why);
+                    status::unproved(observed, phase, "VerificationFailed", message, now)
+                }
+            })
         }
     }
 }
 
 fn job(observed: &Observed) -> runtime::plan::Create {
     let mode = match mode(observed) {
+        VerifyMode::None if volume::is_looked_for(&observed.snapshot.status) => VerifyMode::Checksum,
         // It runs, so somebody wants it.
         VerifyMode::None => VerifyMode::Restore,
         mode => mode,

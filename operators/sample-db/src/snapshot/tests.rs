@@ -10,12 +10,13 @@ use runtime::plan::Effect;
 use runtime::views::{Job, Pod};
 use serde_json::{Value, json};
 
-use super::observed::Observed;
+use super::observed::{Observed, Volume};
 use super::plan::{SnapshotPlan, plan};
 use crate::{SampleDB, Snapshot};
 
 mod proof;
 mod release;
+mod volume;
 
 fn now() -> Timestamp {
     "2027-01-15T08:00:00Z".parse().unwrap()
@@ -51,7 +52,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         snapshot: snapshot("one", meta, spec, status),
         db: Some(database(&json!({}), &json!({}))),
         siblings: Vec::new(),
-        has_volume: true,
+        volume: Volume::Unknown,
         jobs: Vec::new(),
         pods: Vec::new(),
         namespace_going: false,

@@ -61,6 +61,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => which().prop_map(Step::DropChild),
         3 => any::<bool>().prop_map(|physical| Step::Backup { physical }),
         1 => which().prop_map(Step::DropSnapshot),
+        1 => Just(Step::DropSnapshots),
         2 => Just(Step::LoseStatus),
         3 => (0..VERBS.len(), 1..4_u32).prop_map(|(verb, stage)| Step::Fail { verb, stage }),
         1 => release().prop_map(Step::Crash),
@@ -102,6 +103,7 @@ pub fn end() -> impl Strategy<Value = Vec<Step>> {
             1 => which().prop_map(Step::Evict),
             1 => Just(Step::LoseStatus),
             1 => which().prop_map(Step::DropClaim),
+            1 => Just(Step::DropSnapshots),
         ],
         0..12,
     );

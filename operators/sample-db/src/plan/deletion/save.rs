@@ -47,17 +47,28 @@ pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
 
 /// Whether the last snapshot is proved, and where it was written is there to stay.
 pub(super) fn is_saved(observed: &Observed) -> bool {
-    last(observed).is_some_and(|last| !last.meta.deleting && is_proved(&last.status)) && has_room(observed)
+    last(observed).is_some_and(|last| !last.meta.deleting && is_proved(&last.status) && is_there_still(observed, last))
+}
+
+/// Whether a snapshot is on the volume that there is now, as far as that is seen: somebody may have replaced its claim.
+fn is_there_still(observed: &Observed, last: &Snapshot) -> bool {
+    let known = last.status.location.claim_uid.as_deref();
+    snapshots_claim(observed).is_none_or(|claim| {
+        claim.is_some_and(|claim| !claim.meta.deleting && known.is_none_or(|known| *known == *claim.meta.uid))
+    })
+}
+
+/// Whether a snapshot was looked for on the volume that there is now, which is another one than it was written to, in vain.
+fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
+    let looked = last.status.verification.claim_uid.as_deref();
+    let there = snapshots_claim(observed).flatten().map(|claim| &*claim.meta.uid);
+    is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
 /// The claim that the last snapshot is on, unless it is the user's, of which nothing is seen.
 fn snapshots_claim(observed: &Observed) -> Option<Option<&Claim>> {
     let ours = observed.db.spec.backup.storage.existing_claim.is_none();
     ours.then(|| observed.claim(&names::snapshot_claim(&observed.db)))
-}
-
-fn has_room(observed: &Observed) -> bool {
-    snapshots_claim(observed).is_none_or(|claim| claim.is_some_and(|claim| !claim.meta.deleting))
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
@@ -165,7 +176,12 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         return Some(Step::Wait(DeletionStep::Snapshot, message));
     }
     if is_proved(&snapshot.status) {
-        return None;
+        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was replaced");
+        return Some(Step::Wait(DeletionStep::Verify, message));
+    }
+    if is_lost(observed, snapshot) {
+        let message = format!("taking the final snapshot {name} anew: its PVC was replaced, and its files are gone");
+        return Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message));
     }
     let begun = snapshot.status.started_at;
     let timeout = i64::try_from(2 * db.spec.deletion.timeout_seconds().unsigned_abs()).unwrap_or(i64::MAX);

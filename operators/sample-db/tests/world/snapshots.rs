@@ -1,0 +1,91 @@
+//! What is known of snapshots goes: their volume, or their status.
+
+use runtime::cache::View as _;
+use runtime::views::Claim;
+use sample_db::Snapshot;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Pass};
+use crate::boundaries::quiet;
+use crate::collector::Propagation::Background;
+use crate::faults::Step;
+use crate::guard::is_proved;
+use crate::settle::{condition, is};
+use crate::site::claim_uid;
+use crate::stories::{settle, settled, usual};
+
+/// A database with a snapshot that is proved.
+fn backed_up() -> Bench {
+    let mut bench = settled(&quiet(usual()));
+    bench.take(&Step::Backup { physical: false });
+    settle(&mut bench);
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+    bench
+}
+
+/// The snapshot that was made first.
+fn snapshot(bench: &Bench) -> &Value {
+    bench.world.all(Snapshot::KIND).next().expect("there is one").1
+}
+
+fn database(bench: &Bench) -> &Value {
+    bench.object().expect("it is there")
+}
+
+#[test]
+fn snapshots_whose_volume_was_deleted_are_good_for_nothing() {
+    let mut bench = backed_up();
+    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+    bench.take(&Step::DropSnapshots);
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    assert_eq!(condition(database(&bench), "BackupHealthy")["reason"], "SnapshotClaimTerminating", "{}", bench.story());
+    settle(&mut bench);
+    let lost = snapshot(&bench);
+    assert_eq!(
+        (&lost["status"]["phase"], &condition(lost, "Stalled")["reason"]),
+        (&json!("Failed"), &json!("FilesMissing"))
+    );
+    for of in ["BackupHealthy", "BackupVerified"] {
+        assert_eq!(condition(database(&bench), of)["status"], "False", "{}", bench.story());
+    }
+    // The next one is good again.
+    bench.take(&Step::Backup { physical: false });
+    settle(&mut bench);
+    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+}
+
+/// A backup tool brings a claim back with what was on it, and under another uid.
+#[test]
+fn snapshots_whose_volume_was_restored_are_verified_and_good_again() {
+    let mut bench = backed_up();
+    let key = bench.key.sibling("shop-snapshots");
+    let (old, claim) = (claim_uid(&bench.world, &key), bench.world.get(Claim::KIND, &key).cloned());
+    bench.world.remove(Claim::KIND, &key);
+    bench.world.create(Claim::KIND, &key, claim.expect("it is there"));
+    let files = bench.site.disks.volume(&old.expect("it has one")).clone();
+    let new = claim_uid(&bench.world, &key).expect("it has one");
+    *bench.site.disks.volume(&new) = files;
+    bench.round();
+    assert_eq!(snapshot(&bench)["status"]["verification"]["phase"], "Running", "{}", bench.story());
+    settle(&mut bench);
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+    assert_eq!(snapshot(&bench)["status"]["location"]["claimUID"], new, "{}", bench.story());
+}
+
+/// The claim of the snapshots is deleted at each moment of a deletion, so that it may be another one between two looks.
+#[test]
+fn no_data_go_while_the_final_snapshot_is_on_a_volume_that_is_gone() {
+    for rounds in 0..12 {
+        let mut bench = backed_up();
+        bench.take(&Step::Delete(Background));
+        bench.take(&Step::Calm(rounds));
+        let key = bench.key.sibling("shop-snapshots");
+        if let Some(claim) = bench.world.get(Claim::KIND, &key).cloned() {
+            bench.world.remove(Claim::KIND, &key);
+            bench.world.create(Claim::KIND, &key, claim);
+        }
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "after {rounds}: {}", bench.story());
+    }
+}
