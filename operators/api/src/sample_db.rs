@@ -29,7 +29,8 @@ pub(crate) use bootstrap::WITH_OFFSET;
 pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, KeyRef, RESERVED_IDENTIFIERS, SqlSource};
 pub use credentials::{Credentials, SecretRef};
 pub use deletion::{
-    ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA,
+    ACCEPT_FINAL_SNAPSHOT, ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT,
+    UNSAVED_DATA,
 };
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
 use later::ADDED_BEFORE;

@@ -80,11 +80,11 @@ fn job(observed: &Observed) -> runtime::plan::Create {
     jobs::verify(observed, mode, checks(observed), deadline(observed))
 }
 
-/// How it is to be proved: a last one always, whatever the spec says.
+/// How it is to be proved: a final one by restoring it, whatever the spec says, since the data go next.
 pub(super) fn mode(observed: &Observed) -> VerifyMode {
     let asked = observed.source().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
     match (observed.snapshot.spec.reason, asked) {
-        (SnapshotReason::Final, VerifyMode::None) => VerifyMode::Checksum,
+        (SnapshotReason::Final, _) => VerifyMode::Restore,
         (SnapshotReason::Scheduled, _) if !is_its_turn(observed) => VerifyMode::None,
         (_, asked) => asked,
     }

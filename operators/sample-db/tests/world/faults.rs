@@ -67,6 +67,8 @@ pub enum Step {
     Missing(&'static str),
     /// Snapshots are not what was read.
     Corrupt(bool),
+    /// Servers have a replication slot, or none.
+    Slot(bool),
     /// The initial SQL is wrong, or another one, which is right.
     Sql { sum: &'static str, right: bool },
     /// Nothing fails any more.
@@ -163,6 +165,7 @@ impl Bench {
             Step::Crash(release) => drop(self.site.faults.crashing.insert((*release).to_owned())),
             Step::Missing(release) => drop(self.site.faults.missing.insert((*release).to_owned())),
             Step::Corrupt(corrupt) => self.site.faults.corrupts = *corrupt,
+            Step::Slot(slot) => self.site.faults.slot = *slot,
             Step::Sql { sum, right } => self.site.sql = ((*sum).to_owned(), *right),
             Step::Mend => self.site.faults = crate::site::Faults::default(),
             Step::Delete(propagation) => self.delete(*propagation),

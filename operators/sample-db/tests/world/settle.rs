@@ -92,6 +92,12 @@ impl Bench {
                     let name = db["metadata"]["name"].clone();
                     db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
                 }),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
+                    edit(|db| {
+                        let last = db["status"]["deletion"]["finalSnapshot"].clone();
+                        db["metadata"]["annotations"][api::sample_db::ACCEPT_FINAL_SNAPSHOT] = last;
+                    });
+                }
                 "DeletionBlocked" => {
                     let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
                     if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {

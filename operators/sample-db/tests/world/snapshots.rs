@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::boundaries::quiet;
-use crate::collector::Propagation::Background;
+use crate::collector::Propagation::{Background, Foreground};
 use crate::faults::Step;
 use crate::guard::is_proved;
 use crate::settle::{condition, is};
@@ -87,5 +87,21 @@ fn no_data_go_while_the_final_snapshot_is_on_a_volume_that_is_gone() {
         }
         settle(&mut bench);
         assert!(bench.object().is_none(), "after {rounds}: {}", bench.story());
+    }
+}
+
+/// What no snapshot contains is listed while the data are still there, and a person accepts that.
+#[test]
+fn a_deletion_waits_until_a_person_accepts_what_the_final_snapshot_lacks() {
+    for way in [Background, Foreground] {
+        let mut bench = settled(&quiet(usual()));
+        bench.take(&Step::Slot(true));
+        bench.take(&Step::Delete(way));
+        bench.take(&Step::Calm(60));
+        let blocked = condition(database(&bench), "DeletionBlocked");
+        assert_eq!(blocked["reason"], "FinalSnapshotIncomplete", "{}", bench.story());
+        assert!(bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0")).is_some(), "{}", bench.story());
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
     }
 }
