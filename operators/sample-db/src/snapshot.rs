@@ -20,6 +20,7 @@ mod jobs;
 pub mod observed;
 pub mod plan;
 mod proof;
+pub(crate) mod record;
 mod release;
 mod status;
 pub(crate) mod volume;

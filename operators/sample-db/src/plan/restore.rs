@@ -77,7 +77,7 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
     }
     if is_looked_for(status) {
-        let why = "the operator verifies that its files are on the volume, whose PVC was replaced";
+        let why = "the operator verifies that its files are on the volume";
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready yet: {why}")));
     }
     let of = status.engine_version.as_deref().and_then(Release::parse);

@@ -11,7 +11,7 @@ use runtime::plan::{Apply, Delete, Effect, Next, Plan};
 use runtime::views::{Job, JobEnd};
 
 use super::observed::Observed;
-use super::{events, jobs, proof, release, status, volume};
+use super::{events, jobs, proof, record, release, status, volume};
 use crate::Snapshot;
 use crate::plan::{Heard, Words, retention};
 
@@ -26,6 +26,9 @@ pub type SnapshotPlan = Plan<SampleDBSnapshotStatus>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    if let Some(plan) = record::plan(observed, now) {
+        return plan;
+    }
     let mut plan = decide(observed, now);
     if let Some(after) = &plan.status {
         plan.events.extend(events::of(&observed.snapshot, after));
@@ -41,6 +44,10 @@ fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
         let hold = Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[SNAPSHOT_FILES]));
         return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
+    }
+    // What is latched is recorded before anything relies on it; a write to the object itself keeps its status from being written.
+    if let Some(keep) = record::keep(snapshot) {
+        return Plan { effects: vec![keep], next: Next::After(STEP), ..Plan::nothing() };
     }
     let status = &snapshot.status;
     match status.phase {
@@ -105,7 +112,10 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::backup_name(&observed.snapshot);
     match (observed.job(&name).map(|job| &job.end), observed.source()) {
         (Some(Some(JobEnd::Complete)), _) => {
-            heard(observed, &name, now, |words| status::taken_of(observed, words, proof::mode(observed), now))
+            heard(observed, &name, now, |words| match another_database(observed, words) {
+                Some(why) => status::failed(observed, format!("the backup failed: {why}"), now),
+                None => status::taken_of(observed, words, proof::mode(observed), now),
+            })
         }
         (Some(Some(JobEnd::Failed { message, .. })), _) => {
             let words = observed.words(&name);
@@ -124,6 +134,16 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
         (None | Some(None), _) => waits(observed, now),
     }
+}
+
+/// Why what a Job found is not this snapshot: it is of another database.
+pub(super) fn another_database(observed: &Observed, words: &Words) -> Option<String> {
+    let status = &observed.snapshot.status;
+    let (ours, theirs) = (status.system_identifier.as_deref()?, words.said.system_identifier.as_deref()?);
+    let path = status.location.path.as_deref().unwrap_or_default();
+    (ours != theirs).then(|| {
+        format!("the files in the directory {path} are of a database with the system identifier {theirs}, not {ours}")
+    })
 }
 
 /// Whether the database still says which data are its.

@@ -10,7 +10,7 @@ use runtime::views::JobEnd;
 use serde_json::json;
 
 use super::observed::Observed;
-use super::plan::{SnapshotPlan, heard, step, told, waits, why};
+use super::plan::{SnapshotPlan, another_database, heard, step, told, waits, why};
 use super::{jobs, status, volume};
 use crate::{SampleDB, Snapshot};
 
@@ -51,10 +51,19 @@ pub(super) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStat
 /// Proves it.
 pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::verify_name(&observed.snapshot);
-    match observed.job(&name).map(|job| &job.end) {
+    let end = observed.job(&name).map(|job| &job.end);
+    if let None | Some(None) = end
+        && let Some(plan) = volume::give_up(observed, now)
+    {
+        return plan;
+    }
+    match end {
         None => step(observed, Effect::Create(job(observed)), now),
         Some(None) => waits(observed, now),
-        Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| status::verified(observed, words, now)),
+        Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| match another_database(observed, words) {
+            Some(why) => status::unproved(observed, SnapshotPhase::Failed, "VerificationFailed", why, now),
+            None => status::verified(observed, words, now),
+        }),
         Some(Some(JobEnd::Failed { message, .. })) => {
             let words = observed.words(&name);
             let reason = words.as_ref().and_then(|words| words.said.reason.clone());

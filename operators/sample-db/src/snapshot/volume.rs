@@ -6,11 +6,13 @@ use api::sample_db_snapshot::{
     SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VERIFY, VerificationPhase,
 };
 use jiff::Timestamp;
+use runtime::cache::View;
 use runtime::plan::conditions::Summary;
 use runtime::plan::{Next, Plan};
+use runtime::views::Job;
 
 use super::observed::{Observed, Volume};
-use super::plan::{SnapshotPlan, told};
+use super::plan::{SnapshotPlan, gone, step, told};
 use super::{proof, status};
 
 /// How often the claim is looked at while nothing happens. No watch tells a snapshot of it.
@@ -33,22 +35,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
     let snapshot = &*observed.snapshot;
     let (known, verification) = (&snapshot.status.location.claim_uid, &snapshot.status.verification);
     snapshot.status.completed_at?;
-    let away = |reason, how| {
+    if let Some((reason, how)) = trouble(&observed.volume) {
         let status = without_volume(observed, reason, how, now);
-        Some(Plan { status: Some(status), next: Next::After(LOOK), ..Plan::nothing() })
-    };
-    let uid = match &observed.volume {
-        Volume::Unknown => return None,
-        Volume::Absent => return away("VolumeMissing", "is gone"),
-        Volume::Claim { leaving: true, .. } => return away("ClaimTerminating", "is being deleted"),
-        Volume::Claim { lost: true, .. } => return away("VolumeLost", "has lost its volume"),
-        Volume::Claim { uid, .. } => uid,
-    };
+        return Some(Plan { status: Some(status), next: Next::After(LOOK), ..Plan::nothing() });
+    }
+    let uid = observed.volume.uid()?;
     let waits = verification.phase == Some(VerificationPhase::Pending);
     if known.is_none() && !waits {
         return Some(told(found(observed)));
     }
-    let seen = [known, &verification.claim_uid].into_iter().flatten().any(|seen| **seen == **uid);
+    let seen = [known, &verification.claim_uid].into_iter().flatten().any(|seen| **seen == *uid);
     if seen && !waits {
         return None;
     }
@@ -60,6 +56,26 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
         }
         false => Some(told(proof::again(observed, now))),
     }
+}
+
+/// Why no pod can use the volume, as a reason and in words.
+fn trouble(volume: &Volume) -> Option<(&'static str, &'static str)> {
+    match volume {
+        Volume::Absent => Some(("VolumeMissing", "is gone")),
+        Volume::Claim { leaving: true, .. } => Some(("ClaimTerminating", "is being deleted")),
+        Volume::Claim { lost: true, .. } => Some(("VolumeLost", "has lost its volume")),
+        Volume::Unknown | Volume::Claim { .. } => None,
+    }
+}
+
+/// Gives a verification up whose pod the claim lets nowhere: a Job that waits for its end would wait for its deadline, and pods
+/// that have ended keep a claim from going.
+pub(super) fn give_up(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
+    let (reason, how) = trouble(&observed.volume)?;
+    Some(match observed.jobs.iter().find(|job| !job.meta.deleting) {
+        Some(job) => step(observed, gone(&job.meta, Job::KIND), now),
+        None => told(without_volume(observed, reason, how, now)),
+    })
 }
 
 /// Whether another snapshot on the same volume is being verified.
@@ -128,7 +144,7 @@ pub(super) fn to_verify(observed: &Observed) -> SampleDBSnapshotStatus {
     let before = observed.snapshot.status.clone();
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Pending),
-        message: Some("the PVC was replaced: waiting until other snapshots on it are verified".to_owned()),
+        message: Some("waiting until other snapshots on the PVC are verified".to_owned()),
         ..before.verification
     };
     SampleDBSnapshotStatus { verification, ..before }

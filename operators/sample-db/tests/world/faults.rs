@@ -81,6 +81,8 @@ pub enum Step {
     Adopt,
     /// The database's status is gone.
     LoseStatus,
+    /// That of all snapshots is.
+    LoseSnapshots,
     /// Somebody deletes a claim of data.
     DropClaim(usize),
     /// Somebody deletes the claim of the snapshots.
@@ -175,6 +177,12 @@ impl Bench {
                 let key = self.key.clone();
                 self.world.edit(SampleDB::KIND, &key, |object| object["status"] = json!({}));
             }
+            Step::LoseSnapshots => {
+                let keys: Vec<Key> = self.world.all(Snapshot::KIND).map(|(key, _)| key.clone()).collect();
+                for key in keys {
+                    self.world.edit(Snapshot::KIND, &key, |object| object["status"] = json!({}));
+                }
+            }
             Step::DropClaim(which) => self.drop_claim(*which),
             Step::DropSnapshots => {
                 let key = self.key.sibling(&format!("{}-snapshots", self.key.name));
@@ -230,16 +238,21 @@ impl Bench {
     }
 
     fn delete(&mut self, propagation: Propagation) {
-        let name = self.key.name.clone();
         let Some(db) = self.object().cloned() else { return };
+        self.note_retained(&db);
+        self.doomed = Some(text(&db["metadata"]["uid"]));
+        let key = self.key.clone();
+        delete(&mut self.world, SampleDB::KIND, &key, propagation);
+    }
+
+    /// Notes what a deletion of that database leaves on purpose.
+    pub fn note_retained(&mut self, db: &Value) {
         if db["spec"]["deletion"]["policy"] == "Retain" {
+            let name = text(&db["metadata"]["name"]);
             let claim = text(&db["status"]["storage"]["claim"]);
             let previous = text(&db["status"]["storage"]["previousClaim"]);
             self.guard.kept.extend([claim, previous, format!("{name}-app"), format!("{name}-system")]);
         }
-        self.doomed = Some(text(&db["metadata"]["uid"]));
-        let key = self.key.clone();
-        delete(&mut self.world, SampleDB::KIND, &key, propagation);
     }
 
     /// A database `copy` of the newest snapshot that is Ready.

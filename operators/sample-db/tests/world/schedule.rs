@@ -63,6 +63,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => which().prop_map(Step::DropSnapshot),
         1 => Just(Step::DropSnapshots),
         2 => Just(Step::LoseStatus),
+        1 => Just(Step::LoseSnapshots),
         3 => (0..VERBS.len(), 1..4_u32).prop_map(|(verb, stage)| Step::Fail { verb, stage }),
         1 => release().prop_map(Step::Crash),
         1 => release().prop_map(Step::Missing),

@@ -45,6 +45,7 @@ impl Site {
                     // One that waits for a claim is given to no node, and so keeps none.
                     let life = self.lives.get(&text(&pod["metadata"]["uid"]));
                     let waits = life.is_some_and(|life| life.first.waiting.as_ref().is_some_and(waits_for_claim));
+                    let waits = waits && !key.name.starts_with("data-");
                     !waits && pod["spec"].to_string().contains(&uses(&key.name))
                 });
                 let held = claim["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());

@@ -73,6 +73,7 @@ impl Bench {
             let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
             if condition(&db, "Stalled")["reason"] == "ClaimTerminating" && !is_going(&db) {
                 self.say("a person deletes what has lost its claim");
+                self.note_retained(&db);
                 delete(&mut self.world, SampleDB::KIND, &key, Propagation::Background);
                 continue;
             }
@@ -197,6 +198,9 @@ impl Bench {
             check(!is_going(snapshot), || format!("the snapshot {key} is being deleted"))?;
             let phase = text(&snapshot["status"]["phase"]);
             let waits = phase == "Pending" && self.databases().is_empty();
+            let verified = text(&snapshot["status"]["verification"]["phase"]);
+            let judged = !matches!((&*phase, &*verified), (_, "Running") | ("Ready", "Pending"));
+            check(judged, || format!("the snapshot {key} is being verified"))?;
             check(matches!(&*phase, "Ready" | "Failed") || waits, || format!("the snapshot {key} is {phase}"))?;
             let claim = snapshot["status"]["location"]["claim"].as_str().map(|claim| self.key.sibling(claim));
             let file = claim

@@ -105,3 +105,64 @@ fn a_deletion_waits_until_a_person_accepts_what_the_final_snapshot_lacks() {
         assert!(bench.object().is_none(), "{}", bench.story());
     }
 }
+
+/// What is known of a snapshot but for the verification, which is done again, and when.
+fn known(snapshot: &Value) -> Value {
+    let mut status = snapshot["status"].clone();
+    for field in ["verification", "conditions"] {
+        status[field] = Value::Null;
+    }
+    status
+}
+
+#[test]
+fn snapshots_that_have_lost_their_status_are_good_again() {
+    let mut bench = backed_up();
+    let before = known(snapshot(&bench));
+    bench.take(&Step::LoseSnapshots);
+    settle(&mut bench);
+    assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+}
+
+/// The database is gone, and its snapshot has lost its status, and has come back under another uid.
+#[test]
+fn a_database_that_is_gone_is_restored_of_a_snapshot_that_was_restored_without_status() {
+    for new in [false, true] {
+        let mut bench = settled(&quiet(usual()));
+        bench.take(&Step::Delete(Background));
+        settle(&mut bench);
+        let before = known(snapshot(&bench));
+        if new {
+            let (key, mut last) =
+                bench.world.all(Snapshot::KIND).next().map(|(key, of)| (key.clone(), of.clone())).expect("one");
+            for field in ["finalizers", "deletionTimestamp"] {
+                last["metadata"].as_object_mut().expect("it has some").remove(field);
+            }
+            bench.world.remove(Snapshot::KIND, &key);
+            bench.world.create(Snapshot::KIND, &key, last);
+        }
+        bench.take(&Step::LoseSnapshots);
+        settle(&mut bench);
+        assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
+        assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+        bench.take(&Step::Restore { version: "17" });
+        settle(&mut bench);
+        let copy = bench.world.get(sample_db::SampleDB::KIND, &bench.key.sibling("copy")).expect("it is there");
+        assert!(is(copy, "Ready"), "{}", bench.story());
+    }
+}
+
+/// Status goes at each moment while a snapshot is taken.
+#[test]
+fn a_snapshot_whose_status_is_lost_while_it_is_taken_is_taken_all_the_same() {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Backup { physical: false });
+    for moment in 0..20 {
+        let mut bench = begun.fork();
+        bench.take(&Step::LoseSnapshots);
+        settle(&mut bench);
+        assert!(is_proved(snapshot(&bench)), "after {moment}: {}", bench.story());
+        begun.round();
+    }
+}

@@ -209,7 +209,8 @@ impl Site {
         if !file.intact || pod.flag("--sha256").is_some_and(|sum| sum != file.sha) {
             return fails("ChecksumMismatch", "it is not what was written");
         }
-        (life.age > 1).then(|| (0, json!({ "tables": 1, "rows": file.data.rows.len() })))
+        (life.age > 1)
+            .then(|| (0, json!({ "tables": 1, "rows": file.data.rows.len(), "systemIdentifier": file.data.id })))
     }
 
     fn prune(&mut self, pod: &PodSeen) -> Option<End> {
@@ -295,5 +296,5 @@ impl Site {
 
 fn said_of(file: &File) -> serde_json::Value {
     json!({ "bytes": 1024, "sha256": file.sha, "engineVersion": file.release, "tables": 1, "rows": file.data.rows.len(),
-        "databaseNames": ["app"], "notCovered": file.lacks })
+        "databaseNames": ["app"], "notCovered": file.lacks, "systemIdentifier": file.data.id })
 }

@@ -68,7 +68,7 @@ fn on_another_claim_it_is_verified_again_and_once() {
     let message = super::ready(&lost).1;
     assert!(message.contains("one-one is not on the volume of the PVC shop-snapshots"), "{message}");
     let rests = plan(&on(claim("c-2"), &value(&lost)), now());
-    assert!(rests.effects.is_empty() && rests.status.unwrap() == lost, "once for each uid");
+    assert!(done(&rests).is_empty() && rests.status.unwrap() == lost, "once for each uid");
     // What another one holds is looked at again.
     assert!(is_looked_for(&decided(&on(claim("c-3"), &value(&lost)))));
     // What could not be carried out says nothing against it, and is not tried in a loop either.
@@ -84,14 +84,14 @@ fn without_its_claim_it_is_of_no_use_and_not_given_up() {
         [(Volume::Absent, "VolumeMissing"), (gone(true, false), "ClaimTerminating"), (gone(false, true), "VolumeLost")]
     {
         let away = plan(&on(volume.clone(), &ready()), now());
-        assert!(away.effects.is_empty() && away.events.is_empty(), "the conditions tell");
+        assert!(done(&away).is_empty() && away.events.is_empty(), "the conditions tell");
         let status = away.status.unwrap();
         assert_eq!(&*status.contract.condition("Stalled").unwrap().reason, reason);
         assert_eq!((super::ready(&status).0, status.phase), (reason, Some(SnapshotPhase::Failed)));
         assert!(is_bad(&status) && is_looked_for(&status));
         let later = now() + jiff::SignedDuration::from_hours(1);
         let again = plan(&on(volume, &value(&status)), later);
-        assert!(again.effects.is_empty(), "no pod could do anything");
+        assert!(done(&again).is_empty(), "no pod could do anything");
         assert_eq!(again.status.unwrap().verification, status.verification, "it is told once");
         // It comes back, under whichever uid.
         for uid in ["c-1", "c-2"] {
@@ -100,7 +100,7 @@ fn without_its_claim_it_is_of_no_use_and_not_given_up() {
         }
     }
     let unknown = plan(&on(Volume::Unknown, &ready()), now());
-    assert!(unknown.effects.is_empty() && is_proved(&unknown.status.unwrap()), "what cannot be read is not gone");
+    assert!(done(&unknown).is_empty() && is_proved(&unknown.status.unwrap()), "what cannot be read is not gone");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn what_is_not_to_be_verified_is_looked_for_by_its_sums() {
     let mut seen = on(claim("c-2"), &value(&decided(&on(claim("c-2"), &ready()))));
     seen.db = Some(database(&json!({}), &json!({ "backup": { "verify": { "mode": "None" } } })));
     let made = plan(&seen, now());
-    let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+    let Some(Effect::Create(job)) = made.effects.last() else { panic!("{:?}", made.effects) };
     assert!(job.body["spec"].to_string().contains("--mode=checksum"));
 }
 
@@ -135,4 +135,18 @@ fn its_claim_is_looked_at_a_few_times_a_minute_at_most() {
         let next = plan(&on(volume, &ready()), now()).next;
         assert_eq!(next, runtime::plan::Next::After(std::time::Duration::from_secs(seconds)));
     }
+}
+
+/// The pod of a backup that has ended keeps a claim from going, and that of its verification can use it no more.
+#[test]
+fn nothing_is_verified_on_a_claim_that_is_being_deleted() {
+    let mut taken = ready();
+    (taken["phase"], taken["verification"]) = (json!("Running"), json!({ "phase": "Running" }));
+    let leaving = Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true };
+    let mut seen = on(leaving, &taken);
+    seen.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
+    assert_eq!(done(&plan(&seen, now())), ["delete Job one-backup"]);
+    seen.jobs = Vec::new();
+    let told = plan(&seen, now());
+    assert_eq!((done(&told), super::ready(&told.status.unwrap()).0), (vec![], "ClaimTerminating"));
 }
