@@ -141,7 +141,9 @@ pub(super) fn another_database(observed: &Observed, words: &Words) -> Option<Str
     let status = &observed.snapshot.status;
     let (ours, theirs) = (status.system_identifier.as_deref()?, words.said.system_identifier.as_deref()?);
     let path = status.location.path.as_deref().unwrap_or_default();
-    (ours != theirs).then(|| {
+    // A major upgrade has two servers with the same data, and a deletion may interrupt it while the Service leads to either.
+    let upgrades = observed.source().is_some_and(|db| db.status.upgrade.step.is_some());
+    (ours != theirs && (words.said.reused || !upgrades)).then(|| {
         format!("the files in the directory {path} are of a database with the system identifier {theirs}, not {ours}")
     })
 }

@@ -126,6 +126,13 @@ fn one_that_was_being_taken_goes_on() {
     seen.pods = vec![pod("one-backup", 0, &json!({ "systemIdentifier": "8", "reused": true }))];
     let foreign = plan(&seen, now()).status.unwrap();
     assert_eq!((foreign.phase, foreign.completed_at), (Some(SnapshotPhase::Failed), None));
+    // While the database is upgraded, both of its servers have its data.
+    let mut upgraded = (*seen.db.clone().unwrap()).clone();
+    upgraded.status.upgrade.step = Some(api::sample_db::UpgradeStep::Switch);
+    seen.db = Some(Arc::new(upgraded));
+    assert_eq!(plan(&seen, now()).status.unwrap().completed_at, None, "what was there already is none of theirs");
+    seen.pods = vec![pod("one-backup", 0, &json!({ "systemIdentifier": "8" }))];
+    assert_eq!(plan(&seen, now()).status.unwrap().system_identifier.as_deref(), Some("8"));
 }
 
 /// Its files go with it as if nothing had happened.
