@@ -173,23 +173,23 @@ fn is_lost(observed: &Observed) -> bool {
 /// Its Jobs have done their work.
 fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
-    let over = snapshot.spec.retain_until.is_some_and(|until| until < now);
-    // What is yet to be found again may be all there is of a database.
-    if over && snapshot.spec.reason != SnapshotReason::Scheduled && !volume::is_looked_for(&snapshot.status) {
+    // What is yet to be found again may be all there is of a database: it does not expire before.
+    if observed.jobs.is_empty()
+        && let Some(plan) = volume::plan(observed, now)
+    {
+        return plan;
+    }
+    if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
+    {
         let held = held_alone(observed);
         if held.is_empty() {
             return told(status::expired(observed, now));
         }
         let status = status::kept(observed, &held, now);
-        return Plan { status: Some(status), next: Next::After(Duration::from_secs(3600)), ..Plan::nothing() };
+        return Plan { status: Some(status), next: Next::After(volume::next(observed)), ..Plan::nothing() };
     }
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, gone(&job.meta, Job::KIND), now);
-    }
-    if observed.jobs.is_empty()
-        && let Some(plan) = volume::plan(observed, now)
-    {
-        return plan;
     }
     if observed.jobs.is_empty() && proof::is_asked_for(snapshot) {
         return told(proof::again(observed, now));

@@ -90,13 +90,14 @@ const HINDERED: &str = "PodInTrouble";
 
 /// As it is, with what keeps its Job from working.
 pub(super) fn goes_on(observed: &Observed, now: Timestamp) -> Status {
-    let status = volume::found(observed);
+    let status = observed.snapshot.status.clone();
     let hindrance = observed.trouble().map(|trouble| trouble.message.clone());
     if status.phase != Some(SnapshotPhase::Running) {
         // One that is proved again is what it was until that ends.
         let message = hindrance.filter(|_| proof::is_under_way(&status)).or(status.verification.message);
         return Status { verification: SnapshotVerification { message, ..status.verification }, ..status };
     }
+    let status = volume::found(observed);
     let (reason, doing) = if status.completed_at.is_none() { TAKING } else { PROVING };
     match hindrance {
         Some(why) => with(status, &Summary::Reconciling, HINDERED, format!("{doing}, but its pod waits: {why}"), now),

@@ -88,6 +88,7 @@ fn one_of_a_database_that_is_gone_is_verified_and_ready_again() {
         for told in ["/one-01234567", "--sha256=a", "--mode=restore", "shop-snapshots", "postgres:17.12"] {
             assert!(spec.contains(told), "{told}: {spec}");
         }
+        assert!(is_looked_for(made.status.as_ref().unwrap()), "no database is restored from it before");
         seen.jobs = vec![job("one-verify", &json!([{ "type": "Complete", "status": "True" }]))];
         seen.pods = vec![pod("one-verify", 0, &json!({ "systemIdentifier": "7" }))];
         let again = plan(&seen, now()).status.unwrap();

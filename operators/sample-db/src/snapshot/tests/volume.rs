@@ -104,6 +104,15 @@ fn without_its_claim_it_is_of_no_use_and_not_given_up() {
 }
 
 #[test]
+fn none_expires_while_its_volume_is_away() {
+    let spec = json!({ "reason": "PreUpgrade", "retainUntil": "2027-01-15T07:59:00Z" });
+    let at = |volume| Observed { volume, ..seen(&json!({}), &spec, &ready()) };
+    assert_eq!(decided(&at(claim("c-1"))).phase, Some(SnapshotPhase::Expired));
+    assert_eq!(decided(&at(Volume::Absent)).phase, Some(SnapshotPhase::Failed));
+    assert!(is_looked_for(&decided(&at(claim("c-2")))));
+}
+
+#[test]
 fn those_of_one_volume_are_verified_one_after_the_other() {
     let mut other = ready();
     other["verification"] = json!({ "phase": "Running" });
