@@ -29,7 +29,9 @@ pub use backup::{
 pub(crate) use bootstrap::WITH_OFFSET;
 pub use bootstrap::{Bootstrap, DEFAULT_DATABASE, FromSnapshot, Init, KeyRef, RESERVED_IDENTIFIERS, SqlSource};
 pub use credentials::{Credentials, SecretRef};
-pub use deletion::{ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
+pub use deletion::{
+    ACCEPT_FINAL_SNAPSHOT, ADOPT, Deletion, DeletionPolicy, FINAL_SNAPSHOT, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT,
+};
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
 use later::ADDED_BEFORE;
 pub use later::NotBuilt;

@@ -40,7 +40,8 @@ pub enum SampleDBKind {}
 
 impl CustomKind for SampleDBKind {
     const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
-    const ANNOTATIONS: &'static [&'static str] = &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT];
+    const ANNOTATIONS: &'static [&'static str] =
+        &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT, api::sample_db::ACCEPT_FINAL_SNAPSHOT];
     type Spec = api::sample_db::SampleDBSpec;
     type Status = api::sample_db::SampleDBStatus;
 }
@@ -55,8 +56,12 @@ pub enum SnapshotKind {}
 impl CustomKind for SnapshotKind {
     const KIND: Kind =
         Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDBSnapshot", plural: "sampledbsnapshots" };
-    const ANNOTATIONS: &'static [&'static str] =
-        &[api::sample_db_snapshot::VERIFY, api::sample_db_snapshot::RELEASE_SNAPSHOT, plan::objects::ONLINE];
+    const ANNOTATIONS: &'static [&'static str] = &[
+        api::sample_db_snapshot::VERIFY,
+        api::sample_db_snapshot::RELEASE_SNAPSHOT,
+        plan::objects::ONLINE,
+        snapshot::record::RECORD,
+    ];
     type Spec = api::sample_db_snapshot::SampleDBSnapshotSpec;
     type Status = api::sample_db_snapshot::SampleDBSnapshotStatus;
 

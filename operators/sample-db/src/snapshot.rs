@@ -20,10 +20,12 @@ mod jobs;
 pub mod observed;
 pub mod plan;
 mod proof;
+pub(crate) mod record;
 mod release;
 mod status;
+pub(crate) mod volume;
 
-use observed::Observed;
+use observed::{Observed, Volume};
 
 /// The stores that the operator of SampleDBSnapshot reads.
 pub struct SnapshotOperator {
@@ -58,21 +60,33 @@ impl SnapshotOperator {
 }
 
 impl SnapshotOperator {
-    /// Whether the volume that its files are on is there to stay. A claim of the user's bears no label of ours, so no
-    /// store holds it: that is asked for when it matters.
-    async fn has_volume(&self, snapshot: &Snapshot) -> Result<bool, Error> {
-        let Some(claim) = snapshot.status.location.claim.as_deref() else { return Ok(false) };
+    /// The claim of the volume that its files are on. One of the user's bears no label of ours, so no store holds it: that is
+    /// asked for when it matters.
+    async fn volume(&self, snapshot: &Snapshot) -> Result<Volume, Error> {
+        let Some(claim) = snapshot.status.location.claim.as_deref() else { return Ok(Volume::Absent) };
         let key = snapshot.meta.key.sibling(claim);
-        match self.claims.get(&key) {
-            Some(Entry::Object(claim)) => Ok(!claim.meta.deleting),
-            _ if snapshot.meta.deleting => {
-                let api: Api<PartialObjectMeta<PersistentVolumeClaim>> =
-                    Api::namespaced(self.client.clone(), &key.namespace);
-                let found = api.get_opt(claim).await?;
-                Ok(found.is_some_and(|found| found.metadata.deletion_timestamp.is_none()))
-            }
-            _ => Ok(true),
+        if let Some(Entry::Object(claim)) = self.claims.get(&key) {
+            let (uid, leaving) = (claim.meta.uid.clone(), claim.meta.deleting);
+            return Ok(Volume::Claim { uid, leaving, lost: claim.lost, watched: true });
         }
+        if !snapshot.meta.deleting && !plan::is_settled(&snapshot.status) {
+            return Ok(Volume::Unknown);
+        }
+        let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(self.client.clone(), &key.namespace);
+        let found = match api.get_opt(claim).await {
+            Ok(found) => found.map(|found| found.metadata),
+            Err(error) if snapshot.meta.deleting => return Err(error.into()),
+            Err(error) => {
+                tracing::debug!(%error, "the claim cannot be read");
+                return Ok(Volume::Unknown);
+            }
+        };
+        Ok(found.map_or(Volume::Absent, |found| Volume::Claim {
+            uid: found.uid.unwrap_or_default().into(),
+            leaving: found.deletion_timestamp.is_some(),
+            lost: false,
+            watched: false,
+        }))
     }
 }
 
@@ -108,7 +122,7 @@ impl Operator for SnapshotOperator {
                 None => None,
             },
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
-            has_volume: self.has_volume(snapshot).await?,
+            volume: self.volume(snapshot).await?,
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,

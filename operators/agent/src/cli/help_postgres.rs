@@ -104,7 +104,7 @@ Usage: agent pg-verify --snapshot DIRECTORY/NAME [--sha256 HEX] [--mode restore|
   --jobs N                    how many tables are restored at once (1)
   --parameter NAME=VALUE      a setting of that server
 
-Result: {\"mode\", \"kind\", \"bytes\", \"sha256\", \"engineVersion\", \"tables\", \"rows\", \"checks\", \"seconds\"}
+Result: {\"mode\", \"kind\", \"bytes\", \"sha256\", \"engineVersion\", \"systemIdentifier\", \"tables\", \"rows\", \"checks\", \"seconds\"}
 Reasons: SnapshotMissing Corrupt FileMissing Truncated ChecksumMismatch RestoreFailed CountMismatch CheckFailed NoSpace
 NewerSnapshot WrongMajor BadInput CannotInitialise CannotStart ToolFailed ToolMissing";
 

@@ -54,6 +54,7 @@ pub(crate) fn verify(options: &Verify) -> Result<Value, Failure> {
         "bytes": manifest.bytes(),
         "sha256": sha256,
         "engineVersion": manifest.engine_version,
+        "systemIdentifier": manifest.system_identifier,
         "tables": manifest.tables(),
         "rows": manifest.rows(),
     });

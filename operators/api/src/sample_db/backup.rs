@@ -187,7 +187,7 @@ impl BackupStorage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verify {
-    /// What is done. Default: Restore.
+    /// What is done. Default: Restore, which is also done with the final snapshot of a deletion, whatever this says.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub mode: VerifyMode,
 

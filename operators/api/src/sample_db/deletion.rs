@@ -10,6 +10,9 @@ use super::time::SPAN;
 pub const FINAL_SNAPSHOT: &str = "example.com/final-snapshot";
 /// The annotation that lets a SampleDB go without its final snapshot; its value must be the SampleDB's name.
 pub const SKIP_FINAL_SNAPSHOT: &str = "example.com/skip-final-snapshot";
+/// The annotation that lets a SampleDB go although its final snapshot does not contain everything; its value must be the name
+/// of that SampleDBSnapshot.
+pub const ACCEPT_FINAL_SNAPSHOT: &str = "example.com/accept-final-snapshot";
 /// The annotation by which a new SampleDB takes over the volume that one of its name left; its value must be the uid of
 /// the old one.
 pub const ADOPT: &str = "example.com/adopt";

@@ -84,7 +84,7 @@ pub enum SnapshotPhase {
     Running,
     /// It can be restored.
     Ready,
-    /// It could not be taken, or its files are not what they were.
+    /// It could not be taken, its files are not what they were, or their volume is gone.
     Failed,
     /// Its time is over: its files are being removed.
     Expired,
@@ -97,6 +97,10 @@ pub struct SnapshotLocation {
     /// The claim of the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
+    /// The uid of the claim on whose volume its files were seen last. If the claim of that name has another one, the operator
+    /// verifies the snapshot again.
+    #[serde(default, rename = "claimUID", skip_serializing_if = "Option::is_none")]
+    pub claim_uid: Option<String>,
     /// The folder within the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -113,6 +117,9 @@ pub struct SnapshotVerification {
     /// The value of the annotation `example.com/verify` that it was last carried out for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
+    /// The uid of the claim whose volume it reads.
+    #[serde(default, rename = "claimUID", skip_serializing_if = "Option::is_none")]
+    pub claim_uid: Option<String>,
     /// When it began.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]

@@ -10,6 +10,7 @@ use runtime::cache::View;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::schedule::{Due, Schedule};
+use super::storage::SNAPSHOTS_TERMINATING;
 use super::{DbAct, Observed, objects, retention};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
@@ -80,9 +81,9 @@ fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
     matches!(status.phase, None | Some(SnapshotPhase::Pending | SnapshotPhase::Running))
 }
 
-/// Whether one that was judged before is being judged again.
+/// Whether one that was judged before is being judged again, or is to be.
 fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
-    status.verification.phase == Some(VerificationPhase::Running)
+    matches!(status.verification.phase, Some(VerificationPhase::Running | VerificationPhase::Pending))
 }
 
 fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
@@ -256,7 +257,9 @@ pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Ann
     let failed = turned(domain::BACKUP_HEALTHY, ConditionStatus::False);
     let unproved = turned(domain::BACKUP_VERIFIED, ConditionStatus::False);
     if let Some(message) = failed.filter(|_| unproved.is_none()) {
-        tell(true, "BackupFailed", message);
+        let now = after.contract.condition(domain::BACKUP_HEALTHY).map(|of| &*of.reason);
+        let losing = now == Some(SNAPSHOTS_TERMINATING);
+        tell(true, if losing { SNAPSHOTS_TERMINATING } else { "BackupFailed" }, message);
     }
     if let Some(message) = unproved {
         tell(true, "VerificationFailed", message);

@@ -11,6 +11,7 @@ use super::objects::pod::{self, SNAPSHOTS};
 use super::wish::{Refusal, Wish};
 use super::{Observed, names};
 use crate::snapshot::plan::is_bad;
+use crate::snapshot::volume::is_looked_for;
 use crate::{SampleDB, Snapshot};
 
 /// How many seconds a restore may take.
@@ -31,7 +32,7 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
     let ready = |snapshot: &&Snapshot| {
         let taken = snapshot.status.phase == Some(SnapshotPhase::Ready) && !snapshot.meta.deleting;
         // One that did not stand its proof is taken by its name only.
-        taken && !is_bad(&snapshot.status)
+        taken && !is_bad(&snapshot.status) && !is_looked_for(&snapshot.status)
     };
     let all = || observed.sources.iter().map(|snapshot| &**snapshot);
     let latched = db.status.restore.snapshot_uid.as_deref();
@@ -74,6 +75,10 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
         let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
         let phase = status.phase.map_or_else(|| "yet to be looked at".to_owned(), |phase| format!("{phase:?}"));
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
+    }
+    if is_looked_for(status) {
+        let why = "the operator verifies that its files are on the volume";
+        return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready yet: {why}")));
     }
     let of = status.engine_version.as_deref().and_then(Release::parse);
     if let Some(of) = of.filter(|of| of.major > wish.major) {

@@ -90,6 +90,24 @@ pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
     now.zip(before).is_some_and(|(now, before)| now > before)
 }
 
+/// The reason while the claim of the snapshots is being deleted.
+pub(super) const SNAPSHOTS_TERMINATING: &str = "SnapshotClaimTerminating";
+
+/// Whether somebody has deleted the claim of the snapshots, and a pod or a finalizer keeps it for now.
+pub(super) fn is_losing_snapshots(observed: &Observed) -> bool {
+    observed.claim(&names::snapshot_claim(&observed.db)).is_some_and(|claim| claim.meta.deleting)
+}
+
+/// What becomes of the snapshots whose claim is being deleted.
+pub(super) fn losing_snapshots(observed: &Observed) -> String {
+    format!(
+        "the PVC {} of the snapshots is being deleted: no new pod can use it, so snapshots can be neither taken nor restored; \
+         once it is gone the operator creates an empty one and verifies all snapshots again; to keep the files, set the reclaim \
+         policy of its PersistentVolume to Retain now",
+        names::snapshot_claim(&observed.db)
+    )
+}
+
 /// Whether the volumes are there, of the size asked for, and not full.
 pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
     let no = |reason: &'static str, why: String| {
@@ -129,6 +147,8 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
                         wish.claim
                     ),
                 )
+            } else if is_losing_snapshots(observed) {
+                no(SNAPSHOTS_TERMINATING, losing_snapshots(observed))
             } else if claim.bound && (small || claim.resizing) {
                 no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
             } else {

@@ -18,6 +18,7 @@ mod records;
 mod retention;
 mod server;
 mod upgrades;
+mod volumes;
 
 const NOW: i64 = 1_800_000_000;
 

@@ -11,7 +11,7 @@ pub(super) fn of(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Vec<Ann
     let before = &snapshot.status;
     let told = conditions::announcements(&before.contract, &after.contract);
     let news = [begun(snapshot, after), done(before, after), judged(before, after)];
-    news.into_iter().flatten().filter(|one| !told.contains(one)).collect()
+    news.into_iter().flatten().filter(|one| !told.iter().any(|of| of.message == one.message)).collect()
 }
 
 fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<Announcement> {

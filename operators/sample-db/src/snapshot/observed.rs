@@ -8,6 +8,47 @@ use runtime::views::{Job, Pod};
 use crate::plan::Words;
 use crate::{SampleDB, Snapshot};
 
+/// What was seen of the claim of a snapshot's volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Volume {
+    /// It was not looked at: nothing depends on it now, or it could not be read.
+    Unknown,
+    /// There is none of that name.
+    Absent,
+    /// It is there.
+    Claim {
+        /// Its uid.
+        uid: Box<str>,
+        /// Whether it is being deleted: no new pod can use it.
+        leaving: bool,
+        /// Whether its volume is gone.
+        lost: bool,
+        /// Whether it is one of ours, which no request is needed for.
+        watched: bool,
+    },
+}
+
+impl Volume {
+    /// Whether files can be written to it, or removed from it, as far as is known.
+    #[must_use]
+    pub fn stays(&self) -> bool {
+        match self {
+            Self::Unknown => true,
+            Self::Absent => false,
+            Self::Claim { leaving, .. } => !leaving,
+        }
+    }
+
+    /// The uid of the claim, if it can be used.
+    #[must_use]
+    pub fn uid(&self) -> Option<&str> {
+        match self {
+            Self::Claim { uid, leaving: false, lost: false, .. } => Some(uid),
+            _ => None,
+        }
+    }
+}
+
 /// A snapshot and what belongs to it.
 #[derive(Debug)]
 pub struct Observed {
@@ -17,8 +58,8 @@ pub struct Observed {
     pub db: Option<Arc<SampleDB>>,
     /// All snapshots of databases of that name, itself among them.
     pub siblings: Vec<Arc<Snapshot>>,
-    /// Whether the volume that its files are on is there to stay.
-    pub has_volume: bool,
+    /// The claim of the volume that its files are on.
+    pub volume: Volume,
     /// Its Jobs, by name.
     pub jobs: Vec<Arc<Job>>,
     /// The pods of these.

@@ -11,7 +11,7 @@ use runtime::plan::{Apply, Delete, Effect, Next, Plan};
 use runtime::views::{Job, JobEnd};
 
 use super::observed::Observed;
-use super::{events, jobs, proof, release, status};
+use super::{events, jobs, proof, record, release, status, volume};
 use crate::Snapshot;
 use crate::plan::{Heard, Words, retention};
 
@@ -26,6 +26,9 @@ pub type SnapshotPlan = Plan<SampleDBSnapshotStatus>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
+    if let Some(plan) = record::plan(observed, now) {
+        return plan;
+    }
     let mut plan = decide(observed, now);
     if let Some(after) = &plan.status {
         plan.events.extend(events::of(&observed.snapshot, after));
@@ -42,13 +45,15 @@ fn decide(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         let hold = Effect::Apply(Apply::finalizers(Snapshot::KIND, &snapshot.meta, &[SNAPSHOT_FILES]));
         return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
     }
+    // What is latched is recorded before anything relies on it; a write to the object itself keeps its status from being written.
+    if let Some(keep) = record::keep(snapshot) {
+        return Plan { effects: vec![keep], next: Next::After(STEP), ..Plan::nothing() };
+    }
     let status = &snapshot.status;
     match status.phase {
         Some(SnapshotPhase::Expired) => release::expired(observed),
-        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) if proof::is_under_way(status) => {
-            proof::prove(observed, now)
-        }
-        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) => settled(observed, now),
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) if is_settled(status) => settled(observed, now),
+        Some(SnapshotPhase::Ready | SnapshotPhase::Failed) => proof::prove(observed, now),
         Some(SnapshotPhase::Running) if status.completed_at.is_some() => proof::prove(observed, now),
         Some(SnapshotPhase::Running) => take(observed, now),
         Some(SnapshotPhase::Pending) | None => begin(observed, now),
@@ -107,7 +112,10 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::backup_name(&observed.snapshot);
     match (observed.job(&name).map(|job| &job.end), observed.source()) {
         (Some(Some(JobEnd::Complete)), _) => {
-            heard(observed, &name, now, |words| status::taken_of(observed, words, proof::mode(observed), now))
+            heard(observed, &name, now, |words| match another_database(observed, words) {
+                Some(why) => status::failed(observed, format!("the backup failed: {why}"), now),
+                None => status::taken_of(observed, words, proof::mode(observed), now),
+            })
         }
         (Some(Some(JobEnd::Failed { message, .. })), _) => {
             let words = observed.words(&name);
@@ -126,6 +134,18 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),
         (None | Some(None), _) => waits(observed, now),
     }
+}
+
+/// Why what a Job found is not this snapshot: it is of another database.
+pub(super) fn another_database(observed: &Observed, words: &Words) -> Option<String> {
+    let status = &observed.snapshot.status;
+    let (ours, theirs) = (status.system_identifier.as_deref()?, words.said.system_identifier.as_deref()?);
+    let path = status.location.path.as_deref().unwrap_or_default();
+    // A major upgrade has two servers with the same data, and a deletion may interrupt it while the Service leads to either.
+    let upgrades = observed.source().is_some_and(|db| db.status.upgrade.step.is_some());
+    (ours != theirs && (words.said.reused || !upgrades)).then(|| {
+        format!("the files in the directory {path} are of a database with the system identifier {theirs}, not {ours}")
+    })
 }
 
 /// Whether the database still says which data are its.
@@ -153,6 +173,12 @@ fn is_lost(observed: &Observed) -> bool {
 /// Its Jobs have done their work.
 fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let snapshot = &*observed.snapshot;
+    // What is yet to be found again may be all there is of a database: it does not expire before.
+    if observed.jobs.is_empty()
+        && let Some(plan) = volume::plan(observed, now)
+    {
+        return plan;
+    }
     if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
     {
         let held = held_alone(observed);
@@ -160,7 +186,7 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             return told(status::expired(observed, now));
         }
         let status = status::kept(observed, &held, now);
-        return Plan { status: Some(status), next: Next::After(Duration::from_secs(3600)), ..Plan::nothing() };
+        return Plan { status: Some(status), next: Next::After(volume::next(observed)), ..Plan::nothing() };
     }
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, gone(&job.meta, Job::KIND), now);
@@ -168,10 +194,8 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if observed.jobs.is_empty() && proof::is_asked_for(snapshot) {
         return told(proof::again(observed, now));
     }
-    let next = snapshot.spec.retain_until.map_or(Next::Change, |until| {
-        let left = until.duration_since(now).unsigned_abs();
-        Next::After(left.clamp(STEP, Duration::from_secs(3600)))
-    });
+    let left = snapshot.spec.retain_until.map_or(Duration::MAX, |until| until.duration_since(now).unsigned_abs());
+    let next = Next::After(left.clamp(STEP, volume::next(observed)));
     Plan { next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
 }
 
@@ -222,6 +246,12 @@ pub(super) fn heard(
 
 pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Effect {
     Effect::Delete(Delete::of(kind, meta))
+}
+
+/// Whether its Jobs have done their work, and none of them is to run now.
+#[must_use]
+pub fn is_settled(status: &SampleDBSnapshotStatus) -> bool {
+    matches!(status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed)) && !proof::is_under_way(status)
 }
 
 /// Whether a snapshot is being taken; its proof comes after that.

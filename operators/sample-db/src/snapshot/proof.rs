@@ -10,14 +10,14 @@ use runtime::views::JobEnd;
 use serde_json::json;
 
 use super::observed::Observed;
-use super::plan::{SnapshotPlan, heard, step, told, waits, why};
-use super::{jobs, status};
+use super::plan::{SnapshotPlan, another_database, heard, step, told, waits, why};
+use super::{jobs, status, volume};
 use crate::{SampleDB, Snapshot};
 
 /// What the agent says of files that are not what was written, or that do not give what went in. Whatever else it fails
 /// with says nothing against the snapshot.
-const AGAINST: [&str; 7] =
-    ["SnapshotMissing", "Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
+const AGAINST: [&str; 6] =
+    ["Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
 
 /// Whether one that has been proved before, or has failed, is being proved again.
 pub(super) fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
@@ -41,6 +41,7 @@ pub(super) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStat
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Running),
         request: request(snapshot),
+        claim_uid: observed.volume.uid().map(str::to_owned),
         started_at: now.round(Unit::Second).ok(),
         ..Default::default()
     };
@@ -50,21 +51,37 @@ pub(super) fn again(observed: &Observed, now: Timestamp) -> SampleDBSnapshotStat
 /// Proves it.
 pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::verify_name(&observed.snapshot);
-    match observed.job(&name).map(|job| &job.end) {
+    let end = observed.job(&name).map(|job| &job.end);
+    if let None | Some(None) = end
+        && let Some(plan) = volume::give_up(observed, now)
+    {
+        return plan;
+    }
+    match end {
         None => step(observed, Effect::Create(job(observed)), now),
         Some(None) => waits(observed, now),
-        Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| status::verified(observed, words, now)),
+        Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| match another_database(observed, words) {
+            Some(why) => status::unproved(observed, SnapshotPhase::Failed, "VerificationFailed", why, now),
+            None => status::verified(observed, words, now),
+        }),
         Some(Some(JobEnd::Failed { message, .. })) => {
             let words = observed.words(&name);
             let reason = words.as_ref().and_then(|words| words.said.reason.clone());
-            let (phase, message) = verdict(reason.as_deref(), &why(observed, words, message));
-            told(status::unproved(observed, phase, message, now))
+            let why = why(observed, words, message);
+            told(match reason.as_deref() {
+                Some("SnapshotMissing") => volume::without_files(observed, now),
+                reason => {
+                    let (phase, message) = verdict(reason, &why);
+                    status::unproved(observed, phase, "VerificationFailed", message, now)
+                }
+            })
         }
     }
 }
 
 fn job(observed: &Observed) -> runtime::plan::Create {
     let mode = match mode(observed) {
+        VerifyMode::None if volume::is_looked_for(&observed.snapshot.status) => VerifyMode::Checksum,
         // It runs, so somebody wants it.
         VerifyMode::None => VerifyMode::Restore,
         mode => mode,
@@ -72,11 +89,11 @@ fn job(observed: &Observed) -> runtime::plan::Create {
     jobs::verify(observed, mode, checks(observed), deadline(observed))
 }
 
-/// How it is to be proved: a last one always, whatever the spec says.
+/// How it is to be proved: a final one by restoring it, whatever the spec says, since the data go next.
 pub(super) fn mode(observed: &Observed) -> VerifyMode {
     let asked = observed.source().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
     match (observed.snapshot.spec.reason, asked) {
-        (SnapshotReason::Final, VerifyMode::None) => VerifyMode::Checksum,
+        (SnapshotReason::Final, _) => VerifyMode::Restore,
         (SnapshotReason::Scheduled, _) if !is_its_turn(observed) => VerifyMode::None,
         (_, asked) => asked,
     }

@@ -24,7 +24,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
         return Plan::nothing();
     }
-    let has_files = snapshot.status.started_at.is_some() && observed.has_volume;
+    let has_files = snapshot.status.started_at.is_some() && observed.volume.stays();
     // Nothing can be made in a namespace that is going, whose volumes go or stay as their class has it.
     if !has_files || observed.namespace_going {
         return let_go(snapshot, None);

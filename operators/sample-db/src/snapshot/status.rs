@@ -9,18 +9,24 @@ use jiff::{Timestamp, Unit};
 use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
-use super::{jobs, proof};
+use super::{jobs, proof, volume};
 use crate::plan::{Words, brief, names, retention};
 use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
 
-fn with(status: Status, summary: &Summary, reason: &'static str, message: impl Into<String>, now: Timestamp) -> Status {
+pub(super) fn with(
+    status: Status,
+    summary: &Summary,
+    reason: &'static str,
+    message: impl Into<String>,
+    now: Timestamp,
+) -> Status {
     let conditions = summary.conditions(reason, brief::message(message.into()), now);
     Status { contract: Contract { conditions, ..status.contract }, ..status }
 }
 
-fn second(now: Timestamp) -> Option<Timestamp> {
+pub(super) fn second(now: Timestamp) -> Option<Timestamp> {
     now.round(Unit::Second).ok()
 }
 
@@ -60,7 +66,7 @@ pub(super) fn begun(observed: &Observed, db: &SampleDB, now: Timestamp) -> Statu
         image: db.status.engine.image.clone(),
         job: Some(jobs::backup_name(snapshot)),
         started_at: second(now),
-        location: SnapshotLocation { claim: Some(claim), path: Some(folder(snapshot)) },
+        location: SnapshotLocation { claim: Some(claim), path: Some(folder(snapshot)), claim_uid: None },
         ..snapshot.status.clone()
     };
     with(status, &Summary::Reconciling, TAKING.0, TAKING.1, now)
@@ -91,6 +97,7 @@ pub(super) fn goes_on(observed: &Observed, now: Timestamp) -> Status {
         let message = hindrance.filter(|_| proof::is_under_way(&status)).or(status.verification.message);
         return Status { verification: SnapshotVerification { message, ..status.verification }, ..status };
     }
+    let status = volume::found(observed);
     let (reason, doing) = if status.completed_at.is_none() { TAKING } else { PROVING };
     match hindrance {
         Some(why) => with(status, &Summary::Reconciling, HINDERED, format!("{doing}, but its pod waits: {why}"), now),
@@ -125,10 +132,11 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         phase: Some(if skipped { VerificationPhase::Skipped } else { VerificationPhase::Running }),
         // A proof that was asked for before it could begin is this one.
         request: proof::request(&observed.snapshot).filter(|_| !skipped),
+        claim_uid: observed.volume.uid().map(str::to_owned).filter(|_| !skipped),
         started_at: second(now).filter(|_| !skipped),
         ..Default::default()
     };
-    let before = &observed.snapshot.status;
+    let before = &volume::found(observed);
     // Files that were there already are as old as they say: a snapshot that has lost its status does not become the newest.
     let earlier = said.completed_at.filter(|_| said.reused).and_then(|at| Timestamp::from_second(at).ok());
     let status = Status {
@@ -192,7 +200,9 @@ pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> St
         message: None,
         ..ended(&before, now)
     };
-    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, verification, ..before };
+    let claim_uid = verification.claim_uid.clone().or(before.location.claim_uid);
+    let location = SnapshotLocation { claim_uid, ..before.location };
+    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, location, verification, ..before };
     let message = proved(&status);
     with(status, &Summary::Ready, "BackupVerified", message, now)
 }
@@ -204,7 +214,13 @@ fn ended(before: &Status, now: Timestamp) -> SnapshotVerification {
 }
 
 /// It did not stand the proof, or that could not be carried out.
-pub(super) fn unproved(observed: &Observed, phase: SnapshotPhase, message: String, now: Timestamp) -> Status {
+pub(super) fn unproved(
+    observed: &Observed,
+    phase: SnapshotPhase,
+    reason: &'static str,
+    message: String,
+    now: Timestamp,
+) -> Status {
     let before = observed.snapshot.status.clone();
     let verification = SnapshotVerification {
         phase: Some(VerificationPhase::Failed),
@@ -212,7 +228,7 @@ pub(super) fn unproved(observed: &Observed, phase: SnapshotPhase, message: Strin
         ..ended(&before, now)
     };
     let status = Status { phase: Some(phase), job: None, error: Some(message.clone()), verification, ..before };
-    with(status, &Summary::Stalled, "VerificationFailed", message, now)
+    with(status, &Summary::Stalled, reason, message, now)
 }
 
 /// It could not be taken.

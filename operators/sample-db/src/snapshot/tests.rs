@@ -10,12 +10,15 @@ use runtime::plan::Effect;
 use runtime::views::{Job, Pod};
 use serde_json::{Value, json};
 
-use super::observed::Observed;
+use super::observed::{Observed, Volume};
 use super::plan::{SnapshotPlan, plan};
+use super::record;
 use crate::{SampleDB, Snapshot};
 
 mod proof;
+mod records;
 mod release;
+mod volume;
 
 fn now() -> Timestamp {
     "2027-01-15T08:00:00Z".parse().unwrap()
@@ -30,8 +33,14 @@ fn snapshot(name: &str, meta: &Value, spec: &Value, status: &Value) -> Arc<Snaps
     for (key, value) in spec.as_object().unwrap() {
         all[key] = value.clone();
     }
-    let object = json!({ "metadata": metadata, "spec": all, "status": status });
-    Arc::new(Snapshot::decode(&object.to_string()).unwrap())
+    let object = |metadata| json!({ "metadata": metadata, "spec": all, "status": status }).to_string();
+    let decoded = Snapshot::decode(&object(metadata.clone())).unwrap();
+    let annotations = &metadata["annotations"][record::RECORD];
+    if let Some(Effect::Apply(apply)) = record::keep(&decoded).filter(|_| annotations.is_null()) {
+        // [`records`] is about those without.
+        metadata["annotations"][record::RECORD] = apply.body["metadata"]["annotations"][record::RECORD].clone();
+    }
+    Arc::new(Snapshot::decode(&object(metadata)).unwrap())
 }
 
 fn database(meta: &Value, spec: &Value) -> Arc<SampleDB> {
@@ -51,7 +60,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         snapshot: snapshot("one", meta, spec, status),
         db: Some(database(&json!({}), &json!({}))),
         siblings: Vec::new(),
-        has_volume: true,
+        volume: Volume::Unknown,
         jobs: Vec::new(),
         pods: Vec::new(),
         namespace_going: false,

@@ -41,6 +41,8 @@ pub struct File {
     pub release: String,
     /// Whether it is the data folder itself.
     pub physical: bool,
+    /// What it does not contain.
+    pub lacks: Vec<&'static str>,
     /// What was in the data.
     pub data: Data,
 }

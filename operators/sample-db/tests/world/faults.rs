@@ -67,6 +67,8 @@ pub enum Step {
     Missing(&'static str),
     /// Snapshots are not what was read.
     Corrupt(bool),
+    /// Servers have a replication slot, or none.
+    Slot(bool),
     /// The initial SQL is wrong, or another one, which is right.
     Sql { sum: &'static str, right: bool },
     /// Nothing fails any more.
@@ -79,6 +81,8 @@ pub enum Step {
     Adopt,
     /// The database's status is gone.
     LoseStatus,
+    /// That of all snapshots is.
+    LoseSnapshots,
     /// Somebody deletes a claim of data.
     DropClaim(usize),
     /// Somebody deletes the claim of the snapshots.
@@ -163,6 +167,7 @@ impl Bench {
             Step::Crash(release) => drop(self.site.faults.crashing.insert((*release).to_owned())),
             Step::Missing(release) => drop(self.site.faults.missing.insert((*release).to_owned())),
             Step::Corrupt(corrupt) => self.site.faults.corrupts = *corrupt,
+            Step::Slot(slot) => self.site.faults.slot = *slot,
             Step::Sql { sum, right } => self.site.sql = ((*sum).to_owned(), *right),
             Step::Mend => self.site.faults = crate::site::Faults::default(),
             Step::Delete(propagation) => self.delete(*propagation),
@@ -171,6 +176,12 @@ impl Bench {
             Step::LoseStatus => {
                 let key = self.key.clone();
                 self.world.edit(SampleDB::KIND, &key, |object| object["status"] = json!({}));
+            }
+            Step::LoseSnapshots => {
+                let keys: Vec<Key> = self.world.all(Snapshot::KIND).map(|(key, _)| key.clone()).collect();
+                for key in keys {
+                    self.world.edit(Snapshot::KIND, &key, |object| object["status"] = json!({}));
+                }
             }
             Step::DropClaim(which) => self.drop_claim(*which),
             Step::DropSnapshots => {
@@ -227,16 +238,21 @@ impl Bench {
     }
 
     fn delete(&mut self, propagation: Propagation) {
-        let name = self.key.name.clone();
         let Some(db) = self.object().cloned() else { return };
+        self.note_retained(&db);
+        self.doomed = Some(text(&db["metadata"]["uid"]));
+        let key = self.key.clone();
+        delete(&mut self.world, SampleDB::KIND, &key, propagation);
+    }
+
+    /// Notes what a deletion of that database leaves on purpose.
+    pub fn note_retained(&mut self, db: &Value) {
         if db["spec"]["deletion"]["policy"] == "Retain" {
+            let name = text(&db["metadata"]["name"]);
             let claim = text(&db["status"]["storage"]["claim"]);
             let previous = text(&db["status"]["storage"]["previousClaim"]);
             self.guard.kept.extend([claim, previous, format!("{name}-app"), format!("{name}-system")]);
         }
-        self.doomed = Some(text(&db["metadata"]["uid"]));
-        let key = self.key.clone();
-        delete(&mut self.world, SampleDB::KIND, &key, propagation);
     }
 
     /// A database `copy` of the newest snapshot that is Ready.

@@ -13,7 +13,7 @@ use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 
 use crate::data::Rows;
-use crate::site::{Site, is_going, path_of, text};
+use crate::site::{Site, claim_uid, is_going, path_of, text};
 
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
@@ -137,8 +137,9 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
             || db["metadata"]["annotations"][SKIP_FINAL_SNAPSHOT] == *owner
             || policy["onSnapshotFailure"] == serde_json::json!(OnSnapshotFailure::Proceed));
     let saved = is_going(db)
-        && world.all(Snapshot::KIND).any(|(_, snapshot)| {
-            let file = site.disks.volumes.values().find_map(|volume| volume.files.get(&path_of(snapshot)));
+        && world.all(Snapshot::KIND).any(|(key, snapshot)| {
+            let claim = claim_uid(world, &key.sibling(&text(&snapshot["status"]["location"]["claim"])));
+            let file = claim.and_then(|claim| site.disks.volumes.get(&claim)?.files.get(&path_of(snapshot)));
             let reason = snapshot["spec"]["reason"] == serde_json::json!(SnapshotReason::Final);
             reason && is_proved(snapshot) && file.is_some_and(|file| file.intact && file.data.rows.is_superset(&acked))
         });

@@ -111,7 +111,7 @@ impl Site {
         };
         let bound = |key: &Key| world.get(Claim::KIND, key).is_some_and(|claim| !is_going(claim));
         if !pod.claims().iter().all(bound) {
-            return wait(life, "PodInitializing", String::new());
+            return wait(life, "Pending", String::new());
         }
         if let Some(missing) = pod.config_maps().iter().find(|key| world.get(ConfigMap::KIND, key).is_none()) {
             return wait(life, "PodInitializing", format!("configmap {missing} not found"));
@@ -232,6 +232,11 @@ pub fn mounted(world: &World, pod: &PodSeen) -> BTreeMap<String, String> {
     let file = maps.iter().find_map(|key| world.get(ConfigMap::KIND, key)?["data"]["operator.conf"].as_str());
     let pairs = file.unwrap_or_default().lines().filter_map(|line| line.split_once(" = '"));
     pairs.map(|(name, value)| (name.to_owned(), value.trim_end_matches('\'').to_owned())).collect()
+}
+
+/// Whether that is what a pod waits for that cannot be given to a node.
+pub fn waits_for_claim(waiting: &(String, String)) -> bool {
+    waiting.0 == "Pending"
 }
 
 /// What a verb leaves at its end.

@@ -8,9 +8,10 @@ use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
 use sample_db::plan::{self, Asked, InitSources, Observed, names};
+use sample_db::snapshot::observed::Volume;
 use sample_db::{SampleDB, Snapshot, snapshot};
 
-use crate::site::{Site, is_going};
+use crate::site::{Site, is_going, text};
 
 /// The stores of the operators.
 pub struct Stores {
@@ -134,18 +135,22 @@ impl Stores {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
-        let has_volume =
-            snapshot.status.location.claim.as_deref().is_some_and(|claim| match self.claims.get(&key.sibling(claim)) {
-                Some(Entry::Object(claim)) => !claim.meta.deleting,
-                _ if snapshot.meta.deleting => {
-                    world.get(Claim::KIND, &key.sibling(claim)).is_some_and(|claim| !is_going(claim))
-                }
-                _ => true,
-            });
+        let of_claim = |claim: &str| match self.claims.get(&key.sibling(claim)) {
+            Some(Entry::Object(claim)) => {
+                Volume::Claim { uid: claim.meta.uid.clone(), leaving: claim.meta.deleting, lost: false, watched: true }
+            }
+            _ if !snapshot.meta.deleting && !snapshot::plan::is_settled(&snapshot.status) => Volume::Unknown,
+            _ => world.get(Claim::KIND, &key.sibling(claim)).map_or(Volume::Absent, |claim| Volume::Claim {
+                uid: text(&claim["metadata"]["uid"]).into(),
+                leaving: is_going(claim),
+                lost: false,
+                watched: false,
+            }),
+        };
         snapshot::observed::Observed {
             db: self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
-            has_volume,
+            volume: snapshot.status.location.claim.as_deref().map_or(Volume::Absent, of_claim),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && site.going,

@@ -22,5 +22,6 @@ mod schedule;
 mod sets;
 mod settle;
 mod site;
+mod snapshots;
 mod stories;
 mod verbs;

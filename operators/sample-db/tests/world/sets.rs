@@ -8,6 +8,7 @@ use runtime::views::{Claim, Job, Pod, StatefulSet};
 use serde_json::{Value, json};
 
 use crate::guard::judge_end;
+use crate::kubelet::waits_for_claim;
 use crate::site::{Site, is_going, text};
 
 impl Site {
@@ -40,7 +41,13 @@ impl Site {
         let some: Vec<(Key, Value)> = some.map(cloned).collect();
         for (key, claim) in some {
             if is_going(&claim) {
-                let used = world.all(Pod::KIND).any(|(_, pod)| pod["spec"].to_string().contains(&uses(&key.name)));
+                let used = world.all(Pod::KIND).any(|(_, pod)| {
+                    // One that waits for a claim is given to no node, and so keeps none.
+                    let life = self.lives.get(&text(&pod["metadata"]["uid"]));
+                    let waits = life.is_some_and(|life| life.first.waiting.as_ref().is_some_and(waits_for_claim));
+                    let waits = waits && !key.name.starts_with("data-");
+                    !waits && pod["spec"].to_string().contains(&uses(&key.name))
+                });
                 let held = claim["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
                 if !used && !held {
                     judge_end(world, self, &claim);

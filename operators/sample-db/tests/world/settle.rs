@@ -73,6 +73,7 @@ impl Bench {
             let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
             if condition(&db, "Stalled")["reason"] == "ClaimTerminating" && !is_going(&db) {
                 self.say("a person deletes what has lost its claim");
+                self.note_retained(&db);
                 delete(&mut self.world, SampleDB::KIND, &key, Propagation::Background);
                 continue;
             }
@@ -92,6 +93,12 @@ impl Bench {
                     let name = db["metadata"]["name"].clone();
                     db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
                 }),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
+                    edit(|db| {
+                        let last = db["status"]["deletion"]["finalSnapshot"].clone();
+                        db["metadata"]["annotations"][api::sample_db::ACCEPT_FINAL_SNAPSHOT] = last;
+                    });
+                }
                 "DeletionBlocked" => {
                     let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
                     if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {
@@ -191,6 +198,9 @@ impl Bench {
             check(!is_going(snapshot), || format!("the snapshot {key} is being deleted"))?;
             let phase = text(&snapshot["status"]["phase"]);
             let waits = phase == "Pending" && self.databases().is_empty();
+            let verified = text(&snapshot["status"]["verification"]["phase"]);
+            let judged = !matches!((&*phase, &*verified), (_, "Running") | ("Ready", "Pending"));
+            check(judged, || format!("the snapshot {key} is being verified"))?;
             check(matches!(&*phase, "Ready" | "Failed") || waits, || format!("the snapshot {key} is {phase}"))?;
             let claim = snapshot["status"]["location"]["claim"].as_str().map(|claim| self.key.sibling(claim));
             let file = claim

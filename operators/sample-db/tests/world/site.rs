@@ -37,6 +37,8 @@ pub struct Faults {
     pub lies: Option<String>,
     /// Whether what is written as a snapshot is not what was read.
     pub corrupts: bool,
+    /// Whether servers have a replication slot, which no snapshot contains.
+    pub slot: bool,
 }
 
 /// All that is not an object of the API's.

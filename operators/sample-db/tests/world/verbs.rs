@@ -196,7 +196,8 @@ impl Site {
         if !physical {
             (data.restored, data.copy, data.shut_since) = (None, None, None);
         }
-        let file = File { sha, intact: !self.faults.corrupts, release: pod.release(), physical, data };
+        let lacks = if self.faults.slot && !physical { vec!["\"feed\" is a replication slot"] } else { Vec::new() };
+        let file = File { sha, intact: !self.faults.corrupts, release: pod.release(), physical, lacks, data };
         let said = said_of(&file);
         self.disks.volume(&volume).files.insert(name, file);
         Some((0, said))
@@ -208,7 +209,8 @@ impl Site {
         if !file.intact || pod.flag("--sha256").is_some_and(|sum| sum != file.sha) {
             return fails("ChecksumMismatch", "it is not what was written");
         }
-        (life.age > 1).then(|| (0, json!({ "tables": 1, "rows": file.data.rows.len() })))
+        (life.age > 1)
+            .then(|| (0, json!({ "tables": 1, "rows": file.data.rows.len(), "systemIdentifier": file.data.id })))
     }
 
     fn prune(&mut self, pod: &PodSeen) -> Option<End> {
@@ -294,5 +296,5 @@ impl Site {
 
 fn said_of(file: &File) -> serde_json::Value {
     json!({ "bytes": 1024, "sha256": file.sha, "engineVersion": file.release, "tables": 1, "rows": file.data.rows.len(),
-        "databaseNames": ["app"] })
+        "databaseNames": ["app"], "notCovered": file.lacks, "systemIdentifier": file.data.id })
 }

@@ -9,7 +9,7 @@ use runtime::plan::conditions::condition;
 use super::{Backups, Fate, fates, is_in_doubt, is_under_way, place};
 use crate::Snapshot;
 use crate::plan::schedule::Schedule;
-use crate::plan::{Observed, retention};
+use crate::plan::{Observed, retention, storage};
 use crate::snapshot::plan::{is_bad, is_proved};
 
 /// Whether backups are as they should be.
@@ -20,6 +20,9 @@ pub(in crate::plan) fn conditions(observed: &Observed, backups: &Backups, now: T
 fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
     let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
+    if storage::is_losing_snapshots(observed) {
+        return tell(False, storage::SNAPSHOTS_TERMINATING, storage::losing_snapshots(observed));
+    }
     if let Some(Err(why)) = &backups.due {
         return tell(False, "ScheduleInvalid", why.clone());
     }
@@ -91,8 +94,11 @@ fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
 fn proved(observed: &Observed, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
     let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
-    let judged = |of: &&Snapshot| {
-        matches!(of.status.verification.phase, Some(VerificationPhase::Passed | VerificationPhase::Failed))
+    let judged = |of: &&Snapshot| match of.status.verification.phase {
+        Some(VerificationPhase::Passed | VerificationPhase::Failed) => true,
+        // Its volume is gone.
+        Some(VerificationPhase::Pending) => is_bad(&of.status),
+        _ => false,
     };
     match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
         Some(last) if is_proved(&last.status) => {

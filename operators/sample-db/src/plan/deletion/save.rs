@@ -1,6 +1,6 @@
 //! The last snapshot: of the running server, with writers shut out, or else of its volume. Pure.
 
-use api::sample_db::{DeletionStep, OnSnapshotFailure};
+use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure};
 use api::sample_db_snapshot::SampleDBSnapshotStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -8,10 +8,10 @@ use runtime::plan::Effect;
 use runtime::views::{Claim, Pod};
 
 use super::{Step, gone, is_wanted, skip, stop};
-use crate::Snapshot;
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{DbAct, Observed, after, names};
+use crate::plan::{DbAct, Observed, after, brief, names};
 use crate::snapshot::plan::{is_bad, is_proved};
+use crate::{SampleDB, Snapshot};
 
 /// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -45,19 +45,52 @@ pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     })
 }
 
-/// Whether the last snapshot is proved, and where it was written is there to stay.
+/// Whether the last snapshot is proved and complete, and where it was written is there to stay.
 pub(super) fn is_saved(observed: &Observed) -> bool {
-    last(observed).is_some_and(|last| !last.meta.deleting && is_proved(&last.status)) && has_room(observed)
+    last(observed).is_some_and(|last| {
+        let proved = !last.meta.deleting && is_proved(&last.status) && is_there_still(observed, last);
+        proved && is_enough(&observed.db, last)
+    })
+}
+
+/// Whether a snapshot contains everything, or somebody accepts that it does not.
+fn is_enough(db: &SampleDB, last: &Snapshot) -> bool {
+    let accepted = db.annotations.get(ACCEPT_FINAL_SNAPSHOT).is_some_and(|name| **name == *last.meta.key.name);
+    let proceeds = db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed;
+    last.status.not_covered.is_empty() || accepted || proceeds
+}
+
+/// What a proved snapshot lacks, and how the deletion goes on.
+fn incomplete(snapshot: &Snapshot) -> Step {
+    let name = &snapshot.meta.key.name;
+    let message = format!(
+        "the final snapshot {name} does not contain everything, so the data stay: save the rest by other means and annotate this \
+         SampleDB with {ACCEPT_FINAL_SNAPSHOT}={name}; or remove the rest from the database and delete the SampleDBSnapshot \
+         {name} to have it taken again; it does not contain: {}",
+        snapshot.status.not_covered.join("; ")
+    );
+    Step::Blocked("FinalSnapshotIncomplete", brief::message(message))
+}
+
+/// Whether a snapshot is on the volume that there is now, as far as that is seen: somebody may have replaced its claim.
+fn is_there_still(observed: &Observed, last: &Snapshot) -> bool {
+    let known = last.status.location.claim_uid.as_deref();
+    snapshots_claim(observed).is_none_or(|claim| {
+        claim.is_some_and(|claim| !claim.meta.deleting && known.is_none_or(|known| *known == *claim.meta.uid))
+    })
+}
+
+/// Whether a snapshot was looked for on the volume that there is now, which is another one than it was written to, in vain.
+fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
+    let looked = last.status.verification.claim_uid.as_deref();
+    let there = snapshots_claim(observed).flatten().map(|claim| &*claim.meta.uid);
+    is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
 /// The claim that the last snapshot is on, unless it is the user's, of which nothing is seen.
 fn snapshots_claim(observed: &Observed) -> Option<Option<&Claim>> {
     let ours = observed.db.spec.backup.storage.existing_claim.is_none();
     ours.then(|| observed.claim(&names::snapshot_claim(&observed.db)))
-}
-
-fn has_room(observed: &Observed) -> bool {
-    snapshots_claim(observed).is_none_or(|claim| claim.is_some_and(|claim| !claim.meta.deleting))
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
@@ -164,8 +197,16 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         let message = format!("waiting until the final snapshot {name} is gone, to take it anew");
         return Some(Step::Wait(DeletionStep::Snapshot, message));
     }
+    if is_proved(&snapshot.status) && is_there_still(observed, snapshot) {
+        return Some(incomplete(snapshot));
+    }
     if is_proved(&snapshot.status) {
-        return None;
+        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was replaced");
+        return Some(Step::Wait(DeletionStep::Verify, message));
+    }
+    if is_lost(observed, snapshot) {
+        let message = format!("taking the final snapshot {name} anew: its PVC was replaced, and its files are gone");
+        return Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message));
     }
     let begun = snapshot.status.started_at;
     let timeout = i64::try_from(2 * db.spec.deletion.timeout_seconds().unsigned_abs()).unwrap_or(i64::MAX);

@@ -92,6 +92,38 @@ fn nothing_to_save_saves_nothing_and_retained_data_stay() {
     assert_eq!(done(&plan(&deleted, now())), ["delete PersistentVolumeClaim data-shop-0"]);
 }
 
+/// A replication slot, for one: whoever relies on it is to hear of it before the data are gone.
+#[test]
+fn what_the_final_snapshot_lacks_is_listed_before_the_data_go() {
+    let mut lacking = proved();
+    lacking["notCovered"] = json!(["\"feed\" is a replication slot", "\"two\" is a prepared transaction"]);
+    let with_last = |spec: &Value, annotations: &Value, status: &Value| {
+        let mut seen = leaving(spec, annotations);
+        seen.snapshots = vec![last(status)];
+        seen
+    };
+    let blocked = plan(&with_last(&json!({}), &json!({}), &lacking), now());
+    assert!(blocked.effects.is_empty());
+    let status = blocked.status.unwrap();
+    assert_eq!(reason(&status, "DeletionBlocked"), (ConditionStatus::True, "FinalSnapshotIncomplete".to_owned()));
+    let message = &status.contract.condition("DeletionBlocked").unwrap().message;
+    for told in ["\"feed\" is a replication slot", "prepared transaction", "accept-final-snapshot=shop-final-u1"] {
+        assert!(message.contains(told), "{message}");
+    }
+    let goes = ["delete PersistentVolumeClaim data-shop-0"];
+    let accepted = |value: &str| json!({ api::sample_db::ACCEPT_FINAL_SNAPSHOT: value });
+    assert_eq!(done(&plan(&with_last(&json!({}), &accepted("shop-final-u1"), &lacking), now())), goes);
+    let other = plan(&with_last(&json!({}), &accepted("shop"), &lacking), now());
+    assert!(other.effects.is_empty(), "the value must be the name of that snapshot");
+    let skipped = json!({ api::sample_db::SKIP_FINAL_SNAPSHOT: "shop" });
+    assert_eq!(done(&plan(&with_last(&json!({}), &skipped, &lacking), now())), goes);
+    let proceed = json!({ "deletion": { "onSnapshotFailure": "Proceed" } });
+    assert_eq!(done(&plan(&with_last(&proceed, &json!({}), &lacking), now())), goes);
+    let mut namespace = with_last(&json!({}), &json!({}), &lacking);
+    namespace.namespace_going = true;
+    assert_eq!(done(&plan(&namespace, now())), ["apply SampleDB shop"]);
+}
+
 #[test]
 fn a_namespace_that_goes_is_not_held_and_its_data_are_not_touched() {
     let mut seen = leaving(&json!({}), &json!({}));

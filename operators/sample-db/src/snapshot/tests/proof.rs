@@ -76,6 +76,26 @@ fn every_nth_of_the_schedule_is_proved_and_the_first() {
     assert!(!skipped(&[taken(1, "Passed")], "Manual"));
 }
 
+/// Its data go next, whatever the spec wants of other snapshots.
+#[test]
+fn a_final_one_is_always_verified_by_restoring_it() {
+    for mode in ["None", "Checksum", "Restore"] {
+        let mut last = seen(&json!({}), &json!({ "reason": "Final" }), &running());
+        last.db = checked(&json!({ "mode": mode, "everyNth": 5 }));
+        last.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
+        last.pods = vec![pod("one-backup", 0, &json!({}))];
+        let taken = plan(&last, now()).status.unwrap();
+        assert_eq!(taken.verification.phase, Some(VerificationPhase::Running), "{mode}");
+        let proves = Observed {
+            db: last.db,
+            ..seen(&json!({}), &json!({ "reason": "Final" }), &serde_json::to_value(taken).unwrap())
+        };
+        let made = plan(&proves, now());
+        let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+        assert!(job.body["spec"].to_string().contains("--mode=restore"), "{mode}");
+    }
+}
+
 #[test]
 fn checks_come_with_the_job_and_are_those_of_the_very_database() {
     let mut status = running();

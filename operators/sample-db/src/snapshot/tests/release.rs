@@ -63,7 +63,7 @@ fn nothing_holds_one_where_nothing_can_be_made() {
     going.namespace_going = true;
     assert_eq!(done(&plan(&going, now())), released);
     let mut nowhere = leaving(&json!({}), "Ready");
-    nowhere.has_volume = false;
+    nowhere.volume = Volume::Absent;
     assert_eq!(done(&plan(&nowhere, now())), released);
 }
 

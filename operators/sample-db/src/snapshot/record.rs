@@ -1,0 +1,160 @@
+//! What is latched about a snapshot, as an annotation of itself: status can vanish at any time, and the files on the volume do
+//! not tell which volume they are on. Pure.
+
+use api::sample_db::Method;
+use api::sample_db_snapshot::{
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VerificationPhase,
+};
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::conditions::Summary;
+use runtime::plan::{Announcement, Apply, Effect, Plan};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::observed::Observed;
+use super::plan::{SnapshotPlan, told};
+use super::status;
+use crate::Snapshot;
+use crate::plan::names;
+
+/// Annotation of a snapshot with the record.
+pub(crate) const RECORD: &str = "multi-operator.example.com/snapshot-record";
+
+/// The field manager's prefix.
+pub(super) const MANAGER: &str = "record";
+
+/// What was decided for a snapshot, or learned of its files, and cannot be computed again. Whether it was verified is not in
+/// it: that is found out again.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct Record {
+    claim: Option<String>,
+    path: Option<String>,
+    #[serde(rename = "sampleDBUID")]
+    sample_db_uid: Option<String>,
+    system_identifier: Option<String>,
+    method: Option<Method>,
+    database: Option<String>,
+    image: Option<String>,
+    started_at: Option<Timestamp>,
+    completed_at: Option<Timestamp>,
+    engine_version: Option<String>,
+    bytes: Option<i64>,
+    size: Option<String>,
+    sha256: Option<String>,
+    database_names: Option<Vec<String>>,
+    not_covered: Vec<String>,
+}
+
+impl Record {
+    /// The record of a status, once a folder is latched in it.
+    fn of(status: &SampleDBSnapshotStatus) -> Option<Self> {
+        let status = status.clone();
+        status.location.path.is_some().then_some(Self {
+            claim: status.location.claim,
+            path: status.location.path,
+            sample_db_uid: status.sample_db_uid,
+            system_identifier: status.system_identifier,
+            method: status.method,
+            database: status.database,
+            image: status.image,
+            started_at: status.started_at,
+            completed_at: status.completed_at,
+            engine_version: status.engine_version,
+            bytes: status.bytes,
+            size: status.size,
+            sha256: status.sha256,
+            database_names: status.database_names,
+            not_covered: status.not_covered,
+        })
+    }
+
+    /// The record that a snapshot bears.
+    fn on(snapshot: &Snapshot) -> Option<Self> {
+        serde_json::from_str(snapshot.annotations.get(RECORD)?).ok()
+    }
+
+    /// Whether it can be what the operator wrote for a snapshot. Who may annotate a snapshot may write another one: no more
+    /// can come of it than that files are read, or removed, which a snapshot of this name has left on the volume of the snapshots.
+    fn is_of(&self, observed: &Observed) -> bool {
+        let snapshot = &*observed.snapshot;
+        let uid = |part: &str| (1..=8).contains(&part.len()) && part.chars().all(|c| c.is_ascii_alphanumeric());
+        let path = self.path.as_deref().and_then(|path| path.strip_prefix(&*snapshot.meta.key.name)?.strip_prefix('-'));
+        let asked = snapshot.spec.sample_db_uid.as_deref();
+        path.is_some_and(uid)
+            && self.claim.as_deref().is_some_and(|claim| is_for_snapshots(observed, claim))
+            && self.started_at.is_some()
+            && self.sample_db_uid.is_some()
+            && asked.is_none_or(|asked| self.sample_db_uid.as_deref() == Some(asked))
+    }
+
+    /// Whether a status has lost something of it, or is of an earlier time.
+    fn is_missing_in(&self, status: &SampleDBSnapshotStatus) -> bool {
+        status.location.path.is_none() || self.completed_at.is_some() && status.completed_at.is_none()
+    }
+
+    /// The status with what is recorded. Of one that was taken, the files are looked for before they count; another one goes on
+    /// being taken, with the image of the database.
+    fn restored(self, observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
+        let taken = self.completed_at.is_some();
+        let image = observed.db.as_ref().and_then(|db| db.status.engine.image.clone());
+        let status = SampleDBSnapshotStatus {
+            phase: Some(if taken { SnapshotPhase::Ready } else { SnapshotPhase::Running }),
+            location: SnapshotLocation { claim: self.claim, path: self.path, claim_uid: None },
+            verification: SnapshotVerification {
+                phase: taken.then_some(VerificationPhase::Pending),
+                ..SnapshotVerification::default()
+            },
+            image: image.or(self.image),
+            sample_db_uid: self.sample_db_uid,
+            system_identifier: self.system_identifier,
+            method: self.method,
+            database: self.database,
+            started_at: self.started_at,
+            completed_at: self.completed_at,
+            engine_version: self.engine_version,
+            bytes: self.bytes,
+            size: self.size,
+            sha256: self.sha256,
+            database_names: self.database_names,
+            not_covered: self.not_covered,
+            job: None,
+            error: None,
+            contract: observed.snapshot.status.contract.clone(),
+        };
+        status::with(status, &Summary::Reconciling, RESTORED, MESSAGE, now)
+    }
+}
+
+/// Reason and words once a status was restored.
+const RESTORED: &str = "StatusRestored";
+const MESSAGE: &str = "the status was restored from the annotation with the record of the snapshot";
+
+/// Whether snapshots of the database are on that claim: by its name, or in the words of what only operators write.
+fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {
+    let of_db = observed.db.as_ref().map(|db| names::snapshot_claim(db));
+    let others = observed.siblings.iter().filter_map(|other| other.status.location.claim.as_deref());
+    claim == format!("{}-snapshots", observed.snapshot.spec.sample_db)
+        || of_db.as_deref() == Some(claim)
+        || others.into_iter().any(|other| other == claim)
+}
+
+/// Writes what is recorded back into a status that lacks it, before anything else is decided.
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {
+    let record = Record::on(&observed.snapshot).filter(|record| record.is_missing_in(&observed.snapshot.status))?;
+    let status = Some(record).filter(|record| record.is_of(observed))?.restored(observed, now);
+    let event = Announcement { warning: true, reason: RESTORED.into(), message: MESSAGE.to_owned() };
+    Some(Plan { events: vec![event], ..told(status) })
+}
+
+/// Records what is latched, unless that is so: before anything relies on it, by a field manager that owns nothing else.
+pub(super) fn keep(snapshot: &Snapshot) -> Option<Effect> {
+    let record = Record::of(&snapshot.status).filter(|record| Record::on(snapshot).as_ref() != Some(record))?;
+    let text = serde_json::to_string(&record).unwrap_or_default();
+    let body = json!({ "metadata": { "annotations": { RECORD: text } } });
+    let mut apply = Apply::new(Snapshot::KIND, snapshot.meta.key.clone(), &body);
+    apply.seen = Some(snapshot.meta.uid.clone());
+    apply.hand_over = Some(MANAGER);
+    Some(Effect::Apply(apply))
+}

@@ -1,0 +1,168 @@
+//! What is known of snapshots goes: their volume, or their status.
+
+use runtime::cache::View as _;
+use runtime::views::Claim;
+use sample_db::Snapshot;
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Pass};
+use crate::boundaries::quiet;
+use crate::collector::Propagation::{Background, Foreground};
+use crate::faults::Step;
+use crate::guard::is_proved;
+use crate::settle::{condition, is};
+use crate::site::claim_uid;
+use crate::stories::{settle, settled, usual};
+
+/// A database with a snapshot that is proved.
+fn backed_up() -> Bench {
+    let mut bench = settled(&quiet(usual()));
+    bench.take(&Step::Backup { physical: false });
+    settle(&mut bench);
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+    bench
+}
+
+/// The snapshot that was made first.
+fn snapshot(bench: &Bench) -> &Value {
+    bench.world.all(Snapshot::KIND).next().expect("there is one").1
+}
+
+fn database(bench: &Bench) -> &Value {
+    bench.object().expect("it is there")
+}
+
+#[test]
+fn snapshots_whose_volume_was_deleted_are_good_for_nothing() {
+    let mut bench = backed_up();
+    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+    bench.take(&Step::DropSnapshots);
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    assert_eq!(condition(database(&bench), "BackupHealthy")["reason"], "SnapshotClaimTerminating", "{}", bench.story());
+    settle(&mut bench);
+    let lost = snapshot(&bench);
+    assert_eq!(
+        (&lost["status"]["phase"], &condition(lost, "Stalled")["reason"]),
+        (&json!("Failed"), &json!("FilesMissing"))
+    );
+    for of in ["BackupHealthy", "BackupVerified"] {
+        assert_eq!(condition(database(&bench), of)["status"], "False", "{}", bench.story());
+    }
+    // The next one is good again.
+    bench.take(&Step::Backup { physical: false });
+    settle(&mut bench);
+    assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+}
+
+/// A backup tool brings a claim back with what was on it, and under another uid.
+#[test]
+fn snapshots_whose_volume_was_restored_are_verified_and_good_again() {
+    let mut bench = backed_up();
+    let key = bench.key.sibling("shop-snapshots");
+    let (old, claim) = (claim_uid(&bench.world, &key), bench.world.get(Claim::KIND, &key).cloned());
+    bench.world.remove(Claim::KIND, &key);
+    bench.world.create(Claim::KIND, &key, claim.expect("it is there"));
+    let files = bench.site.disks.volume(&old.expect("it has one")).clone();
+    let new = claim_uid(&bench.world, &key).expect("it has one");
+    *bench.site.disks.volume(&new) = files;
+    bench.round();
+    assert_eq!(snapshot(&bench)["status"]["verification"]["phase"], "Running", "{}", bench.story());
+    settle(&mut bench);
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+    assert_eq!(snapshot(&bench)["status"]["location"]["claimUID"], new, "{}", bench.story());
+}
+
+/// The claim of the snapshots is deleted at each moment of a deletion, so that it may be another one between two looks.
+#[test]
+fn no_data_go_while_the_final_snapshot_is_on_a_volume_that_is_gone() {
+    for rounds in 0..12 {
+        let mut bench = backed_up();
+        bench.take(&Step::Delete(Background));
+        bench.take(&Step::Calm(rounds));
+        let key = bench.key.sibling("shop-snapshots");
+        if let Some(claim) = bench.world.get(Claim::KIND, &key).cloned() {
+            bench.world.remove(Claim::KIND, &key);
+            bench.world.create(Claim::KIND, &key, claim);
+        }
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "after {rounds}: {}", bench.story());
+    }
+}
+
+/// What no snapshot contains is listed while the data are still there, and a person accepts that.
+#[test]
+fn a_deletion_waits_until_a_person_accepts_what_the_final_snapshot_lacks() {
+    for way in [Background, Foreground] {
+        let mut bench = settled(&quiet(usual()));
+        bench.take(&Step::Slot(true));
+        bench.take(&Step::Delete(way));
+        bench.take(&Step::Calm(60));
+        let blocked = condition(database(&bench), "DeletionBlocked");
+        assert_eq!(blocked["reason"], "FinalSnapshotIncomplete", "{}", bench.story());
+        assert!(bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0")).is_some(), "{}", bench.story());
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
+    }
+}
+
+/// What is known of a snapshot but for the verification, which is done again, and when.
+fn known(snapshot: &Value) -> Value {
+    let mut status = snapshot["status"].clone();
+    for field in ["verification", "conditions"] {
+        status[field] = Value::Null;
+    }
+    status
+}
+
+#[test]
+fn snapshots_that_have_lost_their_status_are_good_again() {
+    let mut bench = backed_up();
+    let before = known(snapshot(&bench));
+    bench.take(&Step::LoseSnapshots);
+    settle(&mut bench);
+    assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
+    assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+}
+
+/// The database is gone, and its snapshot has lost its status, and has come back under another uid.
+#[test]
+fn a_database_that_is_gone_is_restored_of_a_snapshot_that_was_restored_without_status() {
+    for new in [false, true] {
+        let mut bench = settled(&quiet(usual()));
+        bench.take(&Step::Delete(Background));
+        settle(&mut bench);
+        let before = known(snapshot(&bench));
+        if new {
+            let (key, mut last) =
+                bench.world.all(Snapshot::KIND).next().map(|(key, of)| (key.clone(), of.clone())).expect("one");
+            for field in ["finalizers", "deletionTimestamp"] {
+                last["metadata"].as_object_mut().expect("it has some").remove(field);
+            }
+            bench.world.remove(Snapshot::KIND, &key);
+            bench.world.create(Snapshot::KIND, &key, last);
+        }
+        bench.take(&Step::LoseSnapshots);
+        settle(&mut bench);
+        assert_eq!(known(snapshot(&bench)), before, "{}", bench.story());
+        assert!(is_proved(snapshot(&bench)), "{}", bench.story());
+        bench.take(&Step::Restore { version: "17" });
+        settle(&mut bench);
+        let copy = bench.world.get(sample_db::SampleDB::KIND, &bench.key.sibling("copy")).expect("it is there");
+        assert!(is(copy, "Ready"), "{}", bench.story());
+    }
+}
+
+/// Status goes at each moment while a snapshot is taken.
+#[test]
+fn a_snapshot_whose_status_is_lost_while_it_is_taken_is_taken_all_the_same() {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Backup { physical: false });
+    for moment in 0..20 {
+        let mut bench = begun.fork();
+        bench.take(&Step::LoseSnapshots);
+        settle(&mut bench);
+        assert!(is_proved(snapshot(&bench)), "after {moment}: {}", bench.story());
+        begun.round();
+    }
+}
