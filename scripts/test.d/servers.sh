@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The agent and the etcd client against real servers of every version that the operator runs, without a cluster.
+# The agent, the manager's statements and the etcd client against real servers of every version that the operator runs, without a cluster.
 #
 # The servers are those of the images that clusters get: each image's layer is unpacked into a file tree.
 
@@ -16,6 +16,7 @@ servers() {
     options=(--skip upgrade)
     [[ $tree != "$WITH_UPGRADES" ]] || options=(--skip upgrade_speed::)
     PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "postgres $tree" agent postgres --ignored "${options[@]}" || status=1
+    PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "manager $tree" sample-db sample_db --ignored || status=1
   done
   PG_TREES=$TREES/postgres alone server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
   for tree in "${ETCD_TREES[@]}"; do
@@ -25,6 +26,7 @@ servers() {
     ETCD_TREE=$TREES/etcd/$tree server_tests "etcd $tree" etcd-cluster live --ignored "${options[@]}" || status=1
   done
   ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed" operators/agent/tests/postgres || status=1
+  ((${#FILTERS[@]})) || all_ran "manager $WITH_UPGRADES" operators/sample-db/src || status=1
   ((${#FILTERS[@]})) || all_ran "etcd ${ETCD_TREES[-1]}" operators/etcd-cluster/tests/live.rs || status=1
   return "$status"
 }

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use real_postgres::trees;
 use serde_json::Value;
-
-use crate::trees;
 
 pub const PASSWORD: &str = "boss' \"secret\"";
 
