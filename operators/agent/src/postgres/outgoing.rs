@@ -128,18 +128,11 @@ impl<'a> Outgoing<'a> {
 
     /// pg_dump holds a lock on each table of a database until it has ended.
     fn refuse_too_many_tables(&mut self) -> Result<(), Failure> {
-        let limits = "SELECT pg_catalog.json_build_array(pg_catalog.current_setting('max_locks_per_transaction')::int8, \
-            pg_catalog.current_setting('max_connections')::int8 + pg_catalog.current_setting('max_worker_processes')::int8 + \
-            pg_catalog.current_setting('autovacuum_max_workers')::int8 + pg_catalog.current_setting('max_wal_senders')::int8, \
-            pg_catalog.current_setting('max_prepared_transactions')::int8)";
-        let limits = self.session.ask_json::<(u64, u64, u64)>(limits)?.pop().unwrap_or((64, 100, 0));
         let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
-        let tables = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p') AND \
-            relnamespace <> 'pg_catalog'::pg_catalog.regnamespace";
         for name in self.session.ask_json::<String>(open)? {
-            let found: Option<u64> = Session::open(self.tools, self.connection, &name)?.ask_json(tables)?.pop();
-            if let Some(needed) = locks::lacking(found.unwrap_or(0), limits) {
-                return Err(Failure::new(Reason::Unsupported, locks::sentence(&name, found.unwrap_or(0), needed)));
+            let mut session = Session::open(self.tools, self.connection, &name)?;
+            if let Some(sentence) = locks::too_many_tables(&mut session, &name)? {
+                return Err(Failure::new(Reason::Unsupported, sentence));
             }
         }
         Ok(())

@@ -23,5 +23,6 @@ mod support;
 mod upgrade;
 mod upgrade_lost;
 mod upgrade_speed;
+mod upgrade_tables;
 mod upgrade_trouble;
 mod verify;
