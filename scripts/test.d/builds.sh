@@ -9,11 +9,11 @@ GO_IMAGES=(etcd-3.6 etcd-3.5 etcd-3.7 etcd-3.2)
 builds_in_order() {
   # The one that is being made is ended with the rest of this process group, and no other is begun.
   trap 'exit 143' INT TERM
-  if wants "${CLUSTER_STAGES[@]}" servers; then
+  if wants "${CLUSTER_STAGES[@]}" servers databases; then
     # The former keep disk and network busy, the latter the processors.
     make_ready debian-images ensure_images "${DEBIAN_IMAGES[@]}" &
     ! wants "${CLUSTER_STAGES[@]}" || make_ready cluster cluster_tools
-    make_ready etcd-images ensure_images "${GO_IMAGES[@]}"
+    ! wants "${CLUSTER_STAGES[@]}" servers || make_ready etcd-images ensure_images "${GO_IMAGES[@]}"
     wait
   fi
   # The first suites run by now: the rest takes what they leave.

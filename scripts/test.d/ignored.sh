@@ -2,11 +2,16 @@
 # No test is left out for good: each #[ignore] names, as its reason, the part of scripts/test --all that runs it.
 
 # Which test binaries' ignored tests a part runs: PACKAGE/BINARY. What a part runs is read from here, too.
-declare -A RUNS_IGNORED=([servers]='agent/postgres etcd-cluster/live' [long]='e2e/in_cluster')
+declare -A RUNS_IGNORED=([servers]='agent/postgres sample-db/lib etcd-cluster/live' [long]='e2e/in_cluster')
 
-# binary_of FILE: the package and the test binary that a source file belongs to; nothing if it is in none of its own.
+# binary_of FILE: the package and the test binary that a source file belongs to: `lib` of what is in the crate itself.
 binary_of() {
   local package binary
+  if [[ $1 == */src/* ]]; then
+    package=${1%%/src/*}
+    printf '%s/lib' "${package##*/}"
+    return
+  fi
   [[ $1 == */tests/* ]] || return 0
   package=${1%%/tests/*} binary=${1#"$package"/tests/}
   package=${package##*/} binary=${binary%%/*}

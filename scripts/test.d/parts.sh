@@ -2,7 +2,7 @@
 # The slow rest, in parts. Each is a run of its own with the manager as it is shipped, and leaves a record; a part that has
 # passed on this tree is not run again.
 
-PARTS=(shipped servers schedules failpoints long alerts network-policy nodes oldest)
+PARTS=(shipped servers databases schedules failpoints long alerts network-policy nodes oldest)
 
 # part_stages PART: declares its stages.
 part_stages() {
@@ -15,7 +15,7 @@ part_stages() {
     long) RELEASE=yes && stage long-e2e +build && stage long-gitops +build ;;
     alerts | network-policy | oldest) RELEASE=yes && stage "$1" +build ;;
     nodes | failpoints) stage "$1" +build ;;
-    servers) stage "$1" +build ;;
+    servers | databases) stage "$1" +build ;;
     schedules) stage "$1" build ;;
   esac
 }

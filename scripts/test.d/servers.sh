@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The agent and the etcd client against real servers of every version that the operator runs, without a cluster.
+# The agent, the manager's statements and the etcd client against real servers of every version that the operator runs, without a cluster.
 #
 # The servers are those of the images that clusters get: each image's layer is unpacked into a file tree.
 
@@ -11,22 +11,49 @@ WITH_UPGRADES=15
 
 servers() {
   local tree status=0 options
-  await_stage build && server_trees || return
+  await_stage build && server_trees postgres etcd || return
   for tree in "${POSTGRES_TREES[@]}"; do
     options=(--skip upgrade)
-    [[ $tree != "$WITH_UPGRADES" ]] || options=(--skip upgrade_speed::)
+    [[ $tree != "$WITH_UPGRADES" ]] || options=(--skip upgrade_speed:: --skip upgrade_tables::)
     PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "postgres $tree" agent postgres --ignored "${options[@]}" || status=1
+    PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "manager $tree" sample-db sample_db --ignored || status=1
   done
   PG_TREES=$TREES/postgres alone server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
+  PG_TREES=$TREES/postgres TMPDIR=$(quick_folder) server_tests "postgres tables" agent postgres --ignored upgrade_tables:: || status=1
   for tree in "${ETCD_TREES[@]}"; do
     options=()
     # Learners came with 3.4.
     [[ $tree != 3.[23] ]] || options=(--skip a_learner_)
     ETCD_TREE=$TREES/etcd/$tree server_tests "etcd $tree" etcd-cluster live --ignored "${options[@]}" || status=1
   done
-  ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed" operators/agent/tests/postgres || status=1
+  ((${#FILTERS[@]})) || all_ran "postgres $WITH_UPGRADES|postgres speed|postgres tables" operators/agent/tests/postgres || status=1
+  ((${#FILTERS[@]})) || all_ran "manager $WITH_UPGRADES" operators/sample-db/src || status=1
   ((${#FILTERS[@]})) || all_ran "etcd ${ETCD_TREES[-1]}" operators/etcd-cluster/tests/live.rs || status=1
   return "$status"
+}
+
+# How many random databases go through a snapshot, its verification and its restore, and how many others through an upgrade;
+# and by how many processes side by side: each has two tests, and a test a processor to itself.
+RANDOM_DATABASES=1000
+RANDOM_PROCESSES=2
+
+databases() {
+  local number pid pids=() status=0
+  await_stage build && server_trees postgres || return
+  TMPDIR=$(quick_folder) && export TMPDIR
+  for ((number = 0; number < RANDOM_PROCESSES; number++)); do
+    PG_TREES=$TREES/postgres PG_TREE=$WITH_UPGRADES PROPTEST_CASES=$((RANDOM_DATABASES / RANDOM_PROCESSES)) \
+      MULTI_OPERATOR_SEED=$((MULTI_OPERATOR_SEED + number & 0x7fffffffffffffff)) \
+      server_tests "databases $((number + 1))" agent postgres --ignored random:: &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || status=1; done
+  return "$status"
+}
+
+# quick_folder: for servers of many files: the memory's, if it has room for what a dozen of them have.
+quick_folder() {
+  if (($(df --output=avail --block-size=1G /dev/shm | tail -n 1) < 8)); then printf /tmp; else printf /dev/shm; fi
 }
 
 # server_tests SUITE PACKAGE BINARY OPTION...: tests of one binary that no other stage runs.
@@ -47,13 +74,14 @@ passed_in() { grep -cE "^\{\"suite\":\"($1)\",.*\"result\":\"ok\"" "$RUN_FOLDER/
 all_ran() {
   local passed ignored
   passed=$(passed_in "$1") ignored=$(grep -rhE '^ *#\[ignore\b' "$2" | wc -l)
-  ((passed == ignored)) || { say "$2 has $ignored ignored tests, of which ${1/|/ and } ran and passed $passed"; return 1; }
+  ((passed == ignored)) || { say "$2 has $ignored ignored tests, of which ${1//|/ and } ran and passed $passed"; return 1; }
 }
 
+# server_trees KIND...: unpacks the images of postgres, etcd or both.
 server_trees() {
   local tars tar
   [[ $(id -u) == 0 ]] || { say "the tests enter file trees and mount small volumes: this needs root"; return 1; }
-  tars=$(scripts/images postgres etcd) || return
+  tars=$(scripts/images "$@") || return
   for tar in $tars; do unpack "$tar" || { say "$tar cannot be unpacked"; return 1; }; done
   say "the servers: PG_TREES=$TREES/postgres ETCD_TREE=$TREES/etcd/<version>"
 }

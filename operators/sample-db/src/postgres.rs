@@ -13,6 +13,8 @@ use runtime::plan::Key;
 mod ask;
 mod change;
 mod connect;
+#[cfg(test)]
+mod tests;
 
 use crate::SampleDB;
 use crate::plan::{Asked, Login, Said, names, pause, shuts_out, wanted};

@@ -34,6 +34,13 @@ impl Password {
     }
 }
 
+#[cfg(test)]
+impl From<&str> for Password {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
+}
+
 /// A Secret that can be used.
 #[derive(Clone)]
 struct Held {

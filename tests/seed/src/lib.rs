@@ -51,9 +51,15 @@ macro_rules! rng {
 #[must_use]
 pub fn config(package: &str, cases: u32) -> Config {
     announce(package);
-    let cases = if is_thorough() { Config::default().cases } else { cases };
+    let cases = self::cases(cases);
     // The seed repeats a failure, and files of failures in the source tree would be written by root.
     Config { cases, rng_seed: RngSeed::Fixed(seed()), failure_persistence: None, ..Config::default() }
+}
+
+/// So many cases, unless `PROPTEST_CASES` asks for another number.
+#[must_use]
+pub fn cases(usual: u32) -> u32 {
+    if is_thorough() { Config::default().cases } else { usual }
 }
 
 /// Whether `PROPTEST_CASES` is set, as by `scripts/test --all`.

@@ -11,12 +11,12 @@ use crate::probe::{MAY_I_USE_TLS, MEMBERS, Probe, VERSION};
 use crate::stage::{RESTRICTED, beside_others, guarded, namespace};
 
 /// The address of a pod.
-async fn address(ns: &Namespace, pod: &str) -> String {
+pub(crate) async fn address(ns: &Namespace, pod: &str) -> String {
     let live: Pod = ns.get(pod).await;
     live.status.and_then(|status| status.pod_ip).unwrap_or_else(|| panic!("{pod} has no address"))
 }
 
-async fn label(ns: &Namespace, pod: &str, label: &str) {
+pub(crate) async fn label(ns: &Namespace, pod: &str, label: &str) {
     drop(ns.kubectl(&["label", "--overwrite", "pod", pod, label]).await.ok());
 }
 

@@ -2,6 +2,7 @@
 //! else. Where something is shut out, the same request comes through once the one thing is changed that the policy asks for.
 
 mod clients;
+mod confined;
 mod manager;
 mod needed;
 mod probe;

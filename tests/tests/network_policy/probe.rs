@@ -47,26 +47,29 @@ impl Probe {
 
     /// In the manager's own pod, whose network its containers share.
     pub(crate) async fn in_manager(ns: &Namespace) -> Self {
-        let pods: Api<Pod> = Api::namespaced(ns.client.clone(), SYSTEM);
         let selector = "app.kubernetes.io/component=manager";
         let found = ["get", "pods", "--namespace", SYSTEM, "--selector", selector, "--output=name"];
         let found = kubectl(&found).await.ok();
-        let pod = found.trim().trim_start_matches("pod/").to_owned();
-        let there = pods.get(&pod).await.expect("the manager has one pod").spec.expect("a spec");
+        Self::within(ns, SYSTEM, found.trim().trim_start_matches("pod/")).await
+    }
+
+    /// In a pod that is there: the network that its containers share.
+    pub(crate) async fn within(ns: &Namespace, namespace: &str, pod: &str) -> Self {
+        let pods: Api<Pod> = Api::namespaced(ns.client.clone(), namespace);
+        let there = pods.get(pod).await.expect("a pod of that name").spec.expect("a spec");
         if there.ephemeral_containers.is_none_or(|there| there.is_empty()) {
             let patch = json!({ "spec": { "ephemeralContainers": [container()] } });
-            let patched =
-                pods.patch_ephemeral_containers(&pod, &PatchParams::default(), &Patch::Strategic(patch)).await;
-            drop(patched.expect("the manager's pod takes a container more"));
+            let patched = pods.patch_ephemeral_containers(pod, &PatchParams::default(), &Patch::Strategic(patch)).await;
+            drop(patched.expect("the pod takes a container more"));
         }
-        wait_until("a container in the manager's pod", Duration::from_secs(60), || async {
-            let status = pods.get(&pod).await.map_err(|error| error.to_string())?.status.unwrap_or_default();
+        wait_until(&format!("a container more in {pod}"), Duration::from_secs(60), || async {
+            let status = pods.get(pod).await.map_err(|error| error.to_string())?.status.unwrap_or_default();
             let all = status.ephemeral_container_statuses.unwrap_or_default();
             let runs = all.iter().any(|of| of.state.as_ref().is_some_and(|state| state.running.is_some()));
             if runs { Ok(()) } else { Err(format!("{all:?}")) }
         })
         .await;
-        Self { namespace: SYSTEM.to_owned(), pod }
+        Self { namespace: namespace.to_owned(), pod: pod.to_owned() }
     }
 
     /// What is answered to a request, up to so many bytes, or why nothing is.
@@ -110,6 +113,25 @@ impl Probe {
         let what = format!("{} to be kept from {host}:{port} (does this cluster enforce NetworkPolicies?)", self.pod);
         wait_until(&what, Duration::from_secs(30), shut).await;
         shut().await.unwrap_or_else(|why| panic!("{what}: {why}"));
+    }
+
+    /// Waits until name servers answer.
+    pub(crate) async fn finds_names(&self) {
+        let what = format!("{} to be answered by name servers", self.pod);
+        drop(wait_until(&what, Duration::from_secs(30), || self.looks_up()).await);
+    }
+
+    /// Waits until they do not, and looks once more whether it stays so.
+    pub(crate) async fn finds_no_names(&self) {
+        let none =
+            || async { self.looks_up().await.err().map_or_else(|| Err("it is answered".to_owned()), |_| Ok(())) };
+        let what = format!("{} to be kept from name servers", self.pod);
+        wait_until(&what, Duration::from_secs(30), none).await;
+        none().await.unwrap_or_else(|why| panic!("{what}: {why}"));
+    }
+
+    async fn looks_up(&self) -> Result<String, String> {
+        self.runs("", &["timeout", "4", "getent", "hosts", "kubernetes.default.svc"]).await
     }
 }
 

@@ -77,7 +77,13 @@ async fn names(ns: &Namespace) {
     let policy = json!({
         "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "name-server-on-node" },
         "spec": {
-            "podSelector": { "matchLabels": { "app.kubernetes.io/managed-by": "multi-operator" } },
+            "podSelector": {
+                "matchLabels": { "app.kubernetes.io/managed-by": "multi-operator" },
+                "matchExpressions": [
+                    { "key": "app.kubernetes.io/component", "operator": "NotIn", "values": ["server"] },
+                    { "key": "multi-operator.example.com/isolated", "operator": "DoesNotExist" },
+                ],
+            },
             "policyTypes": ["Egress"], "egress": [{ "to": to, "ports": ports }],
         },
     });

@@ -16,7 +16,7 @@ use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{configuration, contents, controldata, files, folder_reader, reserve, timed};
+use super::{configuration, contents, controldata, files, folder_reader, locks, reserve, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -119,7 +119,13 @@ impl Source<'_> {
             if !place.open {
                 databases::open(session, place)?;
             }
-            let mut database = self.database(&place.name, folder, &format!("database-{at}"), manifest)?;
+            let dumped = self.database(&place.name, folder, &format!("database-{at}"), manifest);
+            let mut database = dumped.map_err(|failure| {
+                locks::explain(failure, || {
+                    let mut session = Session::open(self.tools, &self.connection, &place.name)?;
+                    locks::too_many_tables(&mut session, &place.name)
+                })
+            })?;
             if let Some(content) = &mut database.content {
                 (content.allow_connections, content.connection_limit) = (place.open, place.limit);
             }

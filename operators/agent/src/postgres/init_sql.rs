@@ -3,7 +3,7 @@
 use super::files;
 use super::init::{SqlFile, read_text};
 use super::quote::literal;
-use super::session::Session;
+use super::session::{SAFE_PATH, Session};
 use super::statements;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
@@ -43,6 +43,8 @@ pub(crate) fn run(
     scripts: &[Script],
 ) -> Result<(bool, usize), Failure> {
     let mut session = Session::bare(tools, application, database)?;
+    // What another role has put into the application's schemas is not found in place of the ledger, or of an operator.
+    session.ask(SAFE_PATH)?;
     session.ask("BEGIN")?;
     // Another run of this waits here, and then finds the note.
     session.ask("SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtext('multi_operator.ledger'))")?;

@@ -41,12 +41,13 @@ LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('
 AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1)";
 
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell
-/// the password, is judged by the old rules. They are seen in /proc alone.
+/// the password, is judged by the old rules. They are seen in /proc alone, and their title begins with the names that they
+/// ask for, which may be any: it is the address after them that tells them from processes of the server's.
 const COMING: &str = "SELECT child.pid::int FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(\
 pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title \
 FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format('/proc/%1$s/task/%1$s/children', \
 pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)), 0, 1000000)), ' ') AS pid) AS child \
-WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver.*)$' \
+WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver[^([]*)$' \
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
 
 pub(crate) struct Outgoing<'a> {
@@ -127,18 +128,11 @@ impl<'a> Outgoing<'a> {
 
     /// pg_dump holds a lock on each table of a database until it has ended.
     fn refuse_too_many_tables(&mut self) -> Result<(), Failure> {
-        let limits = "SELECT pg_catalog.json_build_array(pg_catalog.current_setting('max_locks_per_transaction')::int8, \
-            pg_catalog.current_setting('max_connections')::int8 + pg_catalog.current_setting('max_worker_processes')::int8 + \
-            pg_catalog.current_setting('autovacuum_max_workers')::int8 + pg_catalog.current_setting('max_wal_senders')::int8, \
-            pg_catalog.current_setting('max_prepared_transactions')::int8)";
-        let limits = self.session.ask_json::<(u64, u64, u64)>(limits)?.pop().unwrap_or((64, 100, 0));
         let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
-        let tables = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p') AND \
-            relnamespace <> 'pg_catalog'::pg_catalog.regnamespace";
         for name in self.session.ask_json::<String>(open)? {
-            let found: Option<u64> = Session::open(self.tools, self.connection, &name)?.ask_json(tables)?.pop();
-            if let Some(needed) = locks::lacking(found.unwrap_or(0), limits) {
-                return Err(Failure::new(Reason::Unsupported, locks::sentence(&name, found.unwrap_or(0), needed)));
+            let mut session = Session::open(self.tools, self.connection, &name)?;
+            if let Some(sentence) = locks::too_many_tables(&mut session, &name)? {
+                return Err(Failure::new(Reason::Unsupported, sentence));
             }
         }
         Ok(())

@@ -17,15 +17,17 @@ const NO_LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', false) FROM pg_
      'transaction_timeout')";
 
 /// Nothing that a user made is found in place of what is meant.
-const SAFE_PATH: &str = "SELECT pg_catalog.set_config('search_path', '', false)";
+pub(crate) const SAFE_PATH: &str = "SELECT pg_catalog.set_config('search_path', '', false)";
 
 /// What is a table when it is looked for may be a view of a user's when it is read (CVE-2024-7348), whose functions would run
 /// as the superuser. Servers of August 2024 and later know a setting against that.
 const NO_VIEWS: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table', false) FROM pg_catalog.pg_settings \
     WHERE name = 'restrict_nonsystem_relation_kind'";
 
-/// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked.
-const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c statement_timeout=0 -c lock_timeout=0";
+/// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked, how it
+/// is answered, and whether it may be done.
+const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c default_transaction_read_only=off \
+    -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=0";
 
 /// What is said in the session does not get into the server's log; only a superuser may ask for that.
 pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \

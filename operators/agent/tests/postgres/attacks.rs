@@ -3,6 +3,8 @@
 
 use std::fs;
 
+use real_postgres::attacker::STRIKE;
+
 use crate::attacks_by_names::NAMES;
 use crate::attacks_by_rows::ROWS;
 use crate::attacks_by_types::TYPES;
@@ -13,36 +15,21 @@ use crate::upgrade::Pair;
 /// `ok(n)` call it and claim to be immutable.
 pub type Attack = (&'static str, u32, &'static str);
 
-/// Gains what it can, whoever it is. As an immutable function may not change anything, two call it that claim to be.
-const STRIKE: &str = "
-CREATE FUNCTION public.strike() RETURNS void LANGUAGE plpgsql AS $body$ DECLARE step text; BEGIN
-  FOREACH step IN ARRAY ARRAY['RESET SESSION AUTHORIZATION', 'RESET ROLE', 'SET SESSION AUTHORIZATION boss', 'SET ROLE boss',
-    'CREATE ROLE gained_$NUMBER SUPERUSER', 'ALTER ROLE app SUPERUSER CREATEROLE', 'GRANT victim TO app',
-    'GRANT pg_read_server_files TO app', 'GRANT pg_execute_server_program TO app', 'GRANT ALL ON SCHEMA victims TO app',
-    'UPDATE victims.secrets SET value = 106', 'INSERT INTO victims.secrets VALUES (1)',
-    'CREATE FUNCTION victims.planted() RETURNS int LANGUAGE sql AS ''SELECT 1''',
-    'COPY (SELECT 1) TO ''$MARKER''', 'COPY (SELECT 1) TO PROGRAM ''touch $MARKER'''] LOOP
-    BEGIN EXECUTE step; EXCEPTION WHEN OTHERS THEN NULL; END;
-  END LOOP; END $body$;
-CREATE FUNCTION public.hit(int) RETURNS int LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN $1; END';
-CREATE FUNCTION public.ok(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS 'BEGIN PERFORM public.strike(); RETURN true; END';
-CREATE FUNCTION public.fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.strike(); RETURN NEW; END'";
-
 /// What another role has in the same database. Its function does as its owner may, for those whom it lets.
-const VICTIM: &str = "CREATE SCHEMA victims AUTHORIZATION victim; SET ROLE victim;
+pub const VICTIM: &str = "CREATE SCHEMA victims AUTHORIZATION victim; SET ROLE victim;
 CREATE TABLE victims.secrets (value int); INSERT INTO victims.secrets VALUES (100), (18);
 CREATE FUNCTION victims.steal() RETURNS void LANGUAGE sql SECURITY DEFINER AS 'UPDATE victims.secrets SET value = 0';
 REVOKE ALL ON FUNCTION victims.steal() FROM PUBLIC; GRANT USAGE ON SCHEMA victims TO PUBLIC";
 
-fn database(number: usize) -> String {
+pub fn database(number: usize) -> String {
     format!("attack_{number:02}")
 }
 
-fn marker(place: &Place) -> String {
+pub fn marker(place: &Place) -> String {
     place.text("marker")
 }
 
-fn known(place: &Place) -> impl Iterator<Item = (usize, &'static Attack)> {
+pub fn known(place: &Place) -> impl Iterator<Item = (usize, &'static Attack)> {
     let major: u32 = place.major().parse().unwrap();
     ROWS.iter().chain(&TYPES).chain(&NAMES).enumerate().filter(move |(_, (_, since, _))| *since <= major)
 }
@@ -58,24 +45,35 @@ fn plant(place: &Place, server: &Server<'_>) {
         server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
         server.sql(&database, "GRANT CREATE ON SCHEMA public TO app");
         server.sql(&database, VICTIM);
-        let fill = |text: &str| {
-            let text = text.replace("$DATABASE", &database).replace("$MARKER", &marker(place));
-            text.replace("$NUMBER", &number.to_string())
-        };
-        for text in [fill(STRIKE), fill(sql)] {
-            // What fails within an attack is told by hundreds of warnings, before the error that counts.
-            let output = server.psql("app", "app", &database, &format!("SET client_min_messages = error; {text}"));
-            if !output.status.success() {
-                failed.push(format!("{name}: {}", stderr(&output)));
-            }
-        }
+        failed.extend(prepare(place, server, &database, number, sql).err().map(|why| format!("{name}: {why}")));
     }
     assert!(failed.is_empty(), "{failed:#?}");
     check(place, server, &["app", "victim"]);
 }
 
+/// The application prepares an attack in a database.
+pub fn prepare(place: &Place, server: &Server<'_>, database: &str, number: usize, sql: &str) -> Result<(), String> {
+    for text in [STRIKE, sql] {
+        let text = text.replace("$DATABASE", database).replace("$MARKER", &marker(place));
+        let text = text.replace("$NUMBER", &number.to_string());
+        // What fails within an attack is told by hundreds of warnings, before the error that counts.
+        let output = server.psql("app", "app", database, &format!("SET client_min_messages = error; {text}"));
+        if !output.status.success() {
+            return Err(stderr(&output));
+        }
+    }
+    Ok(())
+}
+
 /// Nobody gained a right, and nothing of another's was touched.
 fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
+    check_roles(place, server, roles);
+    let wrong = known(place).flat_map(|(number, (name, ..))| gained(server, &database(number), name));
+    assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
+}
+
+/// The same of what all databases share.
+pub fn check_roles(place: &Place, server: &Server<'_>, roles: &[&str]) {
     assert!(!place.path("marker").exists(), "a program was run, or a file written");
     let list = |sql: &str| server.sql("postgres", &format!("SET search_path = ''; {sql}"));
     assert_eq!(list("SELECT pg_catalog.string_agg(rolname, ' ') FROM pg_catalog.pg_roles WHERE rolsuper"), "boss");
@@ -88,30 +86,32 @@ fn check(place: &Place, server: &Server<'_>, roles: &[&str]) {
     let members = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles r ON r.oid = m.member \
                    WHERE r.rolname !~ '^pg_'";
     assert_eq!(list(members), "0");
+}
+
+/// What an attack has gained in its database, whose owner still gets in.
+pub fn gained(server: &Server<'_>, database: &str, name: &str) -> Vec<String> {
+    let asked = |sql: &str| server.sql(database, &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
+    // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
+    let rows = asked("COPY victims.secrets TO STDOUT");
+    // The constructors of a range belong to the first superuser, whoever makes its type.
+    let objects = asked(
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
+         JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+         WHERE n.nspname = 'victims' OR (n.nspname = 'public' AND p.proowner = 10 AND l.lanname <> 'internal')",
+    );
+    let owners = asked(
+        "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+         WHERE n.nspname = 'public' AND pg_catalog.pg_get_userbyid(c.relowner) <> 'app'",
+    );
     let mut wrong = Vec::new();
-    for (number, (name, _, _)) in known(place) {
-        let asked = |sql: &str| server.sql(&database(number), &format!("SET ROLE NONE; SET search_path = ''; {sql}"));
-        // By COPY, which evaluates nothing: these tests are no superuser that could be attacked.
-        let rows = asked("COPY victims.secrets TO STDOUT");
-        // The constructors of a range belong to the first superuser, whoever makes its type.
-        let objects = asked(
-            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace \
-             JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
-             WHERE n.nspname = 'victims' OR (n.nspname = 'public' AND p.proowner = 10 AND l.lanname <> 'internal')",
-        );
-        let owners = asked(
-            "SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-             WHERE n.nspname = 'public' AND pg_catalog.pg_get_userbyid(c.relowner) <> 'app'",
-        );
-        if (rows.as_str(), objects.as_str(), owners.as_str()) != ("100\n18", "1", "0") {
-            wrong.push(format!("{name}: {rows:?} {objects} {owners}"));
-        }
-        let log_in = server.psql("app", "app", &database(number), "SELECT 1");
-        if !log_in.status.success() {
-            wrong.push(format!("{name}: {}", stderr(&log_in)));
-        }
+    if (rows.as_str(), objects.as_str(), owners.as_str()) != ("100\n18", "1", "0") {
+        wrong.push(format!("{name}: {rows:?} {objects} {owners}"));
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let log_in = server.psql("app", "app", database, "SELECT 1");
+    if !log_in.status.success() {
+        wrong.push(format!("{name}: {}", stderr(&log_in)));
+    }
+    wrong
 }
 
 #[test]

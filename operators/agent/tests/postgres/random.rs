@@ -10,9 +10,8 @@ use crate::upgrade::Pair;
 
 /// How many databases a server has.
 const A_SERVER: usize = 25;
-/// How many servers there are: with `PROPTEST_CASES`, for a thousand databases in all.
-const SERVERS: usize = 2;
-const THOROUGH: usize = 40;
+/// How many databases there are in all, unless `PROPTEST_CASES` says so.
+const DATABASES: u32 = 50;
 
 /// A server, and the place whose programs read it.
 struct Source<'a> {
@@ -35,7 +34,7 @@ impl random_databases::Server for Source<'_> {
 }
 
 fn servers() -> usize {
-    if seed::is_thorough() { THOROUGH } else { SERVERS }
+    usize::try_from(seed::cases(DATABASES)).unwrap().div_ceil(A_SERVER)
 }
 
 fn filled(source: &Source<'_>, dice: &mut Dice) -> Vec<String> {

@@ -8,9 +8,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use real_postgres::trees;
 use serde_json::Value;
-
-use crate::trees;
 
 pub const PASSWORD: &str = "boss' \"secret\"";
 
@@ -35,7 +34,8 @@ impl Place {
         static HOSTS: AtomicU8 = AtomicU8::new(1);
         let id = std::process::id();
         let host = format!("127.{}.{}.{}", 1 + (id >> 8) % 250, id % 256, HOSTS.fetch_add(1, Ordering::Relaxed));
-        let directory = PathBuf::from(format!("/tmp/agent-pg-{id}-{name}"));
+        // Of the folders for what is temporary, the programs' trees have this one and those of /dev.
+        let directory = std::env::temp_dir().join(format!("agent-pg-{id}-{name}"));
         let _ = fs::remove_dir_all(&directory);
         fs::create_dir(&directory).unwrap();
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o777)).unwrap();

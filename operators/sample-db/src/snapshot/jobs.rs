@@ -53,6 +53,8 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
         of.arguments.extend(db.status.system_identifier.iter().map(|id| format!("--system-identifier={id}")));
         let claim = db.status.storage.claim.clone().unwrap_or_else(|| names::data_claim(db));
         of.volumes.push((pod::of_claim("data", &claim), pod::data_mount()));
+        // The server that it starts is in its own pod, with the data of a database's owner.
+        isolate(&mut of);
     } else {
         of.env_from = Some((names::connection(db), names::system_secret(db)));
     }
@@ -67,7 +69,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
     arguments.extend([format!("--mode={mode}"), "--scratch=/scratch".to_owned()]);
     arguments.extend(snapshot.status.sha256.iter().map(|sum| format!("--sha256={sum}")));
     let mut of = base(observed, &verify_name(snapshot), arguments);
-    of.labels.insert(pod::ISOLATED.to_owned(), "true".to_owned());
+    isolate(&mut of);
     of.volumes.iter_mut().for_each(|(_, mount)| *mount = pod::snapshots_to_read());
     of.volumes.push((scratch(observed), pod::mount("scratch", "/scratch")));
     of.deadline_seconds = deadline_seconds;
@@ -118,10 +120,16 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let path = snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name);
     let arguments = vec!["pg-prune".to_owned(), format!("--dir={SNAPSHOTS}"), format!("--name={path}")];
     // It works while its snapshot goes, and a foreground deletion would take away what the snapshot owns.
-    let of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
+    let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
+    isolate(&mut of);
     // The agent does so by itself: the engine's image may be long gone.
     let scheduling = scheduling(observed);
     job(of, &Place { engine: &observed.agent_image, ..place(observed, &scheduling) })
+}
+
+/// Of one that works in its own pod, and needs no other.
+fn isolate(of: &mut JobOf) {
+    of.labels.insert(pod::ISOLATED.to_owned(), "true".to_owned());
 }
 
 /// What all have in common: the volume of the snapshots, and whom they go with.

@@ -118,7 +118,7 @@ pub(crate) fn mount(name: &str, path: &str) -> VolumeMount {
     VolumeMount { name: name.to_owned(), mount_path: path.to_owned(), ..VolumeMount::default() }
 }
 
-/// Label of pods that have business with nobody: what a user wrote may run in them. The policy of instances lets them neither
+/// Label of pods that have business with no other: what a user wrote may run in most of them. The policy of instances lets them neither
 /// out nor anybody in.
 pub(crate) const ISOLATED: &str = "multi-operator.example.com/isolated";
 

@@ -24,6 +24,8 @@ fn files_go_before_their_object_and_by_the_agent_alone() {
     assert_eq!(ready(made.status.as_ref().unwrap()).0, "RemovingFiles");
     let Some(Effect::Create(prune)) = made.effects.first() else { panic!("{:?}", made.effects) };
     assert_eq!(prune.body["spec"]["template"]["spec"]["containers"][0]["image"], "agent:1", "the engine's may be gone");
+    let labels = &prune.body["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels[crate::plan::objects::pod::ISOLATED], "true", "it calls nobody");
     going.jobs = vec![job("one-prune", &json!([{ "type": "Complete", "status": "True" }]))];
     let gone = plan(&going, now());
     assert_eq!(

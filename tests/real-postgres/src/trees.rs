@@ -10,7 +10,7 @@ pub fn chosen() -> String {
 
 /// The major version of a tree, which may be one of several of it: 15 of `15-old`.
 pub fn major(tree: &str) -> &str {
-    tree.split('-').next().unwrap()
+    tree.split_once('-').map_or(tree, |(major, _)| major)
 }
 
 /// Where a tree has a program of PostgreSQL.

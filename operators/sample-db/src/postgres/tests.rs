@@ -1,0 +1,146 @@
+//! What the manager asks and changes as a superuser, of a real server whose owner of databases is an attacker.
+//! `scripts/test --all servers` has the trees of PostgreSQL's images. By hand, as root:
+//! `PG_TREES=<the folder that it prints> PG_TREE=15 cargo test -p sample-db --lib -- --ignored`
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use real_postgres::attacker::{STRIKE, TWINS, settings};
+use runtime::cache::View;
+use serde_json::json;
+
+use self::server::{PASSWORD, RealServer};
+use super::*;
+
+mod server;
+
+const VICTIM: &str = "CREATE SCHEMA victims AUTHORIZATION victim; CREATE TABLE victims.secrets (value int);
+ALTER TABLE victims.secrets OWNER TO victim; INSERT INTO victims.secrets VALUES (100); GRANT CREATE ON SCHEMA public TO app;
+GRANT USAGE ON SCHEMA victims TO PUBLIC";
+
+/// The application owns the databases that the manager enters, and has planted in them what it can.
+fn plant(server: &RealServer) {
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim; CREATE ROLE archiver LOGIN");
+    server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
+    for (number, database) in ["postgres", "template1"].iter().enumerate() {
+        server.sql(database, VICTIM);
+        server.sql(database, &format!("ALTER DATABASE {database} OWNER TO app"));
+        let strike = STRIKE.replace("boss", "postgres").replace("$NUMBER", &number.to_string());
+        let strike = strike.replace("$MARKER", &server.text("marker"));
+        let quiet = "SET client_min_messages = error";
+        for sql in [&strike, TWINS, &settings(database)] {
+            server.sql_as("app", "app", database, &format!("{quiet}; {sql}"));
+        }
+    }
+}
+
+fn nothing_gained(server: &RealServer) {
+    assert!(!server.path("marker").exists(), "a program was run, or a file written");
+    let roles = "SELECT pg_catalog.string_agg(rolname || CASE WHEN rolsuper OR rolcreaterole THEN '!' ELSE '' END, ' ' \
+                 ORDER BY rolname) FROM pg_catalog.pg_roles WHERE rolname !~ '^pg_'";
+    assert_eq!(server.sql("app", roles), "app archiver postgres! victim");
+    let members = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles r \
+                   ON r.oid = m.member WHERE r.rolname !~ '^pg_'";
+    assert_eq!(server.sql("app", members), "0");
+    for database in ["postgres", "template1"] {
+        assert_eq!(server.sql(database, "COPY victims.secrets TO STDOUT"), "100");
+        let planted = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc WHERE pronamespace = \
+                       (SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = 'victims')";
+        assert_eq!(server.sql(database, planted), "0");
+    }
+}
+
+fn database() -> SampleDB {
+    let spec = json!({ "engine": { "version": "17.12" }, "storage": { "size": "1Gi" } });
+    let metadata = json!({ "namespace": "n", "name": "shop", "uid": "u-1", "generation": 1 });
+    SampleDB::decode(&json!({ "metadata": metadata, "spec": spec, "status": {} }).to_string()).unwrap()
+}
+
+fn access(server: &RealServer, app: &str) -> Access {
+    Access { pod: "p".into(), ip: server.host.clone(), system: PASSWORD.into(), app: Some(app.into()) }
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn no_attack_gains_anything_from_the_managers_own_statements() {
+    let server = RealServer::start("manager");
+    plant(&server);
+    let (db, access) = (database(), access(&server, "app"));
+    let address = Address::of(&access);
+    assert!(ask::knock(&address, &access).await);
+    let answer = ask::server(&address, &db, &access, true).await.unwrap();
+    assert_eq!(answer.login, Login::In);
+    assert!(answer.bytes > 0 && answer.version.starts_with(server.major()), "{}", answer.version);
+    server.write("data/multi_operator_upgrade.json", "{}");
+    ask::copied(&address, &access).await.unwrap();
+    let set = [("work_mem".to_owned(), "5MB".to_owned()), ("search_path".to_owned(), "a\\b, public".to_owned())];
+    assert_eq!(change::parameters(&address, &access, &set, &["lock_timeout".to_owned()]).await.unwrap(), None);
+    let wrong = [("work_mem".to_owned(), "'; SELECT public.strike(); --\\".to_owned())];
+    assert!(change::parameters(&address, &access, &wrong, &[]).await.unwrap().is_some());
+    // What the application's role may, its password apart: catalogs are asked for that, of a name that is not quoted.
+    let other = self::access(&server, "not' it\\");
+    let answer = ask::server(&Address::of(&other), &db, &other, false).await.unwrap();
+    assert_eq!(answer.login, Login::WrongPassword);
+    change::password(&address, &access, "app", &"new' \\pass".into()).await.unwrap();
+    let access = self::access(&server, "new' \\pass");
+    assert_eq!(ask::server(&address, &db, &access, false).await.unwrap().login, Login::In);
+    let mut leaving = change::shut(&address, &access).await.unwrap();
+    change::end_others(&address, &access, &mut leaving).await.unwrap();
+    assert_eq!(ask::server(&address, &db, &access, false).await.unwrap().login, Login::ShutOut);
+    change::let_in(&address, &access).await.unwrap();
+    assert_eq!(ask::server(&address, &db, &access, true).await.unwrap().login, Login::In);
+    nothing_gained(&server);
+}
+
+/// Without the database that every server has, the manager enters another one.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn nor_in_the_database_that_it_enters_instead() {
+    let server = RealServer::start("manager-instead");
+    plant(&server);
+    server.sql("app", "ALTER DATABASE postgres ALLOW_CONNECTIONS false");
+    let access = access(&server, "app");
+    let address = Address::of(&access);
+    let answer = ask::server(&address, &database(), &access, true).await.unwrap();
+    assert_eq!(answer.login, Login::In);
+    change::password(&address, &access, "app", &"app".into()).await.unwrap();
+    let mut leaving = change::shut(&address, &access).await.unwrap();
+    change::end_others(&address, &access, &mut leaving).await.unwrap();
+    change::let_in(&address, &access).await.unwrap();
+    server.sql("app", "ALTER DATABASE postgres ALLOW_CONNECTIONS true");
+    nothing_gained(&server);
+}
+
+/// Asks for entry, and leaves the server waiting for the password.
+fn at_the_door(host: &str, role: &str) -> TcpStream {
+    let mut stream = TcpStream::connect((host, 5432)).unwrap();
+    let words = format!("\0\x03\0\0user\0{role}\0database\0app\0\0");
+    let length = u32::try_from(words.len() + 4).unwrap().to_be_bytes();
+    stream.write_all(&[&length[..], words.as_bytes()].concat()).unwrap();
+    assert_eq!(stream.read(&mut [0; 64]).unwrap().min(1), 1);
+    stream
+}
+
+/// Whoever began to connect before the server was shut is judged by the old rules: neither a setting of the database that
+/// the manager looks from, nor a name that looks like a process of the server's, hides that.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn who_stands_at_the_door_is_waited_for_whatever_their_name() {
+    let server = RealServer::start("manager-door");
+    plant(&server);
+    let access = access(&server, "app");
+    let address = Address::of(&access);
+    for role in ["app", "archiver"] {
+        let stream = at_the_door(&server.host, role);
+        let mut leaving = change::shut(&address, &access).await.unwrap();
+        let soon = tokio::time::timeout(Duration::from_secs(2), change::end_others(&address, &access, &mut leaving));
+        assert!(soon.await.is_err(), "{role} was not waited for");
+        drop(stream);
+        change::end_others(&address, &access, &mut leaving).await.unwrap();
+        change::let_in(&address, &access).await.unwrap();
+        while change::refuses(&address).await {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
