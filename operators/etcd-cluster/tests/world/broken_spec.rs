@@ -71,9 +71,11 @@ fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
 
 #[test]
 fn a_spec_that_turns_bad_before_any_member_was_ready_is_cured_by_setting_it_back() {
-    for (size, version) in [(3, "3.6.16"), (2, "3.2.13")] {
+    let with = |size: u8, version: &str, storage| json!({ "size": size, "version": version, "storage": storage });
+    let ephemeral = json!({ "ephemeral": true });
+    for spec in [with(3, "3.6.16", json!({})), with(2, "3.2.13", json!({})), with(2, "3.2.13", ephemeral)] {
         for (rounds, pod) in (2..9).flat_map(|rounds| [None, Some(0), Some(1)].map(|pod| (rounds, pod))) {
-            let mut bench = Bench::new(&json!({ "size": size, "version": version }));
+            let mut bench = Bench::new(&spec);
             let bad = [Step::Calm(rounds), Step::Edit(Edit::Option { good: false }), Step::Calm(5)];
             let evicted = pod.map(|pod| [Step::Evict(pod), Step::Calm(2)]);
             bad.iter().chain(evicted.iter().flatten()).for_each(|step| bench.take(step));

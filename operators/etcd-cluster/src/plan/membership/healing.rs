@@ -105,7 +105,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
         return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
     }
     // Mending a pod that does not work takes nothing away.
-    if let Some(step) = mend(roster, wish, node) {
+    if let Some(step) = mend(roster, wish, node, false) {
         return Some(step);
     }
     let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));
@@ -127,8 +127,8 @@ pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timest
 
 /// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
 /// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
-/// a bad spec back gets all members back. All others wait for their turn.
-fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
+/// a bad spec back gets all members back. All others wait for their turn. With its pod, a member that is `unborn` loses nothing.
+fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn: bool) -> Option<Step> {
     if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
         return None;
     }
@@ -137,7 +137,8 @@ fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
     if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || alone()) {
         return None;
     }
-    if rolling::needs_other_pod(node, wish) && wish.durable && !node.is_doomed() {
+    let keeps_data = unborn || wish.durable && !node.is_doomed();
+    if rolling::needs_other_pod(node, wish) && keeps_data {
         return Some(Step::Renew { name: node.name.clone() });
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
@@ -215,7 +216,8 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
     }
     for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
-        if let Some(step) = node.and_then(|node| mend(roster, wish, node)) {
+        let unborn = status.id.is_none() && status.role == MemberRole::Joining;
+        if let Some(step) = node.and_then(|node| mend(roster, wish, node, unborn)) {
             return step;
         }
         match node {
