@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
+use runtime::pods;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
@@ -37,7 +38,11 @@ impl EtcdClusterOperator {
         let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
         let mut taken = BTreeSet::new();
         for name in unseen {
-            match look::pod(&self.client, &key.sibling(&name)).await.map(|live| unlabeled::found(cluster, &live)) {
+            let live = pods::get(&self.client, &key.sibling(&name)).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, %name, "the pod cannot be read");
+                None
+            });
+            match live.map(|live| unlabeled::found(cluster, &live)) {
                 Some(Found::Own(pod)) => {
                     pods.retain(|seen| *seen.meta.key.name != *name);
                     pods.push(pod);
