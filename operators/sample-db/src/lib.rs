@@ -24,6 +24,7 @@ mod observe;
 pub mod plan;
 mod postgres;
 mod secrets;
+mod server_pods;
 pub mod snapshot;
 mod sources;
 
@@ -33,6 +34,7 @@ use catalog::Catalogs;
 use plan::{DbAct, DbPlan, Observed};
 use postgres::Servers;
 use secrets::Secrets;
+use server_pods::ServerPods;
 
 /// The kind SampleDB.
 #[derive(Debug)]
@@ -95,7 +97,8 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["persistentvolumeclaims", "services", "configmaps"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "delete"] },
+    // `patch` for the labels of a server's pod.
+    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "patch", "delete"] },
     // By name only: never listed, never watched.
     Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "patch", "delete"] },
     // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
@@ -132,6 +135,7 @@ pub struct SampleDBOperator {
     catalogs: Catalogs,
     postgres: Servers,
     secrets: Secrets,
+    server_pods: ServerPods,
     settings: Settings,
 }
 
@@ -154,6 +158,7 @@ impl SampleDBOperator {
             catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
             postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
+            server_pods: ServerPods::new(client.clone()),
             namespaces: Namespaces::new(client.clone()),
             client,
             settings,

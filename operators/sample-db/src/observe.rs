@@ -1,15 +1,17 @@
 //! Looks: reads the stores, and the Secrets by name.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::{Owner, Seen};
 use runtime::views::Pod;
+use runtime::{Error, pods};
 
 use crate::look::{self, decoded};
 use crate::plan::objects::{self, OWNER_UID, SecretOf};
+use crate::plan::unlabeled::Found;
 use crate::plan::{self, Asked, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
@@ -56,6 +58,7 @@ impl SampleDBOperator {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            taken: BTreeSet::new(),
             saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
@@ -75,6 +78,7 @@ impl SampleDBOperator {
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
+        self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
@@ -116,7 +120,14 @@ impl SampleDBOperator {
     pub(crate) async fn access(&self, db: &Arc<SampleDB>) -> Result<Access, Error> {
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
         let key = db.meta.key.sibling(&names::pod(db));
-        let pod = self.pods.get(&key).and_then(Entry::into_object);
+        let pod = match self.pods.get(&key).and_then(Entry::into_object) {
+            Some(pod) => Some(pod),
+            // Its labels may have been edited.
+            None => match Found::of(db, pods::get(&self.client, &key).await?.as_ref()) {
+                Found::Own(pod) => Some(pod),
+                Found::Nothing | Found::Taken => None,
+            },
+        };
         let found = pod.and_then(|pod| reach(&pod, system.password, app.password));
         found.ok_or_else(|| Error::transient("ServerAway", "the server has gone away meanwhile"))
     }

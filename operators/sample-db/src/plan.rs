@@ -32,6 +32,7 @@ pub mod steps;
 mod storage;
 pub mod target;
 mod tuning;
+pub mod unlabeled;
 mod upgrade;
 pub mod wish;
 mod words;
@@ -92,6 +93,19 @@ pub type DbPlan = Plan<SampleDBStatus, DbAct>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
+    let mut plan = decide(observed, now);
+    if observed.db.meta.deleting || !rests(&observed.db) {
+        plan.aside.extend(unlabeled::repairs(observed));
+    }
+    plan
+}
+
+/// Whether it is paused. An upgrade under way is brought to its end: to leave it would leave writers shut out.
+fn rests(db: &SampleDB) -> bool {
+    db.spec.paused && db.status.upgrade.step.is_none()
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     if let Some(plan) = recovered::plan(observed) {
         return plan;
@@ -106,8 +120,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Err(refusal) => return refused(observed, refusal, now),
     };
     let latched = db.status.engine.image.is_some();
-    // An upgrade under way is brought to its end: to leave it would leave writers shut out.
-    let paused = db.spec.paused && db.status.upgrade.step.is_none();
+    let paused = rests(db);
     if !db.meta.is_held_by(FINAL_SNAPSHOT) && !paused {
         return Plan {
             effects: vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[FINAL_SNAPSHOT]))],

@@ -1,5 +1,6 @@
 //! What was seen. Pure data, unknowns included.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,6 +37,8 @@ pub struct Observed {
     pub claims: Vec<Arc<Claim>>,
     /// Its pods: the server's and those of Jobs, by name.
     pub pods: Vec<Arc<Pod>>,
+    /// The names of servers' pods that are held by pods of others.
+    pub taken: BTreeSet<String>,
     /// The pods that take or prove its last snapshot; only looked at while it is being deleted.
     pub saving: Vec<Arc<Pod>>,
     /// Its Jobs, by name.

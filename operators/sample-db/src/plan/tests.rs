@@ -1,5 +1,6 @@
 //! Decisions, said one by one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::sample_db::{DeletionStep, Phase};
@@ -17,6 +18,7 @@ mod failing;
 mod records;
 mod retention;
 mod server;
+mod unlabeled;
 mod upgrades;
 
 const NOW: i64 = 1_800_000_000;
@@ -55,6 +57,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         configuration: Seen::Absent,
         claims: Vec::new(),
         pods: Vec::new(),
+        taken: BTreeSet::new(),
         saving: Vec::new(),
         jobs: Vec::new(),
         snapshots: Vec::new(),

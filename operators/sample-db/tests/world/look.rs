@@ -1,5 +1,6 @@
 //! As the operators look, but for the clients that they look with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
@@ -7,6 +8,7 @@ use runtime::plan::{Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
+use sample_db::plan::unlabeled::{self, Found};
 use sample_db::plan::{self, Asked, InitSources, Observed, names};
 use sample_db::{SampleDB, Snapshot, snapshot};
 
@@ -88,6 +90,7 @@ impl Stores {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            taken: BTreeSet::new(),
             saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
@@ -107,6 +110,10 @@ impl Stores {
             agent_image: "agent:1".into(),
             db: db.clone(),
         };
+        for name in unlabeled::unseen(&observed) {
+            let found = Found::of(db, world.get(Pod::KIND, &key.sibling(&name)));
+            unlabeled::take_in(&mut observed, name, found);
+        }
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
