@@ -27,6 +27,7 @@ mod secrets;
 mod server_pods;
 pub mod snapshot;
 mod sources;
+mod trials;
 
 pub use snapshot::SnapshotOperator;
 
@@ -35,6 +36,7 @@ use plan::{DbAct, DbPlan, Observed};
 use postgres::Servers;
 use secrets::Secrets;
 use server_pods::ServerPods;
+use trials::Trials;
 
 /// The kind SampleDB.
 #[derive(Debug)]
@@ -97,8 +99,8 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["persistentvolumeclaims", "services", "configmaps"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    // `patch` for the labels of a server's pod.
-    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "patch", "delete"] },
+    // `create` for dry runs, before a server's pod is replaced; `patch` for its labels.
+    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
     // By name only: never listed, never watched.
     Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "patch", "delete"] },
     // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
@@ -136,6 +138,7 @@ pub struct SampleDBOperator {
     postgres: Servers,
     secrets: Secrets,
     server_pods: ServerPods,
+    trials: Trials,
     settings: Settings,
 }
 
@@ -159,6 +162,7 @@ impl SampleDBOperator {
             postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
             server_pods: ServerPods::new(client.clone()),
+            trials: Trials::new(client.clone()),
             namespaces: Namespaces::new(client.clone()),
             client,
             settings,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::{Entry, View};
-use runtime::plan::{Owner, Seen};
+use runtime::plan::{DryRun, Owner, Seen};
 use runtime::views::Pod;
 use runtime::{Error, pods};
 
@@ -69,6 +69,7 @@ impl SampleDBOperator {
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
             failed: None,
+            replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
@@ -101,6 +102,9 @@ impl SampleDBOperator {
             observed.copied = self.postgres.copied(&next).await;
         }
         self.ask(&mut observed, system.password, app.password).await;
+        if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
+            observed.replacement = self.trials.ask(&trial, &key.sibling(&names::pod(db))).await;
+        }
         crate::metrics::tell(&observed);
         Ok(observed)
     }

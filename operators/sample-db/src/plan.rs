@@ -7,7 +7,8 @@ use std::time::Duration;
 use api::sample_db::{FINAL_SNAPSHOT, SampleDBStatus, span};
 use jiff::{Timestamp, Unit};
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Next, Plan};
+use runtime::plan::{Apply, Create, Effect, Next, Plan};
+use runtime::views::StatefulSet;
 
 use crate::{SampleDB, Snapshot};
 
@@ -98,6 +99,27 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         plan.aside.extend(unlabeled::repairs(observed));
     }
     plan
+}
+
+/// The pod of which the API server should say whether it would create it: before the StatefulSet of a database that has data
+/// gets its template, and before the present pod, which is ready, is deleted for it.
+#[must_use]
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    let db = &*observed.db;
+    let set =
+        observed.server.ours().filter(|_| db.status.initialization.data_created_at.is_some() && !db.meta.deleting)?;
+    let ready = observed.pod().filter(|_| observed.is_ready());
+    let replaces = |effect: &Effect<DbAct>| match effect {
+        Effect::Delete(delete) => ready.is_some_and(|pod| delete.uid == pod.meta.uid),
+        Effect::Apply(apply) => apply.kind == StatefulSet::KIND && apply.key == set.meta.key,
+        Effect::Create(_) | Effect::Act(_) => false,
+    };
+    if !decide(observed, now).effects.iter().any(replaces) {
+        return None;
+    }
+    let wish = Wish::of(observed).ok()?;
+    let source = restore::source(observed, &wish).ok()?;
+    Some(objects::probe(observed, &wish, source))
 }
 
 /// Whether it is paused. An upgrade under way is brought to its end: to leave it would leave writers shut out.

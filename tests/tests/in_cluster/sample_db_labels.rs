@@ -17,7 +17,7 @@ const COMPONENT: &str = "app.kubernetes.io/component";
 const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
 
 /// A pod of others that is ready, restricted, and has these labels.
-async fn foreign_pod(ns: &Namespace, name: &str, labels: &Value) {
+pub async fn foreign_pod(ns: &Namespace, name: &str, labels: &Value) {
     let confined = json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } });
     let user = json!({ "runAsNonRoot": true, "runAsUser": 1000, "seccompProfile": { "type": "RuntimeDefault" } });
     let tool = json!({ "name": "tool", "image": "docker.io/library/postgres:17.12", "securityContext": confined,
@@ -123,4 +123,43 @@ async fn no_client_is_led_to_a_foreign_pod_with_the_servers_labels_and_one_with_
 /// What the message asks for.
 async fn unlabel_every(ns: &Namespace) {
     drop(ns.kubectl(&["label", "pod/every", &format!("{OWNER_UID}-")]).await.ok());
+}
+
+#[tokio::test]
+async fn a_serving_pod_is_not_deleted_for_one_that_pod_security_or_a_quota_rejects() {
+    let ns = namespace("sdb-pod-refused").await;
+    let db = Database::apply(&ns, "shop", QUIET).await;
+    db.serves().await;
+    let uid = ns.get::<Pod>("shop-0").await.uid();
+    db.patch(json!({ "podSecurityContext": { "runAsUser": 999, "fsGroup": 999 } })).await;
+    let message = db.says("Stalled", True, "PodRefused").await;
+    println!("of a pod that Pod Security rejects it says: {message}");
+    assert!(message.contains("PodSecurity"), "{message}");
+    assert!(db.serves().await.is_ready());
+    assert_eq!(ns.get::<Pod>("shop-0").await.uid(), uid);
+    db.patch(json!({ "podSecurityContext": null })).await;
+    ns.until::<SampleDB, ()>("shop", "nothing to be stalled", |db| {
+        db.filter(|db| db.is_ready() && db.condition("Stalled").is_none()).map(drop)
+    })
+    .await;
+    assert_eq!(ns.get::<Pod>("shop-0").await.uid(), uid, "the pod is as asked again");
+
+    // Room for one server: the API server counts the pod that is there.
+    let quota = |cpu: &str| {
+        format!(
+            "apiVersion: v1\nkind: ResourceQuota\nmetadata: {{name: small}}\nspec: {{hard: {{requests.cpu: {cpu}}}}}\n"
+        )
+    };
+    ns.apply(&quota("300m")).await;
+    db.patch(json!({ "resources": { "requests": { "cpu": "400m" } } })).await;
+    let message = db.says("Stalled", True, "PodRefused").await;
+    println!("of a pod that a quota rejects it says: {message}");
+    assert!(message.contains("exceeded quota: small"), "{message}");
+    assert_eq!(ns.get::<Pod>("shop-0").await.uid(), uid);
+    db.patch(json!({ "resources": { "requests": { "cpu": "290m" } } })).await;
+    ns.until::<Pod, ()>("shop-0", "a pod that fits once the present one is gone", |pod| {
+        pod.filter(|pod| pod.uid() != uid).map(drop)
+    })
+    .await;
+    db.serves().await;
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::plan::Seen;
+use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::catalog::Catalog;
@@ -60,6 +60,9 @@ pub struct Observed {
     /// Why the server's pod has failed for good, if it has: nothing of it is started again. Only looked at while nothing of it
     /// runs.
     pub failed: Option<String>,
+    /// What the API server says of the pod that is to replace the server's; accepted as long as it has not been asked. Only
+    /// asked before a StatefulSet gets its template, and before a pod is deleted for it that is ready.
+    pub replacement: DryRun,
     /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
     pub silent_for: Option<Duration>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.

@@ -1,7 +1,7 @@
 //! What comes next on the way to a database that serves. Pure.
 
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Seen};
+use runtime::plan::{Apply, DryRun, Effect, Seen};
 use runtime::views::Child;
 
 use super::login::Login;
@@ -118,7 +118,9 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     applies.extend(kept(&observed.read_write, objects::read_write(db, apart)));
     let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
-    applies.extend(server.unless(live));
+    // Its controller would be left without a pod if the present one were lost.
+    let accepted = observed.replacement == DryRun::Accepted;
+    applies.extend(server.unless(live).filter(|_| accepted));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))
 }

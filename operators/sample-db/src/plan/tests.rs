@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::sample_db::{DeletionStep, Phase};
 use api::{ConditionStatus, sample_db::SampleDBStatus};
-use runtime::plan::Seen;
+use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
@@ -16,6 +16,7 @@ mod backups;
 mod deletion;
 mod failing;
 mod records;
+mod replacement;
 mod retention;
 mod server;
 mod unlabeled;
@@ -67,6 +68,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
         failed: None,
+        replacement: DryRun::Accepted,
         silent_for: None,
         copied: None,
         asked: Asked::Nothing,

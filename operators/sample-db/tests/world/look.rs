@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Key, Owner, Seen};
+use runtime::plan::{DryRun, Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
@@ -101,6 +101,7 @@ impl Stores {
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
             failed: None,
+            replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
             external: Vec::new(),
@@ -132,6 +133,9 @@ impl Stores {
         if db.status.initialization.completed_at.is_some() {
             observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid));
             observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
+        }
+        if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) {
+            observed.replacement = DryRun::Rejected("the policy says no".to_owned());
         }
         observed
     }

@@ -21,6 +21,7 @@ impl Site {
             if let Some(read) = self.read.get(&uid)
                 && world.get(Pod::KIND, &pod).is_none()
                 && !self.going
+                && !self.rejects(&read["spec"]["template"])
             {
                 let mut made = pod_of("apps/v1", "StatefulSet", &key.name, &uid, &read["spec"]["template"]);
                 made["metadata"]["labels"][POD_NAME] = json!(&*pod.name);

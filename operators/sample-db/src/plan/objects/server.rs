@@ -12,8 +12,8 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::Apply;
 use runtime::plan::meta::WHOLE;
+use runtime::plan::{Apply, Create};
 use runtime::views::{Pod, StatefulSet};
 use serde_json::json;
 
@@ -75,6 +75,12 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
         None => vec!["--initialise".to_owned()],
     };
     set(observed, wish, names::server(db), made, source)
+}
+
+/// The pod that the StatefulSet of the server that serves would make now, under another name.
+pub(in crate::plan) fn probe(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Create {
+    let Apply { key, body, .. } = server(observed, wish, source);
+    Create::new(Pod::KIND, key.sibling(&format!("{}-probe", key.name)), &body["spec"]["template"])
 }
 
 /// The StatefulSet of the server that is to follow: on data of its own, and closed to all but the superuser.

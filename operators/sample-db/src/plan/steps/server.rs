@@ -1,7 +1,7 @@
 //! The server's pod. Pure.
 
 use runtime::cache::View;
-use runtime::plan::{Delete, Effect};
+use runtime::plan::{Delete, DryRun, Effect};
 use runtime::views::{Pod, Trouble};
 
 use super::{Step, silence};
@@ -85,6 +85,21 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     // Its controller would make the next pod as it last read how.
     if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
         return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
+    }
+    // One that serves is not deleted for one that could not be created.
+    match &observed.replacement {
+        DryRun::Accepted => {}
+        DryRun::Rejected(said) => {
+            let message = format!(
+                "{why}, but the API server rejects the new pod, so the present one stays: {said}; correct the spec, or the \
+                 quota or policy that rejects it"
+            );
+            return Step::Stuck("PodRefused", message);
+        }
+        DryRun::Unknown(said) => {
+            let message = format!("{why}; waiting for the API server to say whether it takes the new pod: {said}");
+            return Step::Wait("ServerRestarting", message);
+        }
     }
     let delete = Delete::of(Pod::KIND, &pod.meta);
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
