@@ -10,9 +10,9 @@ use runtime::views::Pod;
 use runtime::{Error, pods};
 
 use crate::look::{self, decoded};
-use crate::plan::objects::{self, OWNER_UID, SecretOf};
+use crate::plan::objects::{OWNER_UID, SecretOf};
 use crate::plan::unlabeled::Found;
-use crate::plan::{self, Asked, InitSources, Observed, names};
+use crate::plan::{self, Asked, Contact, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
 use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
@@ -112,10 +112,10 @@ impl SampleDBOperator {
     /// Asks the server, or whether it answers at all, if it is not ready.
     async fn ask(&self, observed: &mut Observed, system: Option<Password>, app: Option<Password>) {
         let db = observed.db.clone();
-        match access(observed, system, app) {
-            None => self.postgres.is_away(&db.meta.key),
-            Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,
-            Some(access) => self.postgres.knock(&db, &access).await,
+        match (observed.contact(), access(observed, system, app)) {
+            (Contact::Ask, Some(access)) => observed.asked = self.postgres.look(&db, &access).await,
+            (Contact::Knock, Some(access)) => self.postgres.knock(&db, &access).await,
+            (Contact::Nothing, _) | (_, None) => self.postgres.is_away(&db.meta.key),
         }
         observed.silent_for = self.postgres.silent_for(&db.meta.key);
     }
@@ -150,12 +150,9 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
-/// How to get at the server of a database that has been configured, or is to be saved as it is, as long as it runs.
+/// How to get at the server, as long as it runs.
 fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    if !observed.db.meta.deleting {
-        observed.db.status.initialization.completed_at?;
-    }
-    address(observed.pod().filter(|pod| runs(pod))?, system, app)
+    address(observed.pod().filter(|_| observed.runs())?, system, app)
 }
 
 /// How to get at a server that is ready.
@@ -167,12 +164,6 @@ fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<A
 fn address(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
     let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
     Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
-}
-
-/// Whether there is a server that could answer.
-fn runs(pod: &Pod) -> bool {
-    let server = pod.running.as_deref().and_then(|running| running.container(objects::SERVER));
-    !pod.meta.deleting && server.is_some_and(|server| server.running)
 }
 
 /// After how long nothing of a pod that is not ready runs, it is asked for whether anything will.

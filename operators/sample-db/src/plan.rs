@@ -42,7 +42,7 @@ pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
-pub use observed::{InitSources, Observed, SecretSeen};
+pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};

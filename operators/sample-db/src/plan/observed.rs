@@ -79,6 +79,17 @@ pub struct Observed {
     pub agent_image: Arc<str>,
 }
 
+/// How the server is addressed in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// Not at all.
+    Nothing,
+    /// Only whether it answers: it runs, and is not ready.
+    Knock,
+    /// It is asked about itself: it is ready, and has been configured.
+    Ask,
+}
+
 /// What is known of a Secret; never what is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SecretSeen {
@@ -119,6 +130,23 @@ impl Observed {
     pub fn is_ready(&self) -> bool {
         let stays = self.pod().filter(|pod| !pod.meta.deleting);
         stays.and_then(|pod| pod.running.as_deref()).is_some_and(|running| running.ready)
+    }
+
+    /// Whether there is a server that could answer. While the init step of its pod makes or restores data, there is none.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        let running = self.pod().filter(|pod| !pod.meta.deleting).and_then(|pod| pod.running.as_deref());
+        running.and_then(|running| running.container(objects::SERVER)).is_some_and(|server| server.running)
+    }
+
+    /// How the server that serves is addressed. One that recovers from a crash answers that it does.
+    #[must_use]
+    pub fn contact(&self) -> Contact {
+        match (self.runs(), self.is_ready(), self.db.status.initialization.completed_at) {
+            (true, false, _) => Contact::Knock,
+            (true, true, Some(_)) => Contact::Ask,
+            (true, true, None) | (false, ..) => Contact::Nothing,
+        }
     }
 
     /// A pod by its name.

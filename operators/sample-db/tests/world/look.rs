@@ -9,7 +9,7 @@ use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
 use sample_db::plan::unlabeled::{self, Found};
-use sample_db::plan::{self, Asked, InitSources, Observed, names};
+use sample_db::plan::{self, Asked, Contact, InitSources, Observed, names};
 use sample_db::{SampleDB, Snapshot, snapshot};
 
 use crate::site::{Site, is_going};
@@ -130,9 +130,10 @@ impl Stores {
         if let Some(pod) = plan::copying_to(db).and_then(|pod| observed.pod_named(&pod)) {
             observed.copied = site.copied(&pod.meta.uid);
         }
-        if db.status.initialization.completed_at.is_some() {
-            observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid));
-            observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
+        match observed.contact() {
+            Contact::Nothing => {}
+            Contact::Knock => observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid)),
+            Contact::Ask => observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1)),
         }
         if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) {
             observed.replacement = DryRun::Rejected("the policy says no".to_owned());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use runtime::cache::View as _;
-use runtime::views::{Claim, Pod};
+use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 
 use crate::asked::Answer;
@@ -51,6 +51,29 @@ fn a_server_that_was_stopped_serves_again() {
     settle(&mut bench);
     bench.take(&Step::Calm(5));
     assert!(bench.site.acked["shop"].len() > rows, "writers are in again\n{}", bench.story());
+}
+
+#[test]
+fn a_server_that_hangs_while_it_is_configured_is_told_of_and_left_alone() {
+    let mut spec = usual();
+    spec["engine"] = json!({ "maxSilenceSeconds": 30 });
+    let mut bench = Bench::new(&spec);
+    let pod = |bench: &Bench| {
+        let pod = bench.world.get(Pod::KIND, &bench.key.sibling("shop-0"));
+        pod.map(|pod| pod["metadata"]["uid"].clone())
+    };
+    let at_work = |bench: &Bench| bench.world.get(Job::KIND, &bench.key.sibling("shop-init")).is_some();
+    while !at_work(&bench) {
+        bench.round();
+    }
+    let before = pod(&bench);
+    bench.take(&Step::Stop);
+    bench.take(&Step::Calm(25));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert_eq!(condition(db, "Stalled")["reason"], "ServerSilent", "{}", bench.story());
+    assert_eq!(pod(&bench), before, "{}", bench.story());
+    bench.take(&Step::Evict(0));
+    settle(&mut bench);
 }
 
 /// The server's pod.
