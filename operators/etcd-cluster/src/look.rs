@@ -8,10 +8,10 @@ use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::meta::{MANAGED_BY, MANAGER, selector_text};
-use runtime::plan::{Apply, Create, Key, Kind};
+use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::pods;
 use runtime::views::Pod;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -71,20 +71,6 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, Strin
     Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
 }
 
-/// The pod under that key, whatever its labels are; none if there is none, or it cannot be read now.
-pub async fn pod(client: &Client, key: &Key) -> Option<Value> {
-    let path = format!("{}/{}", Pod::KIND.path(&key.namespace), key.name);
-    let request = http::Request::get(path).body(Vec::new()).ok()?;
-    match client.request::<Value>(request).await {
-        Ok(pod) => Some(pod),
-        Err(kube::Error::Api(status)) if status.code == 404 => None,
-        Err(error) => {
-            tracing::debug!(%error, pod = %key, "the pod cannot be read");
-            None
-        }
-    }
-}
-
 /// What a member has been seen to run with, as its claim tells; none if that cannot be read now.
 pub async fn proven(client: &Client, claim: &Key) -> Option<Proven> {
     let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(client.clone(), &claim.namespace);
@@ -100,12 +86,9 @@ pub async fn proven(client: &Client, claim: &Key) -> Option<Proven> {
 /// Why the API server would not take a pod like that: it is asked to make one, and to forget it. What goes away by itself is
 /// no reason.
 pub async fn refused(client: &Client, trial: &Create) -> Option<String> {
-    let path = format!("{}?dryRun=All", trial.kind.path(&trial.key.namespace));
-    let body = serde_json::to_vec(&trial.body).ok()?;
-    let request = http::Request::post(path).header("Content-Type", "application/json").body(body).ok()?;
-    match client.request::<DynamicObject>(request).await {
-        Err(kube::Error::Api(status)) if matches!(status.code, 400 | 403 | 422) => Some(status.message.clone()),
-        _ => None,
+    match pods::dry_run(client, trial).await {
+        DryRun::Rejected(why) => Some(why),
+        DryRun::Accepted | DryRun::Unknown(_) => None,
     }
 }
 

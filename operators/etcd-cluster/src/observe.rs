@@ -9,7 +9,8 @@ use api::etcd_cluster::ETCD_VOLUMES;
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
-use runtime::plan::Owner;
+use runtime::plan::{Owner, quota};
+use runtime::pods;
 use runtime::views::Pod;
 
 use crate::etcd::{EtcdClient, Place};
@@ -39,7 +40,11 @@ impl EtcdClusterOperator {
         let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
         let mut taken = BTreeSet::new();
         for name in unseen {
-            match look::pod(&self.client, &key.sibling(&name)).await.map(|live| unlabeled::found(cluster, &live)) {
+            let live = pods::get(&self.client, &key.sibling(&name)).await.unwrap_or_else(|error| {
+                tracing::debug!(%error, %name, "the pod cannot be read");
+                None
+            });
+            match live.map(|live| unlabeled::found(cluster, &live)) {
                 Some(Found::Own(pod)) => {
                     pods.retain(|seen| *seen.meta.key.name != *name);
                     pods.push(pod);
@@ -126,7 +131,7 @@ impl EtcdClusterOperator {
         if let Some(trial) = plan::trial(observed, Timestamp::now()) {
             let why = look::refused(&self.client, &trial).await;
             // A quota goes by what the pod that is replaced takes as well.
-            observed.refused = why.filter(|why| !why.contains("exceeded quota"));
+            observed.refused = why.filter(|why| !quota::is_exceeded(why));
         }
         if let Some(trial) = plan::pull_trial(observed, Timestamp::now()) {
             observed.pull_refused = look::refused(&self.client, &trial).await.is_some();

@@ -28,6 +28,7 @@ pub mod operator;
 pub mod own_pod;
 pub mod permissions;
 pub mod plan;
+pub mod pods;
 pub mod queue;
 pub mod reconcile;
 pub mod retry;

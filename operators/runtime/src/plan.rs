@@ -10,6 +10,7 @@ pub mod effect;
 pub mod lease;
 pub mod meta;
 pub mod quantity;
+pub mod quota;
 pub mod report;
 pub mod seen;
 pub mod sight;
@@ -17,7 +18,7 @@ pub mod trouble;
 pub mod undecodable;
 
 pub use conditions::Announcement;
-pub use effect::{Apply, Create, Delete, Effect};
+pub use effect::{Apply, Create, Delete, DryRun, Effect};
 pub use meta::{Key, Kind, Meta, Owner};
 pub use seen::Seen;
 

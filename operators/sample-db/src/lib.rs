@@ -24,8 +24,10 @@ mod observe;
 pub mod plan;
 mod postgres;
 mod secrets;
+mod server_pods;
 pub mod snapshot;
 mod sources;
+mod trials;
 
 pub use snapshot::SnapshotOperator;
 
@@ -33,6 +35,8 @@ use catalog::Catalogs;
 use plan::{DbAct, DbPlan, Observed};
 use postgres::Servers;
 use secrets::Secrets;
+use server_pods::ServerPods;
+use trials::Trials;
 
 /// The kind SampleDB.
 #[derive(Debug)]
@@ -100,7 +104,8 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["persistentvolumeclaims", "services", "configmaps"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "delete"] },
+    // `create` for dry runs, before a server's pod is replaced; `patch` for its labels.
+    Permission { group: "", resources: &["pods"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
     // By name only: never listed, never watched.
     Permission { group: "", resources: &["secrets"], verbs: &["get", "create", "patch", "delete"] },
     // Whether the namespace is going, in which no Job can be made; read while a database is deleted.
@@ -137,6 +142,8 @@ pub struct SampleDBOperator {
     catalogs: Catalogs,
     postgres: Servers,
     secrets: Secrets,
+    server_pods: ServerPods,
+    trials: Trials,
     settings: Settings,
 }
 
@@ -159,6 +166,8 @@ impl SampleDBOperator {
             catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
             postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
+            server_pods: ServerPods::new(client.clone()),
+            trials: Trials::new(client.clone()),
             namespaces: Namespaces::new(client.clone()),
             client,
             settings,

@@ -1,16 +1,18 @@
 //! Looks: reads the stores, and the Secrets by name.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::Error;
 use runtime::cache::{Entry, View};
-use runtime::plan::{Owner, Seen};
+use runtime::plan::{DryRun, Owner, Seen};
 use runtime::views::Pod;
+use runtime::{Error, pods};
 
 use crate::look::{self, decoded};
-use crate::plan::objects::{self, OWNER_UID, SecretOf};
-use crate::plan::{self, Asked, InitSources, Observed, names};
+use crate::plan::objects::{OWNER_UID, SecretOf};
+use crate::plan::unlabeled::Found;
+use crate::plan::{self, Asked, Contact, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
 use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
@@ -56,6 +58,7 @@ impl SampleDBOperator {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            taken: BTreeSet::new(),
             saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
@@ -66,6 +69,7 @@ impl SampleDBOperator {
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
             failed: None,
+            replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
@@ -75,6 +79,7 @@ impl SampleDBOperator {
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
+        self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
@@ -97,6 +102,9 @@ impl SampleDBOperator {
             observed.copied = self.postgres.copied(&next).await;
         }
         self.ask(&mut observed, system.password, app.password).await;
+        if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
+            observed.replacement = self.trials.ask(&trial, &key.sibling(&names::pod(db))).await;
+        }
         crate::metrics::tell(&observed);
         Ok(observed)
     }
@@ -104,10 +112,10 @@ impl SampleDBOperator {
     /// Asks the server, or whether it answers at all, if it is not ready.
     async fn ask(&self, observed: &mut Observed, system: Option<Password>, app: Option<Password>) {
         let db = observed.db.clone();
-        match access(observed, system, app) {
-            None => self.postgres.is_away(&db.meta.key),
-            Some(access) if observed.is_ready() => observed.asked = self.postgres.look(&db, &access).await,
-            Some(access) => self.postgres.knock(&db, &access).await,
+        match (observed.contact(), access(observed, system, app)) {
+            (Contact::Ask, Some(access)) => observed.asked = self.postgres.look(&db, &access).await,
+            (Contact::Knock, Some(access)) => self.postgres.knock(&db, &access).await,
+            (Contact::Nothing, _) | (_, None) => self.postgres.is_away(&db.meta.key),
         }
         observed.silent_for = self.postgres.silent_for(&db.meta.key);
     }
@@ -116,7 +124,14 @@ impl SampleDBOperator {
     pub(crate) async fn access(&self, db: &Arc<SampleDB>) -> Result<Access, Error> {
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
         let key = db.meta.key.sibling(&names::pod(db));
-        let pod = self.pods.get(&key).and_then(Entry::into_object);
+        let pod = match self.pods.get(&key).and_then(Entry::into_object) {
+            Some(pod) => Some(pod),
+            // Its labels may have been edited.
+            None => match Found::of(db, pods::get(&self.client, &key).await?.as_ref()) {
+                Found::Own(pod) => Some(pod),
+                Found::Nothing | Found::Taken => None,
+            },
+        };
         let found = pod.and_then(|pod| reach(&pod, system.password, app.password));
         found.ok_or_else(|| Error::transient("ServerAway", "the server has gone away meanwhile"))
     }
@@ -135,12 +150,9 @@ fn is_at_work(observed: &Observed) -> bool {
     observed.job(&names::init_job(&observed.db)).is_some_and(|job| job.end.is_none())
 }
 
-/// How to get at the server of a database that has been configured, or is to be saved as it is, as long as it runs.
+/// How to get at the server, as long as it runs.
 fn access(observed: &Observed, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    if !observed.db.meta.deleting {
-        observed.db.status.initialization.completed_at?;
-    }
-    address(observed.pod().filter(|pod| runs(pod))?, system, app)
+    address(observed.pod().filter(|_| observed.runs())?, system, app)
 }
 
 /// How to get at a server that is ready.
@@ -152,12 +164,6 @@ fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<A
 fn address(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
     let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
     Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
-}
-
-/// Whether there is a server that could answer.
-fn runs(pod: &Pod) -> bool {
-    let server = pod.running.as_deref().and_then(|running| running.container(objects::SERVER));
-    !pod.meta.deleting && server.is_some_and(|server| server.running)
 }
 
 /// After how long nothing of a pod that is not ready runs, it is asked for whether anything will.

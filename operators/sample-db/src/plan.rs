@@ -7,7 +7,8 @@ use std::time::Duration;
 use api::sample_db::{FINAL_SNAPSHOT, SampleDBStatus, span};
 use jiff::{Timestamp, Unit};
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Next, Plan};
+use runtime::plan::{Apply, Create, Effect, Next, Plan};
+use runtime::views::StatefulSet;
 
 use crate::{SampleDB, Snapshot};
 
@@ -32,6 +33,7 @@ pub mod steps;
 mod storage;
 pub mod target;
 mod tuning;
+pub mod unlabeled;
 mod upgrade;
 pub mod wish;
 mod words;
@@ -40,7 +42,7 @@ pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
-pub use observed::{InitSources, Observed, SecretSeen};
+pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
@@ -92,6 +94,40 @@ pub type DbPlan = Plan<SampleDBStatus, DbAct>;
 /// Decides.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
+    let mut plan = decide(observed, now);
+    if observed.db.meta.deleting || !rests(&observed.db) {
+        plan.aside.extend(unlabeled::repairs(observed));
+    }
+    plan
+}
+
+/// The pod of which the API server should say whether it would create it: before the StatefulSet of a database that has data
+/// gets its template, and before the present pod, which is ready, is deleted for it.
+#[must_use]
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    let db = &*observed.db;
+    let set =
+        observed.server.ours().filter(|_| db.status.initialization.data_created_at.is_some() && !db.meta.deleting)?;
+    let ready = observed.pod().filter(|_| observed.is_ready());
+    let replaces = |effect: &Effect<DbAct>| match effect {
+        Effect::Delete(delete) => ready.is_some_and(|pod| delete.uid == pod.meta.uid),
+        Effect::Apply(apply) => apply.kind == StatefulSet::KIND && apply.key == set.meta.key,
+        Effect::Create(_) | Effect::Act(_) => false,
+    };
+    if !decide(observed, now).effects.iter().any(replaces) {
+        return None;
+    }
+    let wish = Wish::of(observed).ok()?;
+    let source = restore::source(observed, &wish).ok()?;
+    Some(objects::probe(observed, &wish, source))
+}
+
+/// Whether it is paused. An upgrade under way is brought to its end: to leave it would leave writers shut out.
+fn rests(db: &SampleDB) -> bool {
+    db.spec.paused && db.status.upgrade.step.is_none()
+}
+
+fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     if let Some(plan) = recovered::plan(observed) {
         return plan;
@@ -106,8 +142,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         Err(refusal) => return refused(observed, refusal, now),
     };
     let latched = db.status.engine.image.is_some();
-    // An upgrade under way is brought to its end: to leave it would leave writers shut out.
-    let paused = db.spec.paused && db.status.upgrade.step.is_none();
+    let paused = rests(db);
     if !db.meta.is_held_by(FINAL_SNAPSHOT) && !paused {
         return Plan {
             effects: vec![Effect::Apply(Apply::finalizers(SampleDB::KIND, &db.meta, &[FINAL_SNAPSHOT]))],

@@ -35,6 +35,7 @@ mod rollout;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;
+mod sample_db_labels;
 mod sample_db_life;
 mod sample_db_proof;
 mod sample_db_schedule;

@@ -1,12 +1,11 @@
 //! Pods of members whose labels somebody edited by hand. By their labels they are watched, and reached by clients; but whose
 //! they are is said by their owner reference. Pure.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use runtime::cache::View as _;
 use runtime::plan::Apply;
-use runtime::plan::meta::{INSTANCE, MANAGED_BY, MANAGER, OWNER_KIND};
+use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
@@ -55,17 +54,10 @@ pub fn is_seen(pod: &Pod) -> bool {
 /// What a pod is that was found under a member's name. What its labels do not tell any more, its owner reference does.
 #[must_use]
 pub fn found(cluster: &EtcdCluster, live: &Value) -> Found {
-    let labels: BTreeMap<String, String> =
-        serde_json::from_value(live["metadata"]["labels"].clone()).unwrap_or_default();
-    let mut whole = live.clone();
-    whole["metadata"]["labels"][OWNER_KIND] = EtcdCluster::KIND.qualified().into();
-    whole["metadata"]["labels"][INSTANCE] = cluster.meta.key.name.to_string().into();
-    let Ok(mut pod) = Pod::decode(&whole.to_string()) else { return Found::Taken };
-    match &mut pod.running {
-        Some(running) if pod.meta.controlled_by(&cluster.meta.uid) => running.labels = labels,
-        _ => return Found::Taken,
+    match Pod::whole(&live.to_string()) {
+        Ok(pod) if pod.meta.controlled_by(&cluster.meta.uid) => Found::Own(Arc::new(pod)),
+        _ => Found::Taken,
     }
-    Found::Own(Arc::new(pod))
 }
 
 /// The labels of members' pods that are not as they should be, put right.

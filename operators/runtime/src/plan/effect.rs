@@ -102,6 +102,17 @@ impl Create {
     }
 }
 
+/// What the API server says of a creation that it was asked for in a dry run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DryRun {
+    /// It would create the object.
+    Accepted,
+    /// It would not: its message.
+    Rejected(String),
+    /// It has not said: why.
+    Unknown(String),
+}
+
 /// A deletion that only succeeds for the very object that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delete {

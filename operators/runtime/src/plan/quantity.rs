@@ -15,7 +15,7 @@ pub fn whole(text: &str) -> Option<i128> {
 }
 
 /// The amount in thousandths.
-fn thousandths(text: &str) -> Option<i128> {
+pub(super) fn thousandths(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (numerator, denominator) = scale(suffix)?;

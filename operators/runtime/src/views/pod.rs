@@ -86,20 +86,12 @@ impl View for Pod {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        struct Wire {
-            metadata: Meta,
-        }
-        let Wire { metadata } = serde_json::from_str(json)?;
         let pod: WirePod = serde_json::from_str(json)?;
+        let meta = meta_of(json)?;
         let owner = pod.owner();
-        let direct = owner.is_some() && owner.as_ref() == metadata.controller.as_ref().map(|c| &c.owner);
-        let running = if direct || pod.is_whole() {
-            Some(Box::new(serde_json::from_str::<WireRunning>(json)?.into()))
-        } else {
-            None
-        };
-        Ok(Self { owner, trouble: trouble::of(&pod, metadata.deleting), running, meta: metadata })
+        let direct = owner.is_some() && owner.as_ref() == meta.controller.as_ref().map(|c| &c.owner);
+        let running = if direct || pod.is_whole() { Some(running(json)?) } else { None };
+        Ok(Self { owner, trouble: trouble::of(&pod, meta.deleting), running, meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -123,6 +115,28 @@ impl View for Pod {
     fn kept(&self) -> bool {
         self.trouble.is_some() || self.running.is_some()
     }
+}
+
+impl Pod {
+    /// A pod that was read by its name, with all that tells how it fares, whatever its labels are.
+    ///
+    /// # Errors
+    /// If it is not of the shape expected.
+    pub fn whole(json: &str) -> serde_json::Result<Self> {
+        Ok(Self { running: Some(running(json)?), ..Self::decode(json)? })
+    }
+}
+
+fn meta_of(json: &str) -> serde_json::Result<Meta> {
+    #[derive(Deserialize)]
+    struct Wire {
+        metadata: Meta,
+    }
+    Ok(serde_json::from_str::<Wire>(json)?.metadata)
+}
+
+fn running(json: &str) -> serde_json::Result<Box<Running>> {
+    Ok(Box::new(serde_json::from_str::<WireRunning>(json)?.into()))
 }
 
 #[derive(Deserialize)]
@@ -278,5 +292,13 @@ mod tests {
         let pod = pod(&json!(["apps/v1", "ReplicaSet", "a"]));
         assert!(!pod.kept() && pod.running.is_none());
         assert_eq!(pod.owner().map(|owner| &*owner.kind), Some("Thing.example.com"));
+    }
+
+    #[test]
+    fn a_pod_that_was_read_by_its_name_needs_no_label() {
+        let status = json!({ "podIP": "10.0.0.1" });
+        let text = json!({ "metadata": { "namespace": "n", "name": "a-1" }, "status": status }).to_string();
+        assert!(Pod::decode(&text).unwrap().running.is_none());
+        assert_eq!(Pod::whole(&text).unwrap().running.unwrap().ip.as_deref(), Some("10.0.0.1"));
     }
 }

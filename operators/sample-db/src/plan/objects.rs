@@ -24,8 +24,8 @@ pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::{CONFIGURATION, SERVER};
-pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, parameters, server, successor, template};
-pub(super) use services::{peers, read_write};
+pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, labeled, parameters, probe, server, successor, template};
+pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;
 pub(super) use snapshot::{final_snapshot, snapshot};
 
@@ -59,17 +59,32 @@ fn free(db: &SampleDB) -> ObjectMeta {
 /// Whether what has no owner was made for the database, or has been taken over, or is because a person says so; by its
 /// labels.
 pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
-    let Some(owner) = labels.get(OWNER_UID) else { return false };
-    let named = db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == **owner);
-    **owner == *db.meta.uid || named || db.status.storage.adopted_from.contains(owner)
+    labels.get(OWNER_UID).is_some_and(|owner| is_own_uid(db, owner))
 }
 
-/// The labels by which Services find the server's pod.
+/// Whether that uid is the database's, or of one whose data it has taken over, or is to because a person says so.
+pub(super) fn is_own_uid(db: &SampleDB, owner: &str) -> bool {
+    let named = db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
+    *owner == *db.meta.uid || named || db.status.storage.adopted_from.iter().any(|uid| uid == owner)
+}
+
+/// The labels by which a StatefulSet finds its pod. They cannot be changed.
 fn selector(db: &SampleDB) -> BTreeMap<String, String> {
     let mut selector = meta::selector(&SampleDB::KIND, &db.meta);
     selector.insert(COMPONENT.to_owned(), "server".to_owned());
     selector
 }
 
+/// The labels by which Services find the servers' pods: where all of these have it, also the uid of their database, so that
+/// no foreign pod with the same labels gets what is meant for them.
+fn selected(db: &SampleDB, apart: bool) -> BTreeMap<String, String> {
+    let mut labels = selector(db);
+    labels.extend(apart.then(|| (OWNER_UID.to_owned(), db.meta.uid.to_string())));
+    labels
+}
+
 /// Label with the part that a pod plays.
 const COMPONENT: &str = "app.kubernetes.io/component";
+/// Label by which the StatefulSet controller marks each pod.
+/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-name-label>
+const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";

@@ -1,9 +1,10 @@
 //! What was seen. Pure data, unknowns included.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use runtime::plan::Seen;
+use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::catalog::Catalog;
@@ -36,6 +37,8 @@ pub struct Observed {
     pub claims: Vec<Arc<Claim>>,
     /// Its pods: the server's and those of Jobs, by name.
     pub pods: Vec<Arc<Pod>>,
+    /// The names of servers' pods that are held by pods of others.
+    pub taken: BTreeSet<String>,
     /// The pods that take or prove its last snapshot; only looked at while it is being deleted.
     pub saving: Vec<Arc<Pod>>,
     /// Its Jobs, by name.
@@ -57,6 +60,9 @@ pub struct Observed {
     /// Why the server's pod has failed for good, if it has: nothing of it is started again. Only looked at while nothing of it
     /// runs.
     pub failed: Option<String>,
+    /// What the API server says of the pod that is to replace the server's; accepted as long as it has not been asked. Only
+    /// asked before a StatefulSet gets its template, and before a pod is deleted for it that is ready.
+    pub replacement: DryRun,
     /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
     pub silent_for: Option<Duration>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
@@ -71,6 +77,17 @@ pub struct Observed {
     pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.
     pub agent_image: Arc<str>,
+}
+
+/// How the server is addressed in a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contact {
+    /// Not at all.
+    Nothing,
+    /// Only whether it answers: it runs, and is not ready.
+    Knock,
+    /// It is asked about itself: it is ready, and has been configured.
+    Ask,
 }
 
 /// What is known of a Secret; never what is in it.
@@ -113,6 +130,23 @@ impl Observed {
     pub fn is_ready(&self) -> bool {
         let stays = self.pod().filter(|pod| !pod.meta.deleting);
         stays.and_then(|pod| pod.running.as_deref()).is_some_and(|running| running.ready)
+    }
+
+    /// Whether there is a server that could answer. While the init step of its pod makes or restores data, there is none.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        let running = self.pod().filter(|pod| !pod.meta.deleting).and_then(|pod| pod.running.as_deref());
+        running.and_then(|running| running.container(objects::SERVER)).is_some_and(|server| server.running)
+    }
+
+    /// How the server that serves is addressed. One that recovers from a crash answers that it does.
+    #[must_use]
+    pub fn contact(&self) -> Contact {
+        match (self.runs(), self.is_ready(), self.db.status.initialization.completed_at) {
+            (true, false, _) => Contact::Knock,
+            (true, true, Some(_)) => Contact::Ask,
+            (true, true, None) | (false, ..) => Contact::Nothing,
+        }
     }
 
     /// A pod by its name.

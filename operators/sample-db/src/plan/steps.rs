@@ -1,13 +1,13 @@
 //! What comes next on the way to a database that serves. Pure.
 
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Seen};
+use runtime::plan::{Apply, DryRun, Effect, Seen};
 use runtime::views::Child;
 
 use super::login::Login;
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, DbAct, Observed, SecretSeen, names, tuning};
+use super::{Asked, DbAct, Observed, SecretSeen, names, tuning, unlabeled};
 use crate::Snapshot;
 
 mod fill;
@@ -113,11 +113,14 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
         applies.extend(kept(&observed.configuration, objects::configuration(db)));
     }
     applies.extend(kept(&observed.connection, objects::connection(db)));
-    applies.extend(kept(&observed.peers, objects::peers(db)));
-    applies.extend(kept(&observed.read_write, objects::read_write(db)));
+    let apart = unlabeled::can_be_told_apart(observed);
+    applies.extend(kept(&observed.peers, objects::peers(db, apart)));
+    applies.extend(kept(&observed.read_write, objects::read_write(db, apart)));
     let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
-    applies.extend(server.unless(live));
+    // Its controller would be left without a pod if the present one were lost.
+    let accepted = observed.replacement == DryRun::Accepted;
+    applies.extend(server.unless(live).filter(|_| accepted));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))
 }

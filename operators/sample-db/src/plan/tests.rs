@@ -1,10 +1,11 @@
 //! Decisions, said one by one.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use api::sample_db::{DeletionStep, Phase};
 use api::{ConditionStatus, sample_db::SampleDBStatus};
-use runtime::plan::Seen;
+use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
@@ -15,8 +16,10 @@ mod backups;
 mod deletion;
 mod failing;
 mod records;
+mod replacement;
 mod retention;
 mod server;
+mod unlabeled;
 mod upgrades;
 mod volumes;
 
@@ -56,6 +59,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         configuration: Seen::Absent,
         claims: Vec::new(),
         pods: Vec::new(),
+        taken: BTreeSet::new(),
         saving: Vec::new(),
         jobs: Vec::new(),
         snapshots: Vec::new(),
@@ -65,6 +69,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         system_remade: None,
         init_sources: InitSources::Digest(String::new()),
         failed: None,
+        replacement: DryRun::Accepted,
         silent_for: None,
         copied: None,
         asked: Asked::Nothing,

@@ -1,13 +1,15 @@
 //! As the operators look, but for the clients that they look with.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Key, Owner, Seen};
+use runtime::plan::{DryRun, Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
-use sample_db::plan::{self, Asked, InitSources, Observed, names};
+use sample_db::plan::unlabeled::{self, Found};
+use sample_db::plan::{self, Asked, Contact, InitSources, Observed, names};
 use sample_db::snapshot::observed::Volume;
 use sample_db::{SampleDB, Snapshot, snapshot};
 
@@ -89,6 +91,7 @@ impl Stores {
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
             pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            taken: BTreeSet::new(),
             saving: Vec::new(),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
@@ -99,6 +102,7 @@ impl Stores {
             init_sources: InitSources::Digest(String::new()),
             asked: Asked::Nothing,
             failed: None,
+            replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
             external: Vec::new(),
@@ -108,6 +112,10 @@ impl Stores {
             agent_image: "agent:1".into(),
             db: db.clone(),
         };
+        for name in unlabeled::unseen(&observed) {
+            let found = Found::of(db, world.get(Pod::KIND, &key.sibling(&name)));
+            unlabeled::take_in(&mut observed, name, found);
+        }
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
@@ -123,9 +131,13 @@ impl Stores {
         if let Some(pod) = plan::copying_to(db).and_then(|pod| observed.pod_named(&pod)) {
             observed.copied = site.copied(&pod.meta.uid);
         }
-        if db.status.initialization.completed_at.is_some() {
-            observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid));
-            observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1));
+        match observed.contact() {
+            Contact::Nothing => {}
+            Contact::Knock => observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid)),
+            Contact::Ask => observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1)),
+        }
+        if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) {
+            observed.replacement = DryRun::Rejected("the policy says no".to_owned());
         }
         observed
     }

@@ -14,6 +14,7 @@ mod faults;
 mod guard;
 mod interruptions;
 mod kubelet;
+mod labels;
 mod look;
 mod lost_status;
 mod pods;

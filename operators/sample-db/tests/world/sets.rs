@@ -22,10 +22,13 @@ impl Site {
             if let Some(read) = self.read.get(&uid)
                 && world.get(Pod::KIND, &pod).is_none()
                 && !self.going
+                && !self.rejects(&read["spec"]["template"])
             {
-                let made = pod_of("apps/v1", "StatefulSet", &key.name, &uid, &read["spec"]["template"]);
+                let mut made = pod_of("apps/v1", "StatefulSet", &key.name, &uid, &read["spec"]["template"]);
+                made["metadata"]["labels"][POD_NAME] = json!(&*pod.name);
                 world.create(Pod::KIND, &pod, made);
             }
+            keep_by_labels(world, &key, &set, &pod);
             let generation = set["metadata"]["generation"].clone();
             self.read.insert(uid, set.clone());
             if set["status"]["observedGeneration"] != generation {
@@ -123,6 +126,25 @@ impl Site {
     }
 }
 
+/// The controller gives up a pod that its selector finds no longer, and takes one that it finds, and that has no controller.
+fn keep_by_labels(world: &mut World, key: &Key, set: &Value, pod: &Key) {
+    let Some(live) = world.get(Pod::KIND, pod) else { return };
+    let (metadata, wanted) = (live["metadata"].clone(), &set["spec"]["selector"]["matchLabels"]);
+    let finds = wanted.as_object().is_none_or(|all| all.iter().all(|(name, value)| metadata["labels"][name] == *value));
+    let uid = text(&set["metadata"]["uid"]);
+    let owners = metadata["ownerReferences"].as_array().is_some_and(|owners| !owners.is_empty());
+    match (owned(live, &uid), finds) {
+        (true, false) => world.edit(Pod::KIND, pod, |live| live["metadata"]["ownerReferences"] = json!([])),
+        (false, true) if !owners => world.edit(Pod::KIND, pod, |live| {
+            live["metadata"]["ownerReferences"] = controller("apps/v1", "StatefulSet", &key.name, &uid);
+        }),
+        _ => {}
+    }
+}
+
+/// Label by which the controller of StatefulSets marks each pod.
+pub const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
+
 fn cloned((key, object): (&Key, &Value)) -> (Key, Value) {
     (key.clone(), object.clone())
 }
@@ -139,7 +161,10 @@ pub fn uses(claim: &str) -> String {
 
 fn pod_of(version: &str, kind: &str, name: &str, uid: &str, template: &Value) -> Value {
     let mut pod = template.clone();
-    pod["metadata"]["ownerReferences"] =
-        json!([{ "apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": true }]);
+    pod["metadata"]["ownerReferences"] = controller(version, kind, name, uid);
     pod
+}
+
+fn controller(version: &str, kind: &str, name: &str, uid: &str) -> Value {
+    json!([{ "apiVersion": version, "kind": kind, "name": name, "uid": uid, "controller": true }])
 }

@@ -35,6 +35,8 @@ pub struct Faults {
     pub failing: BTreeMap<&'static str, u32>,
     /// The release that an image says it is, whatever its tag.
     pub lies: Option<String>,
+    /// What no server's pod may have in it: the API server creates none that does.
+    pub rejects: Option<&'static str>,
     /// Whether what is written as a snapshot is not what was read.
     pub corrupts: bool,
     /// Whether servers have a replication slot, which no snapshot contains.
@@ -78,6 +80,11 @@ impl Site {
         if !self.violations.contains(&what) {
             self.violations.push(what);
         }
+    }
+
+    /// Whether the API server creates no such pod.
+    pub fn rejects(&self, pod: &Value) -> bool {
+        self.faults.rejects.is_some_and(|what| pod.to_string().contains(what))
     }
 
     /// The server that a database's Service leads to, if it takes connections: its pod's uid.

@@ -3,11 +3,12 @@
 use serde_json::{Value, json};
 
 use runtime::cache::View as _;
-use runtime::views::Claim;
+use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 
 use crate::asked::Answer;
 use crate::bench::{Bench, Pass};
+use crate::boundaries::{of, to};
 use crate::collector::Propagation;
 use crate::faults::{Edit, Step};
 use crate::guard::is_proved;
@@ -50,6 +51,70 @@ fn a_server_that_was_stopped_serves_again() {
     settle(&mut bench);
     bench.take(&Step::Calm(5));
     assert!(bench.site.acked["shop"].len() > rows, "writers are in again\n{}", bench.story());
+}
+
+#[test]
+fn a_server_that_hangs_while_it_is_configured_is_told_of_and_left_alone() {
+    let mut spec = usual();
+    spec["engine"] = json!({ "maxSilenceSeconds": 30 });
+    let mut bench = Bench::new(&spec);
+    let pod = |bench: &Bench| {
+        let pod = bench.world.get(Pod::KIND, &bench.key.sibling("shop-0"));
+        pod.map(|pod| pod["metadata"]["uid"].clone())
+    };
+    let at_work = |bench: &Bench| bench.world.get(Job::KIND, &bench.key.sibling("shop-init")).is_some();
+    while !at_work(&bench) {
+        bench.round();
+    }
+    let before = pod(&bench);
+    bench.take(&Step::Stop);
+    bench.take(&Step::Calm(25));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert_eq!(condition(db, "Stalled")["reason"], "ServerSilent", "{}", bench.story());
+    assert_eq!(pod(&bench), before, "{}", bench.story());
+    bench.take(&Step::Evict(0));
+    settle(&mut bench);
+}
+
+/// The server's pod.
+fn pod(bench: &Bench) -> &Value {
+    let pod = bench.world.get(Pod::KIND, &bench.key.sibling("shop-0"));
+    pod.unwrap_or_else(|| panic!("no pod\n{}", bench.story()))
+}
+
+#[test]
+fn a_pod_that_serves_is_not_deleted_for_one_that_the_api_server_rejects() {
+    let mut bench = settled(&usual());
+    let (key, before) = (bench.key.clone(), pod(&bench)["metadata"]["uid"].clone());
+    bench.site.faults.rejects = Some("forbidden");
+    bench.world.edit(SampleDB::KIND, &key, |db| db["spec"]["nodeSelector"] = json!({ "disk": "forbidden" }));
+    let rows = bench.site.acked["shop"].len();
+    bench.take(&Step::Calm(20));
+    let db = bench.world.get(SampleDB::KIND, &key).expect("it is there");
+    assert_eq!(pod(&bench)["metadata"]["uid"], before, "{}", bench.story());
+    assert!(bench.site.acked["shop"].len() > rows && is(db, "Ready"), "{}", bench.story());
+    assert_eq!(condition(db, "Stalled")["reason"], "PodRefused", "{}", bench.story());
+
+    bench.take(&Step::Evict(0));
+    bench.take(&Step::Calm(20));
+    assert_ne!(pod(&bench)["metadata"]["uid"], before, "{}", bench.story());
+    let db = bench.world.get(SampleDB::KIND, &key).expect("it is there");
+    assert!(is(db, "Ready"), "a pod that is lost comes back as it was\n{}", bench.story());
+    settle(&mut bench);
+    assert_eq!(pod(&bench)["spec"]["nodeSelector"]["disk"], "forbidden", "{}", bench.story());
+}
+
+#[test]
+fn an_upgrade_whose_pod_the_api_server_rejects_goes_back_without_a_restart() {
+    let mut bench = settled(&of("15.18"));
+    let before = pod(&bench)["metadata"]["uid"].clone();
+    bench.site.faults.rejects = Some("postgres:15.20");
+    bench.take(&to("15"));
+    bench.take(&Step::Calm(60));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert_eq!(db["status"]["upgrade"]["result"], "RolledBack", "{}", bench.story());
+    assert!(is(db, "Ready"), "{}", bench.story());
+    assert_eq!(pod(&bench)["metadata"]["uid"], before, "{}", bench.story());
 }
 
 #[test]

@@ -46,6 +46,8 @@ async fn a_database_that_is_kept_from_what_is_asked_for_costs_little() {
         state("a data claim that is being deleted", &turn, terminating_claim),
         state("a data volume that cannot grow", &turn, no_expansion),
         state("a status that is lost with its record", &turn, lost_status),
+        state("a new pod that Pod Security rejects", &turn, rejected_pod),
+        state("a foreign pod that bears the server's name", &turn, taken_name),
     ])
     .await;
     wrong.extend(counted(&audit, &wedges, SETTLES).await);
@@ -130,6 +132,19 @@ async fn no_expansion(ns: Namespace) -> Wedge {
     let db = serving(&ns, LOGGED).await;
     db.patch(json!({ "storage": { "size": "2Gi" } })).await;
     Wedge::reached(ns, Says::stalled(SHOP, "Forbidden"), RUNS).await
+}
+
+async fn rejected_pod(ns: Namespace) -> Wedge {
+    let db = serving(&ns, LOGGED).await;
+    db.patch(json!({ "podSecurityContext": { "runAsUser": 999, "fsGroup": 999 } })).await;
+    Wedge::reached(ns, Says::stalled(SHOP, "PodRefused"), RUNS).await
+}
+
+/// The StatefulSet creates no pod of that name.
+async fn taken_name(ns: Namespace) -> Wedge {
+    crate::sample_db_labels::foreign_pod(&ns, "shop-0", &json!({})).await;
+    Database::apply(&ns, "shop", LOGGED).await;
+    Wedge::reached(ns, Says::stalled(SHOP, "NameTaken"), Server::None).await
 }
 
 /// While it is paused, the operator does not put the record back on the claim.

@@ -1,6 +1,8 @@
 //! The StatefulSet of the one server. Its template names the claim, and makes none: a claim that is gone is lost data, not
 //! a reason for an empty one. Pods are replaced when the operator deletes them, and never because the template changed.
 
+use std::collections::BTreeMap;
+
 use api::sample_db::Method;
 use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1::{
@@ -10,13 +12,13 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::Apply;
 use runtime::plan::meta::WHOLE;
-use runtime::views::StatefulSet;
+use runtime::plan::{Apply, Create};
+use runtime::views::{Pod, StatefulSet};
 use serde_json::json;
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
-use super::{OWNER_UID, PORT, labels, owned, selector};
+use super::{OWNER_UID, POD_NAME, PORT, labels, owned, selector};
 use crate::plan::record::Record;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names, tuning};
@@ -75,23 +77,53 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish, source: Option<&
     set(observed, wish, names::server(db), made, source)
 }
 
+/// The pod that the StatefulSet of the server that serves would make now, under another name.
+pub(in crate::plan) fn probe(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Create {
+    let Apply { key, body, .. } = server(observed, wish, source);
+    Create::new(Pod::KIND, key.sibling(&format!("{}-probe", key.name)), &body["spec"]["template"])
+}
+
 /// The StatefulSet of the server that is to follow: on data of its own, and closed to all but the superuser.
 pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
     let name = names::upgrade_server(&observed.db, wish.major);
     set(observed, wish, &name, words(&["--initialise", "--access=closed"]), None)
 }
 
+/// The labels by which that StatefulSet finds its pod.
+fn pod_selector(db: &SampleDB, server: &str) -> BTreeMap<String, String> {
+    let mut labels = selector(db);
+    // One that follows another has pods beside that one's.
+    if *server != *db.meta.key.name {
+        labels.insert(SERVER_LABEL.to_owned(), server.to_owned());
+    }
+    labels
+}
+
+/// The labels of that StatefulSet's pod, but for those of its controller.
+fn pod_labels(db: &SampleDB, server: &str) -> BTreeMap<String, String> {
+    let mut all = labels(db);
+    all.extend(pod_selector(db, server));
+    all.extend([(WHOLE.to_owned(), "true".to_owned()), (OWNER_UID.to_owned(), db.meta.uid.to_string())]);
+    all
+}
+
+/// The pod of that StatefulSet with the labels by which it is watched, and found by Services, unless it has them.
+pub(in crate::plan) fn labeled(db: &SampleDB, live: &Pod, server: &str) -> Option<Apply> {
+    let mut wanted = pod_labels(db, server);
+    wanted.insert(POD_NAME.to_owned(), live.meta.key.name.to_string());
+    let labels = &live.running.as_ref()?.labels;
+    if wanted.iter().all(|(key, value)| labels.get(key) == Some(value)) {
+        return None;
+    }
+    let mut apply = Apply::new(Pod::KIND, live.meta.key.clone(), &json!({ "metadata": { "labels": wanted } }));
+    apply.seen = Some(live.meta.uid.clone());
+    apply.hand_over = Some("labels");
+    Some(apply)
+}
+
 fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: Option<&Snapshot>) -> Apply {
     let db = &*observed.db;
     let place = observed.place(&wish.image);
-    let mut selector = selector(db);
-    // One that follows another has pods beside that one's.
-    if *name != *db.meta.key.name {
-        selector.insert(SERVER_LABEL.to_owned(), name.to_owned());
-    }
-    let mut pod_labels = labels(db);
-    pod_labels.extend(selector.clone());
-    pod_labels.insert(WHOLE.to_owned(), "true".to_owned());
     let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
     let steps = vec![prepare(observed, wish, &place, made, source)];
     let mut spec = place.spec(steps, vec![postgres(db, &place)], volumes(db, wish, source));
@@ -99,7 +131,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     spec.termination_grace_period_seconds = Some(120);
     let template = PodTemplateSpec {
         metadata: Some(ObjectMeta {
-            labels: Some(pod_labels),
+            labels: Some(pod_labels(db, name)),
             annotations: Some(annotations),
             ..ObjectMeta::default()
         }),
@@ -110,7 +142,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
         spec: Some(apps::StatefulSetSpec {
             replicas: Some(1),
             service_name: Some(names::peers(db)),
-            selector: LabelSelector { match_labels: Some(selector), ..LabelSelector::default() },
+            selector: LabelSelector { match_labels: Some(pod_selector(db, name)), ..LabelSelector::default() },
             update_strategy: Some(apps::StatefulSetUpdateStrategy {
                 type_: Some("OnDelete".to_owned()),
                 rolling_update: None,

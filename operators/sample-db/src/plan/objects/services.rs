@@ -10,16 +10,16 @@ use runtime::views::Service;
 
 use api::sample_db::ServiceType;
 
-use super::{PORT, owned, selector};
+use super::{POD_NAME, PORT, owned, selected};
 use crate::SampleDB;
 use crate::plan::names;
 
 /// The headless Service that gives the pod a name.
-pub(in crate::plan) fn peers(db: &SampleDB) -> Apply {
+pub(in crate::plan) fn peers(db: &SampleDB, apart: bool) -> Apply {
     let spec = core::ServiceSpec {
         cluster_ip: Some("None".to_owned()),
         publish_not_ready_addresses: Some(true),
-        selector: Some(selector(db)),
+        selector: Some(selected(db, apart)),
         ports: Some(vec![port(PORT, None)]),
         ..core::ServiceSpec::default()
     };
@@ -27,7 +27,7 @@ pub(in crate::plan) fn peers(db: &SampleDB) -> Apply {
 }
 
 /// The Service that applications use.
-pub(in crate::plan) fn read_write(db: &SampleDB) -> Apply {
+pub(in crate::plan) fn read_write(db: &SampleDB, apart: bool) -> Apply {
     let wanted = &db.spec.service;
     let type_ = match wanted.type_ {
         ServiceType::ClusterIP => "ClusterIP",
@@ -36,7 +36,7 @@ pub(in crate::plan) fn read_write(db: &SampleDB) -> Apply {
     };
     let spec = core::ServiceSpec {
         type_: Some(type_.to_owned()),
-        selector: Some(serving(db)),
+        selector: Some(serving(db, apart)),
         ports: Some(vec![port(wanted.port(), wanted.node_port)]),
         load_balancer_class: wanted.load_balancer_class.clone(),
         ..core::ServiceSpec::default()
@@ -46,15 +46,11 @@ pub(in crate::plan) fn read_write(db: &SampleDB) -> Apply {
 }
 
 /// The labels of the one pod that serves: during a major upgrade there are two.
-fn serving(db: &SampleDB) -> BTreeMap<String, String> {
-    let mut labels = selector(db);
+pub(in crate::plan) fn serving(db: &SampleDB, apart: bool) -> BTreeMap<String, String> {
+    let mut labels = selected(db, apart);
     labels.insert(POD_NAME.to_owned(), names::pod(db));
     labels
 }
-
-/// Label by which the StatefulSet controller marks each pod.
-/// Source: <https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#pod-name-label>
-const POD_NAME: &str = "statefulset.kubernetes.io/pod-name";
 
 fn port(port: i32, node_port: Option<i32>) -> core::ServicePort {
     core::ServicePort {

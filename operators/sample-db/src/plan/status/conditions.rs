@@ -8,8 +8,9 @@ use runtime::plan::conditions::{Summary, condition};
 use super::Judged;
 use crate::plan::backup::Backups;
 use crate::plan::login::Login;
+use crate::plan::objects::OWNER_UID;
 use crate::plan::steps::{APPLICATION_REFUSED, Step};
-use crate::plan::{Observed, backup, brief, storage, upgrade};
+use crate::plan::{Observed, backup, brief, names, storage, unlabeled, upgrade};
 
 /// Whether the database serves.
 pub(super) struct Serving {
@@ -138,10 +139,20 @@ pub(super) fn refused(
     cut(conditions)
 }
 
-/// The spec asks for a release that cannot be had, or has failed to be got to: a person is needed.
+/// The spec asks for a release that cannot be had, or has failed to be got to, or a pod of others is in the way of clients: a
+/// person is needed.
 fn stalled(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Option<Condition> {
-    let (reason, why) = upgrade::refusal(observed, judged.wish)?;
+    let (reason, why) = upgrade::refusal(observed, judged.wish).or_else(|| foreign_pod(observed))?;
     Some(condition(condition_type::STALLED, ConditionStatus::True, reason, why, now))
+}
+
+fn foreign_pod(observed: &Observed) -> Option<(&'static str, String)> {
+    let (pod, service) = (&unlabeled::foreign(observed)?.meta.key.name, names::read_write(&observed.db));
+    let message = format!(
+        "Pod {pod} bears all labels by which the Service {service} finds the server, so clients may reach it instead: remove \
+         its label {OWNER_UID}, or delete it; it is left untouched"
+    );
+    Some(("ForeignPod", message))
 }
 
 fn initialized(observed: &Observed, serving: &Serving, now: Timestamp) -> Condition {

@@ -1,20 +1,23 @@
 //! The server's pod. Pure.
 
 use runtime::cache::View;
-use runtime::plan::{Delete, Effect};
+use runtime::plan::{Delete, DryRun, Effect};
 use runtime::views::{Pod, Trouble};
 
 use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names, storage};
+use crate::plan::{Observed, Words, names, storage, unlabeled};
 use crate::snapshot::plan::is_being_taken;
 
 /// The server's pod: replaced if it is not as wished, else waited for.
 pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> {
     let name = names::pod(&observed.db);
     let Some(pod) = observed.pod() else {
-        return Some(Step::Wait("ServerStarting", format!("waiting for the pod {name}")));
+        return Some(match observed.taken.contains(&name) {
+            true => Step::Stuck("NameTaken", unlabeled::name_taken(&name)),
+            false => Step::Wait("ServerStarting", format!("waiting for the pod {name}")),
+        });
     };
     if pod.meta.deleting {
         return Some(Step::Wait("ServerStarting", format!("waiting until the pod {name} is gone, and another comes")));
@@ -83,6 +86,21 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
     if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
         return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
     }
+    // One that serves is not deleted for one that could not be created.
+    match &observed.replacement {
+        DryRun::Accepted => {}
+        DryRun::Rejected(said) => {
+            let message = format!(
+                "{why}, but the API server rejects the new pod, so the present one stays: {said}; correct the spec, or the \
+                 quota or policy that rejects it"
+            );
+            return Step::Stuck("PodRefused", message);
+        }
+        DryRun::Unknown(said) => {
+            let message = format!("{why}; waiting for the API server to say whether it takes the new pod: {said}");
+            return Step::Wait("ServerRestarting", message);
+        }
+    }
     let delete = Delete::of(Pod::KIND, &pod.meta);
     Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
 }
@@ -115,7 +133,10 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
     let name = names::pod_of(&names::upgrade_server(&observed.db, wish.major));
     let starting = |why: &str| Follows::Starting(format!("the pod {name} of the new version {why}"));
     let Some(pod) = observed.pod_named(&name).filter(|pod| !pod.meta.deleting) else {
-        return starting("is yet to come");
+        return match observed.taken.contains(&name) {
+            true => Follows::Starting(unlabeled::name_taken(&name)),
+            false => starting("is yet to come"),
+        };
     };
     let Some(running) = pod.running.as_deref() else { return starting("is yet to start") };
     if running.annotations.get(TEMPLATE) != Some(&objects::template(observed, wish)) {

@@ -1,6 +1,6 @@
 //! A server that runs and does not answer, such as one that was stopped by a signal, or whose disk hangs. Pure.
 
-use runtime::views::Pod;
+use runtime::views::{Job, Pod};
 
 use super::Step;
 use super::server::restart;
@@ -17,14 +17,25 @@ pub(super) fn too_long(observed: &Observed) -> Option<u64> {
 pub(super) fn unready(observed: &Observed, pod: &Pod) -> Option<Step> {
     let silent = too_long(observed)?;
     let name = &pod.meta.key.name;
-    if was_ready(pod) {
-        return Some(restart(observed, &format!("the server runs, and has not answered for {silent} s")));
-    }
+    let meanwhile = match filling(observed) {
+        None if was_ready(pod) => {
+            return Some(restart(observed, &format!("the server runs, and has not answered for {silent} s")));
+        }
+        None => "since it was started".to_owned(),
+        Some(job) => format!("while the Job {} works on it", job.meta.key.name),
+    };
     let message = format!(
-        "the server runs, and has not answered for {silent} s since it was started: see the log of the pod {name}; delete \
-         the pod to have it started again"
+        "the server runs, and has not answered for {silent} s {meanwhile}: see the log of the pod {name}; delete the pod to \
+         have it started again"
     );
     Some(Step::Stuck("ServerSilent", message))
+}
+
+/// The Job that restores or configures a new database, if one is at work. A restart would cut it off, so that is left to a
+/// person.
+fn filling(observed: &Observed) -> Option<&Job> {
+    let configured = observed.db.status.initialization.completed_at.is_some();
+    observed.jobs.iter().map(|job| &**job).find(|job| !configured && job.end.is_none())
 }
 
 /// What to say of a server that is ready, and does not answer the operator. Its own probe says that it serves, so it is left

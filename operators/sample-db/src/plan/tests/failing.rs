@@ -15,7 +15,11 @@ fn settled() -> Value {
 
 /// A database of which the server's pod has another status.
 fn with_pod(spec: &Value, status: &Value) -> Observed {
-    let mut seen = standing(spec, &settled());
+    with_pod_of(spec, &settled(), status)
+}
+
+fn with_pod_of(spec: &Value, of: &Value, status: &Value) -> Observed {
+    let mut seen = standing(spec, of);
     let made = seen.pods[0].running.as_deref().unwrap();
     let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": made.labels,
         "annotations": made.annotations }, "status": status });
@@ -61,6 +65,50 @@ fn a_server_that_was_ready_and_does_not_answer_is_started_again() {
     assert_eq!(told(&patient).0, Vec::<String>::new());
     patient.silent_for = Some(Duration::from_secs(601));
     assert_eq!(told(&patient).0, ["delete Pod shop-0"]);
+}
+
+/// A database that has data and is yet to be configured.
+fn unconfigured(status: &Value) -> Observed {
+    let mut of = settled();
+    of["initialization"] = json!({ "dataCreatedAt": "2027-01-15T06:59:00Z" });
+    with_pod_of(&json!({}), &of, status)
+}
+
+#[test]
+fn a_server_that_hangs_before_it_is_configured_is_told_of_as_soon_as_later() {
+    let mut seen = unconfigured(&unready("2027-01-15T07:00:00Z"));
+    assert_eq!(seen.contact(), Contact::Knock);
+    seen.silent_for = Some(Duration::from_secs(120));
+    assert_eq!(reason(&told(&seen).1, "Reconciling").1, "ServerStarting");
+    seen.silent_for = Some(Duration::from_secs(121));
+    let (done, status) = told(&seen);
+    assert_eq!((done, reason(&status, "Stalled").1.as_str()), (Vec::new(), "ServerSilent"));
+    let mut once_ready = unconfigured(&unready("2027-01-15T07:55:00Z"));
+    once_ready.silent_for = Some(Duration::from_secs(121));
+    assert_eq!(told(&once_ready).0, ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_server_that_a_job_still_fills_is_not_started_again_and_told_of() {
+    let mut seen = unconfigured(&unready("2027-01-15T07:55:00Z"));
+    let job = json!({ "metadata": { "namespace": "n", "name": "shop-init", "uid": "j" } });
+    seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];
+    seen.silent_for = Some(Duration::from_secs(121));
+    let (done, status) = told(&seen);
+    assert_eq!((done, reason(&status, "Stalled").1.as_str()), (Vec::new(), "ServerSilent"));
+    let message = &status.contract.condition("Stalled").unwrap().message;
+    assert!(message.contains("while the Job shop-init works on it") && message.contains("delete the pod"), "{message}");
+}
+
+#[test]
+fn no_server_is_knocked_at_while_data_are_made_or_it_is_ready() {
+    let made = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "False" }],
+        "initContainerStatuses": [{ "name": "prepare", "state": { "running": { "startedAt": "2027-01-15T07:00:00Z" } } }] });
+    assert_eq!(unconfigured(&made).contact(), Contact::Nothing);
+    let mut ready = unready("2027-01-15T07:55:00Z");
+    ready["conditions"][0]["status"] = json!("True");
+    assert_eq!(unconfigured(&ready).contact(), Contact::Nothing, "it answers its own probe");
+    assert_eq!(with_pod(&json!({}), &ready).contact(), Contact::Ask);
 }
 
 /// Parameters may be what a server does not start with; but none is to be cut short that recovers from a crash.

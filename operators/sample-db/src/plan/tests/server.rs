@@ -6,7 +6,7 @@ use super::*;
 use crate::plan::{Answer, Login, Parameters};
 
 /// What a plan applies.
-fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
+pub(super) fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply {
     let is = |apply: &&Apply| apply.kind.kind == kind && *apply.key.name == *name;
     let applies = plan.effects.iter().filter_map(|effect| match effect {
         Effect::Apply(apply) => Some(apply),
@@ -57,9 +57,11 @@ pub(super) fn pod_of(plan: &DbPlan, server: &str, ready: bool) -> Arc<Pod> {
     let template = &applied(plan, "StatefulSet", server).body["spec"]["template"];
     let mut pod = json!({ "metadata": template["metadata"].clone(), "status": {
         "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": if ready { "True" } else { "False" } }] } });
-    for (key, value) in [("namespace", "n"), ("name", &*format!("{server}-0")), ("uid", "p-1")] {
+    let name = format!("{server}-0");
+    for (key, value) in [("namespace", "n"), ("name", &*name), ("uid", "p-1")] {
         pod["metadata"][key] = json!(value);
     }
+    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = json!(name);
     Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
@@ -88,7 +90,7 @@ pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
     Asked::Answered(Box::new(answer))
 }
 
-fn settled() -> Value {
+pub(super) fn settled() -> Value {
     let mut status = initialised();
     status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
     status
@@ -233,9 +235,10 @@ fn what_follows_from_an_edited_password_is_written_again() {
 fn one_that_does_not_start_is_made_again_once_it_would_be_made_otherwise() {
     let mut seen = standing(&json!({}), &settled());
     let failing = |revision: &str| {
-        let mut pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": {
-            "multi-operator.example.com/whole": "true", "controller-revision-hash": revision },
-            "annotations": seen.pods[0].running.as_ref().unwrap().annotations }, "status": {} });
+        let running = seen.pods[0].running.as_ref().unwrap();
+        let mut pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": running.labels,
+            "annotations": running.annotations }, "status": {} });
+        pod["metadata"]["labels"]["controller-revision-hash"] = json!(revision);
         pod["status"]["containerStatuses"] = json!([{ "name": "postgres", "image": "i", "restartCount": 9, "state": {
             "waiting": { "reason": "CrashLoopBackOff", "message": "back-off" } }, "lastState": { "terminated": {
             "exitCode": 1, "message": "FATAL: it is broken" } } }]);

@@ -151,12 +151,13 @@ fn a_new_server_that_does_not_start_harms_nobody() {
         status
     })
     .db;
-    let template = play.seen.pods[1].running.as_ref().unwrap().annotations.clone();
-    let broken = json!({ "metadata": { "namespace": "n", "name": "shop-17-0", "uid": "p-2", "annotations": template,
-            "labels": { "multi-operator.example.com/whole": "true" } },
+    let running = play.seen.pod_named("shop-17-0").unwrap().running.clone().unwrap();
+    let broken = json!({ "metadata": { "namespace": "n", "name": "shop-17-0", "uid": "p-2",
+            "annotations": running.annotations, "labels": running.labels },
         "status": { "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 5, "state": { "waiting": {
             "reason": "ImagePullBackOff", "message": "no such image" } } }] } });
-    play.seen.pods[1] = Arc::new(Pod::decode(&broken.to_string()).unwrap());
+    play.seen.pods.retain(|pod| *pod.meta.key.name == *"shop-0");
+    play.seen.pods.push(Arc::new(Pod::decode(&broken.to_string()).unwrap()));
     play.seen.jobs = Vec::new();
     assert_eq!(play.next(), ["delete StatefulSet shop-17"]);
     assert_eq!(play.step(), Some(At::RollBack));
