@@ -1,4 +1,4 @@
-//! Live looks at servers' pods that no watch tells of as such: by name, and seldom while that finds nothing of use.
+//! Reads servers' pods by name that the watch does not show as such; seldom, as long as there is none to restore.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ pub(crate) struct ServerPods {
 
 struct Held {
     at: Instant,
-    /// The uid of what the watch told of that name.
+    /// The uid of the pod of that name that the watch shows.
     watched: Option<Box<str>>,
     found: Found,
 }

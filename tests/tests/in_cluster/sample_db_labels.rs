@@ -93,7 +93,7 @@ async fn a_foreign_pod_of_the_servers_name_is_left_alone_and_the_status_says_wha
 }
 
 #[tokio::test]
-async fn no_client_is_led_to_a_foreign_pod_with_the_servers_labels_and_one_with_all_of_them_is_told_of() {
+async fn no_client_reaches_a_foreign_pod_with_the_servers_labels_and_one_with_all_of_them_is_reported() {
     let ns = namespace("sdb-pod-foreign").await;
     let db = Database::apply(&ns, "shop", QUIET).await;
     db.serves().await;

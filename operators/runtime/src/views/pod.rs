@@ -118,7 +118,7 @@ impl View for Pod {
 }
 
 impl Pod {
-    /// A pod that was read by its name, with all that tells how it fares, whatever its labels are.
+    /// A pod that was read by its name, with its whole state, whatever its labels are.
     ///
     /// # Errors
     /// If it is not of the shape expected.

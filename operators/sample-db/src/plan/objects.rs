@@ -77,9 +77,9 @@ fn selector(db: &SampleDB) -> BTreeMap<String, String> {
 
 /// The labels by which Services find the servers' pods: where all of these have it, also the uid of their database, so that
 /// no foreign pod with the same labels gets what is meant for them.
-fn selected(db: &SampleDB, apart: bool) -> BTreeMap<String, String> {
+fn selected(db: &SampleDB, by_owner: bool) -> BTreeMap<String, String> {
     let mut labels = selector(db);
-    labels.extend(apart.then(|| (OWNER_UID.to_owned(), db.meta.uid.to_string())));
+    labels.extend(by_owner.then(|| (OWNER_UID.to_owned(), db.meta.uid.to_string())));
     labels
 }
 

@@ -113,9 +113,9 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
         applies.extend(kept(&observed.configuration, objects::configuration(db)));
     }
     applies.extend(kept(&observed.connection, objects::connection(db)));
-    let apart = unlabeled::can_be_told_apart(observed);
-    applies.extend(kept(&observed.peers, objects::peers(db, apart)));
-    applies.extend(kept(&observed.read_write, objects::read_write(db, apart)));
+    let by_owner = unlabeled::can_be_selected_by_owner(observed);
+    applies.extend(kept(&observed.peers, objects::peers(db, by_owner)));
+    applies.extend(kept(&observed.read_write, objects::read_write(db, by_owner)));
     let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
     // Its controller would be left without a pod if the present one were lost.

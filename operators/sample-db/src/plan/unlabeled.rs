@@ -1,5 +1,5 @@
-//! Pods of servers whose labels somebody edited by hand, and pods of others that bear such labels. By its labels a pod is
-//! watched, kept by its StatefulSet, and reached by clients; but whose it is, what it is made of says. Pure.
+//! Pods of servers whose labels were edited by hand, and foreign pods that bear such labels. By its labels a pod is watched,
+//! kept by its StatefulSet, and reached by clients; but its owner and its init step say to which database it belongs. Pure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ fn pods(observed: &Observed) -> impl Iterator<Item = (&str, &Pod)> {
     servers(observed).into_iter().filter_map(pod)
 }
 
-/// The names of servers' pods that watches do not tell of, or not as pods of their StatefulSets.
+/// The names of servers' pods that the watch does not show, or not as pods of their StatefulSets.
 #[must_use]
 pub fn unseen(observed: &Observed) -> Vec<String> {
     let controlled = |pod: &Pod| sets(observed).any(|set| pod.meta.controlled_by(&set.meta.uid));
@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// Takes in what was found under the name of a server's pod, in the stead of what the watch tells of it.
+/// Takes in what was found under the name of a server's pod, instead of what the watch shows of it.
 pub fn take_in(observed: &mut Observed, name: String, found: Found) {
     observed.pods.retain(|pod| *pod.meta.key.name != *name);
     match found {
@@ -91,9 +91,9 @@ pub(super) fn repairs(observed: &Observed) -> Vec<Apply> {
     pods(observed).filter_map(|(server, pod)| objects::labeled(&observed.db, pod, server)).collect()
 }
 
-/// Whether all servers' pods can be told from others that bear the database's name, by a label that no foreign pod has. Those
-/// of an earlier manager get it while they run.
-pub(super) fn can_be_told_apart(observed: &Observed) -> bool {
+/// Whether all servers' pods have the label that no foreign pod with the other labels has. Those of an earlier manager get it
+/// while they run.
+pub(super) fn can_be_selected_by_owner(observed: &Observed) -> bool {
     let uid = &*observed.db.meta.uid;
     pods(observed)
         .filter_map(|(_, pod)| pod.running.as_ref())
@@ -102,7 +102,7 @@ pub(super) fn can_be_told_apart(observed: &Observed) -> bool {
 
 /// A pod that is not the server's, and bears all labels by which the Service of applications finds that.
 pub(super) fn foreign(observed: &Observed) -> Option<&Pod> {
-    let wanted = objects::serving(&observed.db, can_be_told_apart(observed));
+    let wanted = objects::serving(&observed.db, can_be_selected_by_owner(observed));
     let bears = |pod: &&Pod| {
         let labels = pod.running.as_ref().map(|running| &running.labels);
         labels.is_some_and(|labels| wanted.iter().all(|(key, value)| labels.get(key) == Some(value)))

@@ -1,4 +1,4 @@
-//! Somebody edits the labels of the server's pod, or makes a pod that bears its name or its labels.
+//! Labels of the server's pod are edited by hand, or a foreign pod bears its name or its labels.
 
 use runtime::cache::View as _;
 use runtime::plan::Key;
@@ -30,10 +30,10 @@ fn database(bench: &Bench) -> &Value {
     bench.world.get(SampleDB::KIND, &bench.key).expect("it is there")
 }
 
-/// Somebody removes a label, or gives it the value of another database.
+/// Removes a label, or gives it the value of another database.
 fn unlabel(bench: &mut Bench, label: &str) {
     let key = key(bench);
-    bench.say(&format!("somebody edits the label {label}"));
+    bench.say(&format!("a user edits the label {label}"));
     bench.world.edit(Pod::KIND, &key, |pod| match label {
         INSTANCE => pod["metadata"]["labels"][INSTANCE] = json!("other"),
         _ => drop(pod["metadata"]["labels"].as_object_mut().expect("labels").remove(label)),
@@ -99,7 +99,7 @@ fn a_foreign_pod_of_the_servers_name_is_left_alone_and_the_server_comes_back_onc
 }
 
 #[test]
-fn a_foreign_pod_with_all_labels_of_the_server_is_told_of_and_left_alone() {
+fn a_foreign_pod_with_all_labels_of_the_server_is_reported_and_left_alone() {
     let mut bench = settled(&usual());
     let copy = bench.key.sibling("copy");
     let labels = pod(&bench)["metadata"]["labels"].clone();

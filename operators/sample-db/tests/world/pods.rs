@@ -19,7 +19,7 @@ pub struct PodSeen {
     spec: Value,
 }
 
-/// All pods of the operators' there are: each begins with an init step. What becomes of others is nobody's business here.
+/// All pods of the operators' there are: each begins with an init step. Others do nothing here.
 pub fn seen(world: &World) -> Vec<PodSeen> {
     let ours = world.all(Pod::KIND).filter(|(_, pod)| pod["spec"]["initContainers"].is_array());
     let all = ours.map(|(key, pod)| PodSeen {

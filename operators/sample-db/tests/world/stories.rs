@@ -54,7 +54,7 @@ fn a_server_that_was_stopped_serves_again() {
 }
 
 #[test]
-fn a_server_that_hangs_while_it_is_configured_is_told_of_and_left_alone() {
+fn a_server_that_hangs_while_it_is_configured_is_reported_and_left_alone() {
     let mut spec = usual();
     spec["engine"] = json!({ "maxSilenceSeconds": 30 });
     let mut bench = Bench::new(&spec);

@@ -15,11 +15,11 @@ use crate::SampleDB;
 use crate::plan::names;
 
 /// The headless Service that gives the pod a name.
-pub(in crate::plan) fn peers(db: &SampleDB, apart: bool) -> Apply {
+pub(in crate::plan) fn peers(db: &SampleDB, by_owner: bool) -> Apply {
     let spec = core::ServiceSpec {
         cluster_ip: Some("None".to_owned()),
         publish_not_ready_addresses: Some(true),
-        selector: Some(selected(db, apart)),
+        selector: Some(selected(db, by_owner)),
         ports: Some(vec![port(PORT, None)]),
         ..core::ServiceSpec::default()
     };
@@ -27,7 +27,7 @@ pub(in crate::plan) fn peers(db: &SampleDB, apart: bool) -> Apply {
 }
 
 /// The Service that applications use.
-pub(in crate::plan) fn read_write(db: &SampleDB, apart: bool) -> Apply {
+pub(in crate::plan) fn read_write(db: &SampleDB, by_owner: bool) -> Apply {
     let wanted = &db.spec.service;
     let type_ = match wanted.type_ {
         ServiceType::ClusterIP => "ClusterIP",
@@ -36,7 +36,7 @@ pub(in crate::plan) fn read_write(db: &SampleDB, apart: bool) -> Apply {
     };
     let spec = core::ServiceSpec {
         type_: Some(type_.to_owned()),
-        selector: Some(serving(db, apart)),
+        selector: Some(serving(db, by_owner)),
         ports: Some(vec![port(wanted.port(), wanted.node_port)]),
         load_balancer_class: wanted.load_balancer_class.clone(),
         ..core::ServiceSpec::default()
@@ -46,8 +46,8 @@ pub(in crate::plan) fn read_write(db: &SampleDB, apart: bool) -> Apply {
 }
 
 /// The labels of the one pod that serves: during a major upgrade there are two.
-pub(in crate::plan) fn serving(db: &SampleDB, apart: bool) -> BTreeMap<String, String> {
-    let mut labels = selected(db, apart);
+pub(in crate::plan) fn serving(db: &SampleDB, by_owner: bool) -> BTreeMap<String, String> {
+    let mut labels = selected(db, by_owner);
     labels.insert(POD_NAME.to_owned(), names::pod(db));
     labels
 }

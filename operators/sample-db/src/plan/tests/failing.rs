@@ -75,7 +75,7 @@ fn unconfigured(status: &Value) -> Observed {
 }
 
 #[test]
-fn a_server_that_hangs_before_it_is_configured_is_told_of_as_soon_as_later() {
+fn a_server_that_hangs_before_it_is_configured_is_reported_as_soon_as_later() {
     let mut seen = unconfigured(&unready("2027-01-15T07:00:00Z"));
     assert_eq!(seen.contact(), Contact::Knock);
     seen.silent_for = Some(Duration::from_secs(120));
@@ -89,7 +89,7 @@ fn a_server_that_hangs_before_it_is_configured_is_told_of_as_soon_as_later() {
 }
 
 #[test]
-fn a_server_that_a_job_still_fills_is_not_started_again_and_told_of() {
+fn a_server_that_a_job_still_fills_is_reported_and_not_restarted() {
     let mut seen = unconfigured(&unready("2027-01-15T07:55:00Z"));
     let job = json!({ "metadata": { "namespace": "n", "name": "shop-init", "uid": "j" } });
     seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];

@@ -154,7 +154,7 @@ fn a_foreign_pod_of_the_servers_name_is_left_alone_and_the_status_says_what_to_d
 }
 
 #[test]
-fn a_foreign_pod_with_all_labels_of_the_server_is_told_of() {
+fn a_foreign_pod_with_all_labels_of_the_server_is_reported() {
     let mut seen = standing(&json!({}), &settled());
     seen.pods.push(pod(&seen.pods[0], "copy", |_| ()));
     let told = plan(&seen, now());
