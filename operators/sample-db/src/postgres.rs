@@ -13,8 +13,6 @@ use runtime::plan::Key;
 mod ask;
 mod change;
 mod connect;
-#[cfg(test)]
-mod tests;
 
 use crate::SampleDB;
 use crate::plan::{Asked, Login, Said, names, pause, shuts_out, wanted};
@@ -266,3 +264,6 @@ fn failed(refused: Refused) -> Error {
         Refused::Said(_, why) | Refused::Failed(why) => Error::transient("ConnectionFailed", why),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -34,13 +34,6 @@ impl Password {
     }
 }
 
-#[cfg(test)]
-impl From<&str> for Password {
-    fn from(text: &str) -> Self {
-        Self(text.into())
-    }
-}
-
 /// A Secret that can be used.
 #[derive(Clone)]
 struct Held {
@@ -211,4 +204,11 @@ fn random() -> Result<String, Error> {
     let mut random = [0_u8; 32];
     getrandom::fill(&mut random).map_err(|error| Error::transient("NoRandomness", error.to_string()))?;
     Ok(random.iter().map(|byte| char::from(SIGNS[usize::from(byte & 31)])).collect())
+}
+
+#[cfg(test)]
+impl From<&str> for Password {
+    fn from(text: &str) -> Self {
+        Self(text.into())
+    }
 }
