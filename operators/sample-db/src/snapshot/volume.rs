@@ -68,6 +68,11 @@ fn trouble(volume: &Volume) -> Option<(&'static str, &'static str)> {
     }
 }
 
+/// Whether the claim is being deleted.
+pub(super) fn is_going(observed: &Observed) -> bool {
+    matches!(observed.volume, Volume::Claim { leaving: true, .. })
+}
+
 /// Gives a verification up whose pod the claim lets nowhere: a Job that waits for its end would wait for its deadline, and pods
 /// that have ended keep a claim from going.
 pub(super) fn give_up(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> {

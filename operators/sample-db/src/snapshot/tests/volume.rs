@@ -54,6 +54,23 @@ fn the_claim_is_noted_when_it_is_taken_and_when_it_is_first_seen() {
 }
 
 #[test]
+fn a_backup_onto_a_claim_that_is_being_deleted_is_given_up() {
+    let mut taking = ready();
+    taking["phase"] = json!("Running");
+    taking["completedAt"] = Value::Null;
+    let going = || Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true };
+    for jobs in [vec![], vec![job("one-backup", &json!([]))]] {
+        let given_up = decided(&Observed { jobs, ..on(going(), &taking) });
+        assert_eq!((given_up.phase, super::ready(&given_up).0), (Some(SnapshotPhase::Failed), "BackupFailed"));
+    }
+    let stays = Observed { jobs: vec![job("one-backup", &json!([]))], ..on(claim("c-1"), &taking) };
+    assert_eq!(decided(&stays).phase, Some(SnapshotPhase::Running));
+    let last = seen(&json!({}), &json!({ "reason": "Final" }), &taking);
+    let last = Observed { volume: going(), jobs: vec![job("one-backup", &json!([]))], ..last };
+    assert_eq!(decided(&last).phase, Some(SnapshotPhase::Running), "what a deletion waits for says so itself");
+}
+
+#[test]
 fn on_another_claim_it_is_verified_again_and_once() {
     let begun = decided(&on(claim("c-2"), &ready()));
     assert_eq!(begun.verification.phase, Some(VerificationPhase::Running));
