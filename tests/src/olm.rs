@@ -14,7 +14,7 @@ use crate::wait::wait_until;
 
 mod object;
 
-pub use object::{Objects, apply, condition, get, list, uid};
+pub use object::{Objects, Untouched, apply, condition, get, list, uid};
 
 /// The package in the catalog, and the name of Subscriptions.
 pub const PACKAGE: &str = "multi-operator";

@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use e2e::cluster;
-use e2e::olm::{Approval, Install, Objects, get, list, versions};
+use e2e::olm::{Approval, Install, Objects, Untouched, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
+use serde_json::json;
 
 /// Longer than an install takes.
 const LONGER: Duration = Duration::from_secs(20);
@@ -29,7 +30,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
     samples.apply_samples().await;
     samples.samples_are_ready().await;
-    let before = samples.untouched().await;
+    let mut before = samples.untouched().await;
     assert_eq!(before.pods.len(), 3 + 3 + 1, "an application's pods, etcd's members, a database: {:?}", before.pods);
 
     let plan = install.plan_waits(&versions.current).await;
@@ -44,6 +45,7 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     })
     .await;
     assert_ne!(install.image().await, began_with, "another program");
+    the_cluster_is_held(&samples, &mut before).await;
     assert_eq!(samples.untouched().await.custom_resources, before.custom_resources);
     every_object_is_looked_after(&samples, 1).await;
     samples.samples_are_ready().await;
@@ -69,6 +71,18 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
     samples.remove().await;
     install.remove().await;
+}
+
+/// What this version adds and the one before did not know: the finalizer of an EtcdCluster.
+async fn the_cluster_is_held(samples: &Objects, before: &mut Untouched) {
+    const CLUSTER: &str = "etcdcluster/example-etcd-cluster";
+    let held = json!(["example.com/etcd-volumes"]);
+    wait_until("the finalizer of the EtcdCluster", PATIENCE, || async {
+        let found = samples.untouched().await.custom_resources[CLUSTER]["finalizers"].clone();
+        if found == held { Ok(()) } else { Err(found.to_string()) }
+    })
+    .await;
+    before.custom_resources.get_mut(CLUSTER).expect("it is among the samples")["finalizers"] = held;
 }
 
 /// Never comes back unless OLM has gone on.

@@ -101,7 +101,10 @@ pub async fn the_second_takes_over_when_the_first_is_killed(stage: Stage) -> Res
     let (killed, before) = (Instant::now(), rivals.second.1.journal().len());
     rivals.second_has_it(&stage, EXPIRED).await?;
     // One reading never proves death: nothing is taken while the Lease may still be held.
-    let renewal = |call: &Call| call.verb == "update" && call.is_lease() && call.code == Some(200);
+    // Killed that early it has only made its Lease.
+    let renewal = |call: &Call| {
+        call.is_lease() && matches!((call.verb.as_str(), call.code), ("update", Some(200)) | ("create", Some(201)))
+    };
     let renewed = rivals.first.1.journal().into_iter().rfind(renewal).ok_or("the first has renewed nothing")?.at;
     let taken = writes(&rivals.second.1.since(before)).first().ok_or("the second has written nothing")?.at;
     let after = taken.saturating_duration_since(renewed);
