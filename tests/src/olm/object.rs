@@ -52,6 +52,9 @@ pub fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap_or_default()
 }
 
+/// The prefix of what the manager notes on custom resources; another version of it may note more.
+const OUR_RECORDS: &str = "multi-operator.example.com/";
+
 /// The kinds of config/samples, as kubectl names their objects.
 pub const SAMPLES: [&str; 5] = [
     "myapp/sample-app",
@@ -126,9 +129,13 @@ impl Objects {
             let (kind, name) = sample.split_once('/').expect("kind and name");
             let object = get(kind, &self.namespace, name).await.unwrap_or_default();
             let meta = &object["metadata"];
+            let mut annotations = meta["annotations"].clone();
+            if let Some(annotations) = annotations.as_object_mut() {
+                annotations.retain(|key, _| !key.starts_with(OUR_RECORDS));
+            }
             let kept = json!({
                 "uid": meta["uid"], "generation": meta["generation"], "labels": meta["labels"],
-                "annotations": meta["annotations"], "finalizers": meta["finalizers"],
+                "annotations": annotations, "finalizers": meta["finalizers"],
                 "spec": object["spec"], "testString": object["testString"],
             });
             custom_resources.insert(sample.to_owned(), kept);
