@@ -71,7 +71,7 @@ CERTIFICATES=/etc/ssl/certs/ca-certificates.crt
 # The programs of each part. scripts/demo installs all at once, the others what they come to need.
 BASE_PROGRAMS=(ip:iproute2 openssl:openssl curl:curl flock:util-linux mount:mount "$CERTIFICATES:ca-certificates")
 NODE_PROGRAMS=(runc:runc /usr/lib/cni/bridge:containernetworking-plugins nft:nftables iptables:iptables conntrack:conntrack
-  socat:socat gcc:gcc /usr/include/stdlib.h:libc6-dev mkfs.ext4:e2fsprogs)
+  socat:socat gcc:gcc /usr/include/stdlib.h:libc6-dev mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs)
 # Crates with C in them are compiled with gcc, and etcd's client is generated from its protocol files.
 RUST_PROGRAMS=(gcc:gcc /usr/include/stdlib.h:libc6-dev protoc:protobuf-compiler
   /usr/include/google/protobuf/any.proto:libprotobuf-dev "$CERTIFICATES:ca-certificates")

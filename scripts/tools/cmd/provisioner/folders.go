@@ -22,8 +22,10 @@ type folders struct {
 
 // fileSystems makes and removes the file systems of volumes whose size is true.
 type fileSystems interface {
-	// make mounts a file system of that size at a folder. What an earlier try left is taken up.
-	make(path string, size int64) error
+	// make mounts a file system of that kind and size at a folder. What an earlier try left is taken up.
+	make(path, kind string, size int64) error
+	// grow makes an xfs larger while it is in use, and does nothing where it is as large.
+	grow(path string, size int64) error
 	// remove undoes that, and does nothing where there is none.
 	remove(path string) error
 }
@@ -31,7 +33,7 @@ type fileSystems interface {
 func (f *folders) Provision(_ context.Context, o controller.ProvisionOptions) (*core.PersistentVolume, controller.ProvisioningState, error) {
 	path := filepath.Join(f.root, o.PVName)
 	size := o.PVC.Spec.Resources.Requests[core.ResourceStorage]
-	if err := f.makeFolder(path, o.StorageClass.Parameters["size"] == "true", size.Value()); err != nil {
+	if err := f.makeFolder(path, fileSystem(o.StorageClass.Parameters), size.Value()); err != nil {
 		return nil, controller.ProvisioningFinished, err
 	}
 	node := o.SelectedNodeName
@@ -56,12 +58,25 @@ func (f *folders) Provision(_ context.Context, o controller.ProvisionOptions) (*
 	}, controller.ProvisioningFinished, nil
 }
 
-func (f *folders) makeFolder(path string, sized bool, size int64) error {
+// fileSystem is the kind of file system that a class gives its volumes, and empty where sizes are not true.
+func fileSystem(parameters map[string]string) string {
+	kind := parameters["fileSystem"]
+	switch {
+	case parameters["size"] != "true":
+		return ""
+	case kind == "":
+		return "ext4"
+	}
+	return kind
+}
+
+// makeFolder gives the folder a file system of its own where the class names a kind of it.
+func (f *folders) makeFolder(path, kind string, size int64) error {
 	if err := os.Mkdir(path, 0o777); err != nil && !os.IsExist(err) {
 		return err
 	}
-	if sized {
-		if err := f.make(path, size); err != nil {
+	if kind != "" {
+		if err := f.make(path, kind, size); err != nil {
 			return err
 		}
 	}

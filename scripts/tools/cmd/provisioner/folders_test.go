@@ -18,13 +18,14 @@ import (
 // sizes notes which file systems there are.
 type sizes map[string]int64
 
-func (s sizes) make(path string, size int64) error { s[path] = size; return nil }
-func (s sizes) remove(path string) error           { delete(s, path); return nil }
+func (s sizes) make(path, _ string, size int64) error { s[path] = size; return nil }
+func (s sizes) grow(path string, size int64) error    { s[path] = size; return nil }
+func (s sizes) remove(path string) error              { delete(s, path); return nil }
 
 // full has no room for a file system.
 type full struct{ sizes }
 
-func (full) make(string, int64) error { return errors.New("no space left on device") }
+func (full) make(string, string, int64) error { return errors.New("no space left on device") }
 
 func claim(name string) *core.PersistentVolumeClaim {
 	return &core.PersistentVolumeClaim{
@@ -104,6 +105,14 @@ func TestASizedClassHasAFileSystemOfThatSize(t *testing.T) {
 	f.fileSystems = full{}
 	if _, _, err := f.Provision(context.Background(), asked("", map[string]string{"size": "true"})); err == nil {
 		t.Error("there is a volume without its file system")
+	}
+}
+
+func TestAClassMayNameItsFileSystem(t *testing.T) {
+	for _, one := range []struct{ size, kind, wanted string }{{"true", "", "ext4"}, {"true", "xfs", "xfs"}, {"", "xfs", ""}, {"", "", ""}} {
+		if got := fileSystem(map[string]string{"size": one.size, "fileSystem": one.kind}); got != one.wanted {
+			t.Errorf("%+v: %q", one, got)
+		}
 	}
 }
 

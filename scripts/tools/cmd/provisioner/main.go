@@ -2,7 +2,7 @@
 //
 // A claim whose storage class names this provisioner gets a folder of its own, writable for every user (pods run as
 // any user id), as a `local` volume, so that fsGroup works as it does on real disks. When the claim goes and the
-// reclaim policy is Delete, the folder and the volume go too.
+// reclaim policy is Delete, the folder and the volume go too. Volumes of true size grow with their claims.
 package main
 
 import (
@@ -46,7 +46,9 @@ func main() {
 		log.Fatal(err)
 	}
 	log.Printf("provisioning %s volumes in %s", name, *folder)
-	newController(ctx, client, &folders{node: *node, root: *folder, fileSystems: loopDevices{run}}).Run(ctx)
+	made := &folders{node: *node, root: *folder, fileSystems: loopDevices{ask}}
+	go newExpander(client, made).run(ctx)
+	newController(ctx, client, made).Run(ctx)
 }
 
 func newController(ctx context.Context, client kubernetes.Interface, made *folders) *controller.ProvisionController {
