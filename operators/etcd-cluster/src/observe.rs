@@ -174,3 +174,20 @@ fn places(pods: &[Arc<Pod>]) -> Vec<Place> {
 fn fresh_name(cluster: &EtcdCluster) -> Arc<str> {
     names::of(cluster, RandomState::new().hash_one(0)).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// The token of each new cluster is such a name, too.
+    #[test]
+    fn a_fresh_name_is_another_each_time() {
+        let cluster = r#"{"metadata": {"namespace": "n", "name": "c", "uid": "u"}, "spec": {"size": 3}}"#;
+        let cluster = EtcdCluster::decode(cluster).unwrap();
+        let names: BTreeSet<_> = (0..100).map(|_| fresh_name(&cluster)).collect();
+        assert_eq!(names.len(), 100);
+        assert!(names.iter().all(|name| names::is_ours(&cluster, name)), "{names:?}");
+    }
+}

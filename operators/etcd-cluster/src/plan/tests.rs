@@ -163,6 +163,7 @@ fn why_storage_is_undecided_is_told() {
     assert_eq!(status.storage, Some(StorageStatus { durable: false }), "what becomes of volumes asks for none");
 }
 
+mod bootstrap;
 mod deletion;
 mod learners;
 mod members;
