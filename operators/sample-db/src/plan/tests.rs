@@ -19,6 +19,7 @@ mod records;
 mod replacement;
 mod retention;
 mod server;
+mod storage;
 mod unlabeled;
 mod upgrades;
 mod volumes;

@@ -1,4 +1,4 @@
-//! A server that does not answer, is killed, has a full volume, or does not let the application in.
+//! A server that does not answer, is killed, or does not let the application in.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::server::{says, stand, standing};
 use super::*;
 use crate::plan::Login;
 
-fn settled() -> Value {
+pub(super) fn settled() -> Value {
     let mut status = initialised();
     status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
     status["volumes"] = json!([{ "claim": "data-shop-0", "capacity": "1Gi" }]);
@@ -14,11 +14,11 @@ fn settled() -> Value {
 }
 
 /// A database of which the server's pod has another status.
-fn with_pod(spec: &Value, status: &Value) -> Observed {
+pub(super) fn with_pod(spec: &Value, status: &Value) -> Observed {
     with_pod_of(spec, &settled(), status)
 }
 
-fn with_pod_of(spec: &Value, of: &Value, status: &Value) -> Observed {
+pub(super) fn with_pod_of(spec: &Value, of: &Value, status: &Value) -> Observed {
     let mut seen = standing(spec, of);
     let made = seen.pods[0].running.as_deref().unwrap();
     let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": made.labels,
@@ -36,14 +36,14 @@ fn unready(since: &str) -> Value {
 }
 
 /// A pod whose server keeps ending.
-fn ended(code: i32, why: &str, log: &str) -> Value {
+pub(super) fn ended(code: i32, why: &str, log: &str) -> Value {
     json!({ "conditions": [{ "type": "Ready", "status": "False" }],
         "containerStatuses": [{ "name": "postgres", "image": "i", "restartCount": 3,
             "state": { "waiting": { "reason": "CrashLoopBackOff" } },
             "lastState": { "terminated": { "exitCode": code, "reason": why, "message": log } } }] })
 }
 
-fn told(seen: &Observed) -> (Vec<String>, SampleDBStatus) {
+pub(super) fn told(seen: &Observed) -> (Vec<String>, SampleDBStatus) {
     let decided = plan(seen, now());
     (done(&decided), decided.status.unwrap())
 }
@@ -172,101 +172,6 @@ fn what_used_too_much_memory_is_told_before_the_log() {
         "{}",
         ready.message
     );
-}
-
-/// What the server of a full volume says, of which the last three lines do not tell why.
-const FULL: &str = "LOG:  redo starts at 0/1\n\
-    PANIC:  could not write to file \"pg_wal/xlogtemp.31\": No space left on device\n\
-    LOG:  startup process was terminated by signal 6: Aborted\nLOG:  aborting startup\nLOG:  database system is shut down\n";
-
-#[test]
-fn a_full_volume_is_named_with_what_to_do() {
-    let mut seen = with_pod(&json!({}), &ended(1, "Error", FULL));
-    let (done, status) = told(&seen);
-    assert_eq!(done, Vec::<String>::new());
-    let ready = &status.contract.condition("Ready").unwrap().message;
-    assert!(ready.contains("No space left on device"), "{ready}");
-    let storage = status.contract.condition("StorageHealthy").unwrap();
-    assert_eq!((storage.status, &*storage.reason), (ConditionStatus::False, "VolumeFull"));
-    assert!(storage.message.contains("data-shop-0") && storage.message.contains("storage.size"), "{}", storage.message);
-    // There is room: the kubelet's next try may be minutes away.
-    let grown = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
-        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
-        "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } } });
-    seen.claims = vec![Arc::new(Claim::decode(&grown.to_string()).unwrap())];
-    let (done, status) = told(&seen);
-    assert_eq!(done, ["delete Pod shop-0"]);
-    assert_eq!(status.volumes[0].capacity.as_deref(), Some("2Gi"), "so that it is done once");
-}
-
-#[test]
-fn another_volume_that_is_full_is_not_said_to_be_the_datas() {
-    let mut seen = standing(&json!({}), &settled());
-    let failed = json!({ "phase": "Failed", "sampleDBUID": "u-1", "startedAt": "2027-01-15T07:59:00Z",
-        "error": "the backup failed: No space left on device" });
-    seen.snapshots = vec![snapshot("shop-1", "Scheduled", &failed)];
-    let status = told(&seen).1;
-    assert_ne!(reason(&status, "StorageHealthy").1, "VolumeFull");
-    assert_eq!(reason(&status, "BackupHealthy"), (ConditionStatus::False, "LastFailed".to_owned()));
-}
-
-#[test]
-fn a_volume_that_fills_is_told_of_early() {
-    let mut seen = standing(&json!({}), &settled());
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
-        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
-        "status": { "phase": "Bound", "capacity": { "storage": "1Gi" } } });
-    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
-    seen.asked = says(|answer| answer.bytes = 860 << 20);
-    assert_eq!(reason(&told(&seen).1, "StorageHealthy"), (ConditionStatus::False, "NearlyFull".to_owned()));
-    // Its file system may be smaller than what was asked for, or have few inodes left.
-    let claims = seen.claims.clone();
-    let with = |said: &Value| {
-        let status = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
-            "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
-                "state": { "terminated": { "exitCode": 0, "message": said.to_string() } } }] });
-        let mut seen = with_pod(&json!({}), &status);
-        (seen.claims, seen.asked) = (claims.clone(), says(|answer| answer.bytes = 400 << 20));
-        told(&seen).1.volumes[0].used_percent
-    };
-    assert_eq!(with(&json!({})), Some(40));
-    assert_eq!(with(&json!({ "volumeBytes": 512 << 20 })), Some(80), "of 480 MiB, since 32 are held back");
-    assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
-}
-
-/// A growth that the class refused can be taken back, as GitOps does.
-#[test]
-fn a_size_that_is_taken_back_shrinks_no_volume() {
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
-        "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
-        "spec": { "resources": { "requests": { "storage": "2Gi" } } },
-        "status": { "phase": "Bound", "capacity": { "storage": "2Gi" } } });
-    let claim = Arc::new(Claim::decode(&claim.to_string()).unwrap());
-    let asked = |size: &str| {
-        let db = observed(&json!({ "storage": { "size": size } }), &settled()).db;
-        objects::data_claim(&db, "data-shop-0", Some(&claim)).body["spec"]["resources"]["requests"]["storage"].clone()
-    };
-    assert_eq!(["1Gi", "2048Mi", "3Gi"].map(asked), ["2Gi", "2048Mi", "3Gi"]);
-    let mut seen = standing(&json!({ "storage": { "size": "1Gi" } }), &settled());
-    seen.claims = vec![claim];
-    seen.asked = says(|answer| answer.bytes = 100 << 20);
-    let status = told(&seen).1;
-    let healthy = status.contract.conditions.iter().find(|of| of.type_ == "StorageHealthy").unwrap();
-    assert!(
-        healthy.message.ends_with("volumes do not shrink: it keeps 2Gi, though the spec asks for 1Gi"),
-        "{}",
-        healthy.message
-    );
-}
-
-#[test]
-fn room_is_held_back_for_a_server_that_has_filled_its_volume() {
-    let mut seen = observed(&json!({}), &settled());
-    seen.claims = vec![claim("u-1", "c-1")];
-    let made = plan(&seen, now());
-    let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
-    let command = server.body["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
-    assert!(command.contains("pg-run") && command.contains("--reserve=33554432"), "{command}");
 }
 
 #[test]
