@@ -8,11 +8,32 @@ use e2e::etcd::{self, Etcd, ids};
 use e2e::patience::{Bar, Moment};
 use e2e::sample_db::{self, Database};
 use kube::api::PropagationPolicy;
+use serde_json::json;
 
 /// How often each is filled.
 const TIMES: usize = 3;
 /// In which it serves again once there is room.
 const SERVES_AGAIN: Bar = Bar::work(Duration::from_secs(60));
+
+/// The end of what an operator does by itself, once there is room.
+fn in_time(begun: Moment) {
+    let passed = begun.passed();
+    let held = SERVES_AGAIN.holds("the time until it serves again", passed.real, passed.slowness());
+    held.unwrap_or_else(|missed| panic!("{missed}"));
+}
+
+/// What StorageHealthy=False says of a database.
+async fn complains(db: Database<'_>) -> String {
+    let words = db
+        .ns
+        .until::<api::sample_db::SampleDB, String>(db.name, "StorageHealthy to be False", |db| {
+            let storage = e2e::objects::Ours::condition(db?, "StorageHealthy")?;
+            (storage.status == False).then(|| format!("{}: {}", storage.reason, storage.message))
+        })
+        .await;
+    assert!(words.contains("data-shop-0"), "it names the volume: {words}");
+    words
+}
 
 /// Writes acknowledged rows, 50 MB at a time, until one is refused; returns how many were acknowledged so far.
 async fn filled(db: Database<'_>, mut acknowledged: usize) -> usize {
@@ -43,27 +64,90 @@ async fn a_database_of_the_default_size_serves_again_once_there_is_room() {
     let mut acknowledged = 0;
     for time in 1..=TIMES {
         acknowledged = filled(db, acknowledged).await;
-        let words = ns
-            .until::<api::sample_db::SampleDB, String>("shop", "StorageHealthy to be False", |db| {
-                let storage = e2e::objects::Ours::condition(db?, "StorageHealthy")?;
-                (storage.status == False).then(|| format!("{}: {}", storage.reason, storage.message))
-            })
-            .await;
-        println!("{time}: {words}");
-        assert!(words.contains("data-shop-0"), "it names the volume: {words}");
+        println!("{time}: {}", complains(db).await);
         // What people do who have no larger volume: away with what is not needed, as soon as they get in.
         ns.eventually("room to be made", || db.try_asks("truncate heap")).await;
         let begun = Moment::now();
         ns.eventually("a write", || db.try_asks("insert into heap values ('some')")).await;
-        let passed = begun.passed();
-        let held = SERVES_AGAIN.holds("the time until it serves again", passed.real, passed.slowness());
-        held.unwrap_or_else(|missed| panic!("{missed}"));
+        in_time(begun);
         let kept = db.asks("select count(*), max(n) from kept").await;
         assert_eq!(kept, format!("{acknowledged}|{acknowledged}"), "every acknowledged row");
     }
     db.says("StorageHealthy", True, "Sound").await;
     db.delete(PropagationPolicy::Background).await;
     db.is_gone().await;
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: gigabytes are written"]
+async fn a_database_of_the_default_size_serves_again_once_it_is_resized() {
+    let ns = sample_db::namespace("sdb-resized").await;
+    let spec = "{storage: {storageClassName: sized-expandable}, backup: {immediate: false}}";
+    let db = Database::apply(&ns, "shop", spec).await;
+    db.serves().await;
+    db.asks("create table kept (n int primary key); create table heap (a text)").await;
+    let mut acknowledged = 0;
+    for (time, size) in (1..).zip(["2Gi", "3Gi", "4Gi"]) {
+        acknowledged = filled(db, acknowledged).await;
+        println!("{time}: {}", complains(db).await);
+        let begun = Moment::now();
+        db.patch(json!({ "storage": { "size": size } })).await;
+        ns.eventually("a write", || db.try_asks("insert into heap values ('some')")).await;
+        in_time(begun);
+        let kept = db.asks("select count(*), max(n) from kept").await;
+        assert_eq!(kept, format!("{acknowledged}|{acknowledged}"), "every acknowledged row");
+        // Nothing else restarts it, and its file system was measured when it was smaller.
+        db.says("StorageHealthy", True, "Sound").await;
+    }
+    db.delete(PropagationPolicy::Background).await;
+    db.is_gone().await;
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: gigabytes are written"]
+async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
+    let ns = etcd::namespace("etcd-resized").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {storageClassName: sized-expandable}}").await;
+    let before = etcd.stands(3).await;
+    let writer = etcd::Writer::with(&etcd, 100, 500_000).await;
+    println!("{}", etcd.says("Stalled", True, "NoSpace").await);
+    let begun = Moment::now();
+    etcd.patch(json!({ "storage": { "size": "4Gi" } })).await;
+    let after = etcd.stands(3).await;
+    in_time(begun);
+    assert_eq!(ids(&after), ids(&before), "no member was replaced");
+    writer.writes(1).await;
+    writer.verdict(&after).await;
+    writer.stop().await;
+}
+
+/// With a quota that the volumes have no room for: no alarm comes, etcd ends on each of them.
+#[tokio::test]
+#[ignore = "scripts/test --all long: gigabytes are written"]
+async fn an_etcd_cluster_whose_disks_are_full_serves_again_once_it_is_resized() {
+    let ns = etcd::namespace("etcd-disks").await;
+    let spec = "{size: 3, quota: 8Gi, storage: {storageClassName: sized-expandable}}";
+    let etcd = Etcd::apply(&ns, "web", spec).await;
+    let before = etcd.stands(3).await;
+    let writer = etcd::Writer::with(&etcd, 100, 500_000).await;
+    for (time, size) in (1..).zip(["2Gi", "3Gi", "4Gi"]) {
+        let message = etcd.says("Stalled", True, "VolumeFull").await;
+        println!("{time}: {message}");
+        assert!(ids(&before).keys().any(|member| message.contains(member)), "it names the volume: {message}");
+        let refused = || async {
+            let health = e2e::objects::Ours::condition(&etcd.now().await, "Available").map(|now| now.status);
+            if health == Some(False) { Ok(()) } else { Err(format!("{health:?}")) }
+        };
+        ns.eventually("writes to be refused, since most members are full", refused).await;
+        let begun = Moment::now();
+        etcd.patch(json!({ "storage": { "size": size } })).await;
+        let after = etcd.stands(3).await;
+        in_time(begun);
+        assert_eq!(ids(&after), ids(&before), "no member was replaced");
+        writer.writes(1).await;
+        writer.verdict(&after).await;
+    }
+    writer.stop().await;
 }
 
 #[tokio::test]
@@ -90,9 +174,7 @@ async fn an_etcd_cluster_of_the_default_size_serves_again_once_there_is_room() {
         drop(etcd.etcdctl(&members[0], &["compact", &revision]).await.ok());
         drop(etcd.etcdctl(&members[0], &["defrag", "--cluster"]).await.ok());
         let after = etcd.stands(3).await;
-        let passed = begun.passed();
-        let held = SERVES_AGAIN.holds("the time until it serves again", passed.real, passed.slowness());
-        held.unwrap_or_else(|missed| panic!("{missed}"));
+        in_time(begun);
         assert_eq!(ids(&after), ids(&before), "no member was replaced");
     }
 }

@@ -106,6 +106,29 @@ async fn a_password_that_cannot_be_used_is_told_of_and_nothing_is_changed() {
 }
 
 #[tokio::test]
+async fn a_secret_that_is_named_later_takes_over_and_is_taken_back() {
+    let ns = namespace("sdb-own-secret").await;
+    let db = Database::apply(&ns, "shop", QUIET).await;
+    db.serves().await;
+    let started = db.asks("select pg_postmaster_start_time()").await;
+    ns.apply("apiVersion: v1\nkind: Secret\nmetadata: {name: mine}\nstringData: {username: app, password: mine}\n")
+        .await;
+    db.patch(json!({ "credentials": { "secretRef": { "name": "mine" } } })).await;
+    let uri = "postgresql://app@shop-rw/app?password=mine";
+    wait_until("the password of the Secret to hold", Duration::from_secs(180), async || {
+        db.try_psql(uri, "select 1").await.map(|_| ())
+    })
+    .await;
+    db.serves().await;
+    db.patch(json!({ "credentials": null })).await;
+    // By the password of the operator's own Secret, which is there still.
+    until_it_says(db, "select pg_postmaster_start_time()", &started).await;
+    db.serves().await;
+    assert!(db.try_psql(uri, "select 1").await.is_err(), "the other password holds no more");
+    assert_eq!(ns.get::<Secret>("mine").await.owner_references().len(), 0, "a Secret of the user's stays theirs");
+}
+
+#[tokio::test]
 async fn init_runs_once_and_again_only_if_it_failed_and_was_mended() {
     let ns = namespace("sdb-init").await;
     let sql =
