@@ -11,5 +11,5 @@ gitops() {
   for name in "${ENVIRONMENTS[@]}"; do own_cluster "gitops-$name" || return; done
   await_stage build && scripts/argocd up --name gitops --local || return
   environment=$(scripts/argocd env --name gitops) && eval "$environment" || return
-  MULTI_OPERATOR_SOAK_SECONDS=${MULTI_OPERATOR_SOAK_SECONDS:-$SOAK} suite gitops --test-threads=9
+  MULTI_OPERATOR_SOAK_SECONDS=${MULTI_OPERATOR_SOAK_SECONDS:-$SOAK} suite gitops --test-threads=18
 }

@@ -11,8 +11,9 @@ const SECONDS: u64 = 600;
 
 #[tokio::test]
 async fn staging_and_production_stay_synced_and_healthy() {
-    stage().await;
+    // Before the stage: what changes staging and production waits until this has looked for long enough.
     let _turn = argocd::only_look().await;
+    stage().await;
     let given = std::env::var("MULTI_OPERATOR_SOAK_SECONDS").ok();
     let seconds = given.map_or(SECONDS, |given| given.parse().expect("MULTI_OPERATOR_SOAK_SECONDS is a number"));
     let watched = |name: &str| !name.starts_with("dev-");
