@@ -4,11 +4,11 @@
 # A manifest asks for a tag, and the suite decides the version. Where the two differ, the true one is printed at every
 # run and is the image's label org.opencontainers.image.version. It never counts as evidence about the tag's version.
 
-# The mirror that apt is configured to use.
+# The mirror of Debian that apt is configured to use, if this machine is one of Debian: Ubuntu's has none of these suites.
 debian_mirror() {
   local mirror=
   # shellcheck disable=SC2016
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -v -- -security | head -n 1) || true
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null | grep -v -- -security | head -n 1) || true
   printf '%s' "${mirror:-http://deb.debian.org/debian}"
 }
 
@@ -16,7 +16,7 @@ debian_mirror() {
 debian_security_mirror() {
   local mirror='' beside
   # shellcheck disable=SC2016
-  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 2>/dev/null | grep -- -security | head -n 1) || true
+  mirror=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null | grep -- -security | head -n 1) || true
   beside=$(debian_mirror)
   printf '%s' "${mirror:-${beside%/}-security}"
 }

@@ -36,7 +36,7 @@ affected_packages() {
   while read -r file; do
     case $file in
       Cargo.toml | Cargo.lock | .cargo/* | clippy.toml | rustfmt.toml) printf everything; return ;;
-      operators/*/* | tests/random-databases/* | tests/real-postgres/* | tests/writer/*) folder=$(cut -d/ -f1-2 <<<"$file") ;;
+      operators/*/* | tests/random-databases/* | tests/real-postgres/* | tests/seed/* | tests/writer/*) folder=$(cut -d/ -f1-2 <<<"$file") ;;
       tests/*) folder=tests ;;
       *) continue ;;
     esac

@@ -84,8 +84,8 @@ oldest() {
   e2e
 }
 
-# part_record PART: where its passing is noted: for this very tree, and this machine.
-part_record() { printf '%s/all/%s/%s.json' "$CACHE" "$(tree_hash)" "$1"; }
+# part_record PART: where its passing is recorded: for this very tree, this machine, and the version of Kubernetes that was asked for.
+part_record() { printf '%s/all/%s/%s%s.json' "$CACHE" "$(tree_hash)" "$1" "${VERSION_OPTION[1]:+-${VERSION_OPTION[1]}}"; }
 
 # run_part PART TIMINGS: in the background, so that a signal is passed on at once instead of when the part has ended.
 run_part() {
@@ -107,6 +107,8 @@ run_parts() {
     fi
     say "== part $part"
     mkdir -p "${record%/*}"
+    # What passed earlier says nothing about a run that fails now.
+    rm -f "$record"
     run_part "$part" "$record.new" && mv "$record.new" "$record" || status=1
   done
   for part in "$@"; do

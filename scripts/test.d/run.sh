@@ -16,8 +16,9 @@ new_run() {
   (ensure_tools ours timings) || exit 1
   # As it is now: whoever edits it meanwhile changes the next run.
   TIMINGS_PROGRAM=$(tool ours timings)
-  # Tests that measure times hold it, on the whole machine.
-  export MULTI_OPERATOR_TIMING_LOCK=$CACHE/timing.lock
+  # Tests that measure times hold it, on the whole machine: runs with another cache have the same processors.
+  MULTI_OPERATOR_TIMING_LOCK=$(locks)/timing.lock
+  export MULTI_OPERATOR_TIMING_LOCK
 }
 
 # Programs and tests are built once, for development; what stages start is what that build makes.
@@ -33,14 +34,24 @@ prepare_rust() {
   export MULTI_OPERATOR_XTASK MANAGER_BINARY MULTI_OPERATOR_MANAGER MANAGER_PROFILE
 }
 
+# locks: the folder of the locks that all runs on this machine share, whatever their caches: where clusters have theirs. Who is
+# not root starts no clusters.
+locks() {
+  local folder=/run/multi-operator
+  [[ $(id -u) == 0 ]] && mkdir -p "$folder" || folder=$CACHE
+  printf '%s' "$folder"
+}
+
 # Clusters have fixed names, so one run at a time has them; a second one says so instead of tearing them down. What the run
 # starts does not inherit the lock, on descriptor 5: it may outlive the run.
 alone_on_this_machine() {
   wants manifests "${CLUSTER_STAGES[@]}" && [[ -z ${GIVEN_KUBECONFIG:-} ]] || return 0
-  exec 5>>"$CACHE/test.lock"
+  local lock
+  lock=$(locks)/test.lock
+  exec 5>>"$lock"
   flock --nonblock 5 ||
-    die "another scripts/test is at work on this machine's clusters (process $(cat "$CACHE/test.lock")): wait for it, or run scripts/check meanwhile"
-  printf '%s' "$$" >"$CACHE/test.lock"
+    die "another scripts/test is at work on this machine's clusters (process $(cat "$lock")): wait for it, or run scripts/check meanwhile"
+  printf '%s' "$$" >"$lock"
 }
 
 finish() {
