@@ -158,6 +158,7 @@ ensure_tools() {
         go build "${flags[@]}" -o "$output" "${packages[@]}") 8>&- 9>&- >"$log" 2>&1; then
       say "failed after $(since "$start"):"
       tail -n 20 "$log" >&2
+      say "building $family failed: $(reason_in "$log"); once that is solved, the same command goes on from here (log: $log)"
       rm -rf "$temporary"*
       exit 1
     fi

@@ -33,6 +33,20 @@ poll() {
   done
 }
 
+# reason_in LOG: what it says went wrong, in one line.
+reason_in() {
+  local line
+  if grep -qiE 'no space left on device|enough free space' "$1"; then
+    printf 'the disk is full'
+  elif line=$(grep -iE -m 1 "no such host|could not resolve|temporary failure|network is unreachable|connection (refused|reset|timed out)|dial tcp|i/o timeout|tls handshake|failed to (fetch|download)|proxyconnect" "$1"); then
+    printf 'a download failed: %s' "$line"
+  else
+    line=$(grep -E '^ *(error|fatal|E:)' "$1" | tail -n 1)
+    line=${line:-$(tail -n 1 "$1")}
+    printf '%s' "${line#error: }"
+  fi
+}
+
 # Everything a cluster owns is found from its name alone.
 #   STATE    certificates, data, logs, process ids: as big as it gets, deleted by `down`
 #   RUN      sockets and what must not outlive a restart of the machine: short paths (a socket's may have 107 characters)

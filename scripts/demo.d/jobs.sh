@@ -57,22 +57,8 @@ fail_job() {
   log=$(job_log "$1")
   JOB_STATE[$1]=failed
   stop_jobs
-  reason=$(job_reason "$log")
+  reason=$(reason_in "$log")
   die "${JOB_TEXT[$1]}: $reason; once that is solved, run scripts/demo again: it continues from here (log: $log)"
-}
-
-# What a log says went wrong, in one line.
-job_reason() {
-  local line
-  if grep -qiE 'no space left on device|enough free space' "$1"; then
-    printf 'the disk is full'
-  elif line=$(grep -iE -m 1 "no such host|could not resolve|temporary failure|network is unreachable|connection (refused|reset|timed out)|dial tcp|i/o timeout|tls handshake|failed to (fetch|download)|proxyconnect" "$1"); then
-    printf 'a download failed: %s' "$line"
-  else
-    line=$(grep -E '^ *(error|fatal|E:)' "$1" | tail -n 1)
-    line=${line:-$(tail -n 1 "$1")}
-    printf '%s' "${line#error: }"
-  fi
 }
 
 group_has_gone() { ! kill -0 -- "-$1" 2>/dev/null; }

@@ -35,7 +35,7 @@ debian_rootfs() {
     "${options[@]}" --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/cache/debconf/* "$1"/var/log/*.log' \
     "$suite" "$tar" "$(debian_mirror)" >"$CACHE/log/mmdebstrap-$suite.log" 2>&1 </dev/null || {
     tail -n 20 "$CACHE/log/mmdebstrap-$suite.log" >&2
-    die "mmdebstrap could not make $suite with $packages"
+    die "mmdebstrap could not make $suite with $packages: $(reason_in "$CACHE/log/mmdebstrap-$suite.log")"
   }
 }
 
@@ -54,7 +54,7 @@ debian_files() {
   mmdebstrap --mode=root --variant=extract --include="$packages" --format=null --extract-hook="$hook" \
     "$suite" - "$(debian_mirror)" >"$CACHE/log/mmdebstrap-$suite.log" 2>&1 </dev/null || {
     tail -n 20 "$CACHE/log/mmdebstrap-$suite.log" >&2
-    die "mmdebstrap could not unpack $packages of $suite"
+    die "mmdebstrap could not unpack $packages of $suite: $(reason_in "$CACHE/log/mmdebstrap-$suite.log")"
   }
 }
 

@@ -84,7 +84,7 @@ postgres_rootfs() {
     --customize-hook='rm -rf "$1"/var/lib/apt/lists/* "$1"/var/cache/apt/* "$1"/var/cache/debconf/* "$1"/var/log/*.log' \
     "$suite" "$tar" "${sources[@]}" >"$log" 2>&1 </dev/null || {
     tail -n 20 "$log" >&2
-    die "mmdebstrap could not make $suite with postgresql-$major"
+    die "mmdebstrap could not make $suite with postgresql-$major: $(reason_in "$log")"
   }
 }
 

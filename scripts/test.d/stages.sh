@@ -176,7 +176,7 @@ cpu_of() {
 skip_stage() {
   STAGE_RESULT[$1]='NOT RUN' STAGE_BEGIN[$1]=$(now_ms)
   if [[ $2 == made:* ]]; then
-    say "-- $1 cannot run: building ${2#made:} failed; of what the builds said:"
+    say "-- $1 cannot run: building ${2#made:} failed: $(reason_in "$RUN_FOLDER/background.log"); of what the builds said:"
     tail -n 30 "$RUN_FOLDER/background.log" >&2
   else
     say "-- $1 cannot run: $2 has not passed"
