@@ -15,7 +15,7 @@ use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 
 use super::objects::{self, SecretOf};
-use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recovered};
+use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recovered, restore};
 use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
@@ -154,9 +154,7 @@ fn is_skipped(db: &SampleDB) -> bool {
 fn has_data(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
-    // What a restore has not come to the end of is whole where it comes from.
-    let half = observed.db.spec.bootstrap.from_snapshot.is_some() && status.restore.completed_at.is_none();
-    status.initialization.data_created_at.is_some() && !half && claim.is_some()
+    status.initialization.data_created_at.is_some() && !restore::is_half(observed) && claim.is_some()
 }
 
 /// Jobs of its own that still write to the data.

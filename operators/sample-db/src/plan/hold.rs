@@ -53,7 +53,7 @@ pub(super) fn is_current(observed: &Observed, claim: &Claim) -> bool {
 }
 
 /// Whether a person has named a volume of which nothing is known yet: it bears no record before its data have been seen.
-fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
+pub(super) fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
     let db = &*observed.db;
     let named = db.annotations.get(ADOPT).is_some_and(|uid| owner(claim).as_deref() == Some(&**uid));
     named && Record::on(claim).is_none() && db.status.initialization.data_created_at.is_none()

@@ -75,7 +75,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
         storage: turn.and_then(|turn| turn.storage.clone()).unwrap_or_else(|| wish.storage(observed, &before.storage)),
         volumes: storage::volumes(observed, wish),
         initialization,
-        restore: restore::status(observed, judged.source, now),
+        restore: restore::status(observed, wish, judged.source, now),
         backup: backup::status(observed, judged.backups),
         upgrade: turn.map_or_else(|| before.upgrade.clone(), |turn| turn.upgrade.clone()),
         endpoints: endpoints(observed),

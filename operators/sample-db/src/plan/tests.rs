@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Snapshot;
 
+mod adoption;
 mod backups;
 mod deletion;
 mod failing;
@@ -97,9 +98,15 @@ fn initialised() -> Value {
     status
 }
 
+/// The labels of a claim that was made for an object of that uid.
+fn labels_of(owner: &str) -> Value {
+    let mut labels = json!(objects::labels(&observed(&json!({}), &json!({})).db));
+    labels["multi-operator.example.com/owner-uid"] = json!(owner);
+    labels
+}
+
 fn claim(owner: &str, uid: &str) -> Arc<Claim> {
-    let labels = json!({ "multi-operator.example.com/owner-uid": owner });
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels },
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels_of(owner) },
         "status": { "phase": "Bound" } });
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }

@@ -6,14 +6,14 @@ use crate::plan::record::{RECORD, RETAINED, Record};
 use api::sample_db::{ADOPT, UNSAVED_DATA};
 
 /// A claim with the record of a database of that status.
-fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
+pub(super) fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
     let seen = with(&json!({ "uid": owner, "finalizers": [FINAL_SNAPSHOT] }), &json!({}), status);
     let mut annotations = json!({ RECORD: Record::of(&seen.db).unwrap().text() });
     for (name, value) in more["annotations"].as_object().into_iter().flatten() {
         annotations[name] = value.clone();
     }
     let mut metadata = json!({ "namespace": "n", "name": status["storage"]["claim"], "uid": status["storage"]["claimUID"],
-        "labels": { "multi-operator.example.com/owner-uid": owner }, "annotations": annotations,
+        "labels": labels_of(owner), "annotations": annotations,
         "finalizers": [UNSAVED_DATA] });
     if more["deleting"] == true {
         metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -31,7 +31,7 @@ fn upgraded() -> Value {
 }
 
 /// What the status that a plan writes is, if nothing else is done.
-fn restored(seen: &Observed) -> Option<SampleDBStatus> {
+pub(super) fn restored(seen: &Observed) -> Option<SampleDBStatus> {
     let plan = super::super::plan(seen, now());
     let told = plan.events.iter().any(|event| &*event.reason == "StatusRestored");
     assert!(!told || plan.effects.is_empty() && plan.aside.is_empty(), "it is written down first: {:?}", plan.effects);
