@@ -79,6 +79,7 @@ impl SampleDBOperator {
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
+        self.named_claims.look(&mut observed).await?;
         self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };

@@ -34,6 +34,7 @@ mod storage;
 pub mod target;
 mod tuning;
 pub mod unlabeled;
+pub mod unwatched;
 mod upgrade;
 pub mod wish;
 mod words;
@@ -98,6 +99,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if observed.db.meta.deleting || !rests(&observed.db) {
         plan.aside.extend(unlabeled::repairs(observed));
     }
+    plan.done.extend(unwatched::restored(observed, &plan.effects));
     plan
 }
 

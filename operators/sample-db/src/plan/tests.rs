@@ -22,6 +22,7 @@ mod retention;
 mod server;
 mod storage;
 mod unlabeled;
+mod unwatched;
 mod upgrades;
 mod volumes;
 
