@@ -73,6 +73,7 @@ impl SampleDBOperator {
             silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
+            existing_claim: None,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users,
@@ -82,6 +83,9 @@ impl SampleDBOperator {
         self.named_claims.look(&mut observed).await?;
         self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
+            if let Some(name) = &db.spec.backup.storage.existing_claim {
+                observed.existing_claim = self.named_claims.read(&key.sibling(name)).await?;
+            }
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             match access(&observed, system.password, app.password).filter(|_| plan::is_to_be_asked(&observed)) {

@@ -77,6 +77,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         copied: None,
         asked: Asked::Nothing,
         external: Vec::new(),
+        existing_claim: None,
         snapshots_on_data: false,
         namespace_going: false,
         dictated_users: false,

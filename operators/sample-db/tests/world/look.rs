@@ -113,6 +113,7 @@ impl Stores {
             silent_for: None,
             copied: None,
             external: Vec::new(),
+            existing_claim: None,
             snapshots_on_data: false,
             namespace_going: db.meta.deleting && site.going,
             dictated_users: false,
@@ -131,6 +132,8 @@ impl Stores {
             unlabeled::take_in(&mut observed, name, found);
         }
         if db.meta.deleting {
+            let existing = db.spec.backup.storage.existing_claim.as_deref();
+            observed.existing_claim = existing.and_then(|name| self.read(world, &key.sibling(name)));
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             if plan::is_to_be_asked(&observed) {
@@ -165,7 +168,7 @@ impl Stores {
             Some(Entry::Object(claim)) => {
                 Volume::Claim { uid: claim.meta.uid.clone(), leaving: claim.meta.deleting, lost: false, watched: true }
             }
-            _ if !snapshot.meta.deleting && !snapshot::plan::is_settled(&snapshot.status) => Volume::Unknown,
+            _ if !snapshot::volume_matters(snapshot) => Volume::Unknown,
             _ => world.get(Claim::KIND, &key.sibling(claim)).map_or(Volume::Absent, |claim| Volume::Claim {
                 uid: text(&claim["metadata"]["uid"]).into(),
                 leaving: is_going(claim),

@@ -72,31 +72,40 @@ fn incomplete(snapshot: &Snapshot) -> Step {
     Step::Blocked("FinalSnapshotIncomplete", brief::message(message))
 }
 
-/// Whether a snapshot is on the volume that there is now, as far as that is seen: somebody may have replaced its claim.
+/// Whether a snapshot is on the volume that there is now: somebody may have deleted or replaced its claim.
 fn is_there_still(observed: &Observed, last: &Snapshot) -> bool {
-    let known = last.status.location.claim_uid.as_deref();
-    snapshots_claim(observed).is_none_or(|claim| {
-        claim.is_some_and(|claim| !claim.meta.deleting && known.is_none_or(|known| *known == *claim.meta.uid))
+    let claim = snapshots_claim(observed).filter(|claim| !claim.meta.deleting);
+    claim.is_some_and(|claim| match last.status.location.claim_uid.as_deref() {
+        Some(known) => *known == *claim.meta.uid,
+        // Which of the user's claims it was written to is not known yet.
+        None => is_operators(observed),
     })
 }
 
 /// Whether a snapshot was looked for on the volume that there is now, which is another one than it was written to, in vain.
 fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
     let looked = last.status.verification.claim_uid.as_deref();
-    let there = snapshots_claim(observed).flatten().map(|claim| &*claim.meta.uid);
+    let there = snapshots_claim(observed).map(|claim| &*claim.meta.uid);
     is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
-/// The claim that the last snapshot is on, unless it is the user's, of which nothing is seen.
-fn snapshots_claim(observed: &Observed) -> Option<Option<&Claim>> {
-    let ours = observed.db.spec.backup.storage.existing_claim.is_none();
-    ours.then(|| observed.claim(&names::snapshot_claim(&observed.db)))
+/// The claim that the last snapshot is on.
+fn snapshots_claim(observed: &Observed) -> Option<&Claim> {
+    match is_operators(observed) {
+        true => observed.claim(&names::snapshot_claim(&observed.db)),
+        false => observed.existing_claim.as_deref(),
+    }
+}
+
+/// Whether the claim of the snapshots is one that the operator makes, and not the user's.
+fn is_operators(observed: &Observed) -> bool {
+    observed.db.spec.backup.storage.existing_claim.is_none()
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
 fn room(observed: &Observed) -> Option<Step> {
-    let claim = snapshots_claim(observed)?;
-    if claim.is_some_and(|claim| !claim.meta.deleting) {
+    let claim = snapshots_claim(observed);
+    if !is_operators(observed) || claim.is_some_and(|claim| !claim.meta.deleting) {
         return None;
     }
     let name = names::snapshot_claim(&observed.db);
@@ -201,7 +210,7 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         return Some(incomplete(snapshot));
     }
     if is_proved(&snapshot.status) {
-        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was replaced");
+        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was deleted or replaced");
         return Some(Step::Wait(DeletionStep::Verify, message));
     }
     if is_lost(observed, snapshot) {
