@@ -66,6 +66,64 @@ fn in_every_order_in_the_foreground() {
     in_every_order(Foreground);
 }
 
+/// That retained data stay, whatever else is deleted within the time that claims are waited for.
+fn in_every_order_with_retain(of: Propagation) {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Edit(Edit::Policy("Retain")));
+    begun.take(&Step::Calm(2));
+    for order in orders(of) {
+        for rounds in [0, 1] {
+            let mut bench = begun.fork();
+            for step in &order {
+                bench.take(step);
+                bench.take(&Step::Calm(rounds));
+            }
+            bench.take(&Step::Calm(120));
+            judge_retained(&bench, &order);
+        }
+    }
+}
+
+fn judge_retained(bench: &Bench, order: &[Step]) {
+    let story = || format!("{order:?}\n{}", bench.story());
+    assert!(bench.innocent().is_ok(), "{:?}: {}", bench.innocent(), story());
+    let claim = bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0"));
+    let Some(claim) = claim else { panic!("the data are gone: {}", story()) };
+    let data = bench.site.disks.data(claim["metadata"]["uid"].as_str().unwrap_or_default());
+    assert!(data.is_some_and(|data| data.rows.is_superset(&bench.site.acked["shop"])), "rows are gone: {}", story());
+    let going = !claim["metadata"]["deletionTimestamp"].is_null();
+    let blocked = bench.object().is_some_and(|db| is(db, "DeletionBlocked"));
+    assert_eq!(going, blocked, "a claim that is going is reported, and another stays: {}", story());
+}
+
+#[test]
+fn in_every_order_with_retain_in_the_background() {
+    in_every_order_with_retain(Background);
+}
+
+#[test]
+fn in_every_order_with_retain_in_the_foreground() {
+    in_every_order_with_retain(Foreground);
+}
+
+/// As the message says that the data can be saved.
+#[test]
+fn a_claim_that_cannot_be_retained_is_saved_once_the_policy_is_snapshot() {
+    for rounds in [0, 1, 2, 4] {
+        let mut bench = settled(&quiet(json!({ "deletion": { "policy": "Retain" } })));
+        for step in [Step::Delete(Background), Step::Calm(rounds), Step::DropClaim(0), Step::Calm(20)] {
+            bench.take(&step);
+        }
+        let blocked = condition(bench.object().expect("it is there"), "DeletionBlocked").clone();
+        assert!(blocked["message"].to_string().contains("set deletion.policy to Snapshot"), "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Policy("Snapshot")));
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
+        let saved = bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of));
+        assert!(saved, "{}", bench.story());
+    }
+}
+
 /// `kubectl delete sdb,pvc -l app.kubernetes.io/instance=shop`.
 #[test]
 fn the_object_and_its_claims_at_once_are_saved_and_gone() {

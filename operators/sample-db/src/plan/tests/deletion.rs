@@ -4,7 +4,9 @@ use super::*;
 
 /// One that is being deleted, with its volume and its Secrets.
 fn leaving(spec: &Value, annotations: &Value) -> Observed {
-    let mut seen = with(&leaving_meta(annotations), spec, &initialised());
+    let mut status = initialised();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    let mut seen = with(&leaving_meta(annotations), spec, &status);
     seen.claims = vec![claim("u-1", "c-1"), snapshots_claim()];
     seen
 }
