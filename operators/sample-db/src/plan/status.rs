@@ -30,7 +30,7 @@ pub(super) fn refused(
     let serving = conditions::Serving::of(observed, &before.initialization);
     SampleDBStatus {
         phase: Some(Phase::Running),
-        ready: Some(format!("{}/1", usize::from(serving.now))),
+        ready: Some(format!("{}/1", usize::from(serving.open))),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         backup: backup::status(observed, backups),
         contract: Contract { conditions, ..before.contract.clone() },
@@ -62,7 +62,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
     let after = SampleDBStatus {
         phase: Some(conditions::phase(observed, judged.step, &serving)),
-        ready: Some(format!("{}/1", usize::from(serving.now))),
+        ready: Some(format!("{}/1", usize::from(serving.open))),
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         primary: observed.pod().map(|pod| pod.meta.key.name.to_string()),
