@@ -205,7 +205,7 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
 
-/// What the spec asks for cannot be had: nothing is changed, and a server that serves is backed up as before.
+/// What the spec asks for cannot be had: nothing is changed, volumes are held, and a server that serves is backed up as before.
 fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     let settled = db.status.initialization.completed_at.is_some() && db.status.upgrade.step.is_none();
@@ -214,8 +214,12 @@ fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     let backups = if backed_up { backup::decide(observed, now) } else { Backups::default() };
     let status = status::refused(observed, refusal, &backups, now);
     let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
-    let effects = backups.effect.into_iter().collect();
-    Plan { effects, events, done, status: Some(status), next: Next::After(LATER), ..Plan::nothing() }
+    // Whatever the spec says, what is latched is recorded on the volumes, and they are held.
+    let latched = db.status.engine.image.is_some();
+    let mut effects = if latched && held { hold::keep(observed) } else { Vec::new() };
+    let next = if effects.is_empty() { LATER } else { STEP };
+    effects.extend(backups.effect);
+    Plan { effects, events, done, status: Some(status), next: Next::After(next), ..Plan::nothing() }
 }
 
 /// The reason of a volume that no snapshot may be written to.

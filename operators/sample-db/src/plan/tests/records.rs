@@ -283,3 +283,28 @@ fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
     seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
 }
+
+#[test]
+fn a_claim_is_held_whatever_the_spec_says() {
+    let mut seen = standing(&json!({}), &initialised());
+    seen.snapshots_on_data = true;
+    assert_eq!(marks(&seen).expect("it is marked")["finalizers"], json!([UNSAVED_DATA]));
+    seen.db = with(&json!({}), &json!({}), &initialised()).db;
+    assert_eq!(marks(&seen), None, "the database itself is held first");
+    seen.db = observed(&json!({ "paused": true }), &initialised()).db;
+    assert_eq!(marks(&seen), None);
+}
+
+/// Somebody has removed the finalizer of the earlier database, and of its claim nobody does.
+#[test]
+fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {
+    let left = recorded("u-0", &initialised(), &json!({ "deleting": true }));
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } }), &latched());
+    seen.sources = vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
+    seen.claims = vec![left];
+    let status = plan(&seen, now()).status.unwrap();
+    let ready = status.contract.condition("Ready").unwrap();
+    assert_eq!(&*ready.reason, "WaitingForDeletion");
+    let command = "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+    assert!(ready.message.contains(command) && ready.message.contains("Retain"), "{}", ready.message);
+}
