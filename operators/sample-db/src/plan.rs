@@ -41,6 +41,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
+pub(crate) use storage::VOLUME_FULL;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
