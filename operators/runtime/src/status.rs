@@ -176,7 +176,8 @@ mod tests {
                 let path = request.uri().path().to_owned();
                 let body = request.into_body().collect_bytes().await.unwrap();
                 all.lock().unwrap().push((path, serde_json::from_slice(&body).unwrap()));
-                let answer = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "8" } });
+                let answer =
+                    json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "8" } });
                 Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
             }
         });

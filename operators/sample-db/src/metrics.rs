@@ -44,8 +44,10 @@ const UPGRADE: Family = gauge(
     "sampledb_upgrade_state",
     "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 it failed, and is asked for still",
 );
-const VOLUME: Family =
-    gauge("sampledb_volume_used_ratio", "How full the data volume is; 1 while the server does not start since it is full");
+const VOLUME: Family = gauge(
+    "sampledb_volume_used_ratio",
+    "How full the data volume is; 1 while the server does not start since it is full",
+);
 const TERMINATING: Family = gauge("sampledb_volume_terminating", "Whether the claim of the data is being deleted");
 
 /// Tells of a database.

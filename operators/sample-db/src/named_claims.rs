@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
-use kube::{Api, Client};
+use kube::Client;
 use runtime::Error;
-use runtime::cache::View;
 use runtime::plan::Key;
 use runtime::views::Claim;
 
+use crate::look;
 use crate::plan::{Observed, unwatched};
 
 /// For how long it is taken for true that there is no claim of the database's own.
@@ -55,13 +55,7 @@ impl NamedClaims {
     /// # Errors
     /// If it cannot be read now.
     pub(crate) async fn read(&self, key: &Key) -> Result<Option<Arc<Claim>>, Error> {
-        let api: Api<PersistentVolumeClaim> = Api::namespaced(self.client.clone(), &key.namespace);
-        let Some(claim) = api.get_opt(&key.name).await? else { return Ok(None) };
-        let decoded = serde_json::to_string(&claim).and_then(|json| Claim::decode(&json));
-        match decoded {
-            Ok(claim) => Ok(Some(Arc::new(claim))),
-            Err(error) => Err(Error::transient("ClaimUnreadable", format!("the PVC {}: {error}", key.name))),
-        }
+        look::live::<PersistentVolumeClaim, _>(&self.client, key).await
     }
 
     fn is_missing(&self, key: &Key) -> bool {

@@ -41,10 +41,10 @@ mod words;
 
 pub use answer::{Answer, Asked, Line, Parameters, is_list, parameters, parts};
 pub(crate) use backup::next_due;
-pub(crate) use storage::VOLUME_FULL;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
+pub(crate) use storage::VOLUME_FULL;
 pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};

@@ -143,11 +143,13 @@ fn way(observed: &Observed, now: Timestamp) -> Way {
     let stays = !is_in_foreground(observed) && serves(observed);
     match dying {
         _ if answers && stays => Way::Online,
-        None if is_early(observed, now) && !is_in_foreground(observed) && stop(observed).is_some() => Way::Wait(format!(
-            "the server does not answer: waiting until it does, at most {} s after the deletion, before the server is stopped \
+        None if is_early(observed, now) && !is_in_foreground(observed) && stop(observed).is_some() => {
+            Way::Wait(format!(
+                "the server does not answer: waiting until it does, at most {} s after the deletion, before the server is stopped \
              and the final snapshot is taken of its volume",
-            GRACE.as_secs()
-        )),
+                GRACE.as_secs()
+            ))
+        }
         None => Way::Offline,
         Some(_) if answers && is_ready(observed) => Way::Online,
         Some(claim) if may_answer(observed) => Way::Wait(format!(
@@ -218,7 +220,8 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         return Some(incomplete(snapshot));
     }
     if is_proved(&snapshot.status) {
-        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was deleted or replaced");
+        let message =
+            format!("waiting until the final snapshot {name} is verified again: its PVC was deleted or replaced");
         return Some(Step::Wait(DeletionStep::Verify, message));
     }
     if is_lost(observed, snapshot) {

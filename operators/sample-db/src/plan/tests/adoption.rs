@@ -41,7 +41,10 @@ fn a_volume_that_is_taken_over_with_its_record_is_not_restored_over() {
     let mut seen = with(&meta(), &from(), &begun());
     (seen.sources, seen.claims) = (vec![whole()], vec![recorded("u-0", &initialised(), &json!({}))]);
     let adopted = restored(&seen).expect("the record comes back");
-    assert_eq!((adopted.restore.snapshot_uid.as_deref(), &*adopted.storage.adopted_from), (None, &["u-0".to_owned()][..]));
+    assert_eq!(
+        (adopted.restore.snapshot_uid.as_deref(), &*adopted.storage.adopted_from),
+        (None, &["u-0".to_owned()][..])
+    );
     seen.db = with(&meta(), &from(), &serde_json::to_value(&adopted).unwrap()).db;
     assert!(!restores(&mut seen));
     assert_eq!(next(&seen).restore.snapshot_uid, None, "nothing claims that it was filled from a snapshot");

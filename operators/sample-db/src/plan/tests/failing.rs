@@ -219,7 +219,9 @@ fn parameters_that_no_server_starts_with_get_into_no_file() {
 /// Whatever else keeps a database from what is asked for is judged before its login.
 #[test]
 fn an_application_that_cannot_log_in_is_not_served_whatever_else_is_wrong() {
-    let locked = |answer: &mut crate::plan::Answer| answer.login = Login::Refused("the role app may have no connection".to_owned());
+    let locked = |answer: &mut crate::plan::Answer| {
+        answer.login = Login::Refused("the role app may have no connection".to_owned())
+    };
     let judged = |seen: &Observed, why: &str| {
         let status = plan(seen, now()).status.unwrap();
         assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, why.to_owned()));

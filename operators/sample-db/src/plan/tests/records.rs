@@ -305,6 +305,7 @@ fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does
     let status = plan(&seen, now()).status.unwrap();
     let ready = status.contract.condition("Ready").unwrap();
     assert_eq!(&*ready.reason, "WaitingForDeletion");
-    let command = "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+    let command =
+        "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
     assert!(ready.message.contains(command) && ready.message.contains("Retain"), "{}", ready.message);
 }
