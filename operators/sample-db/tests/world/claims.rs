@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::boundaries::quiet;
 use crate::collector::Propagation::{self, Background, Foreground};
+use crate::collector::delete;
 use crate::faults::{Edit, Step};
 use crate::settle::{condition, is};
 use crate::stories::{settle, settled, usual};
@@ -212,4 +213,30 @@ fn nothing_is_held_in_a_namespace_that_goes() {
     bench.take(&Step::End);
     settle(&mut bench);
     assert_eq!(bench.world.all(SampleDB::KIND).count() + bench.world.all(Claim::KIND).count(), 0);
+}
+
+/// The user's own claim for snapshots, which no finalizer holds, is deleted at each moment of a deletion.
+#[test]
+fn data_stay_if_the_users_claim_with_the_final_snapshot_is_deleted() {
+    let mut spec = quiet(usual());
+    spec["backup"]["storage"] = json!({ "existingClaim": "mine" });
+    let mut begun = Bench::new(&spec);
+    let mine = begun.key.sibling("mine");
+    begun.world.create(Claim::KIND, &mine, json!({ "metadata": {} }));
+    begun.guard.kept.insert("mine".to_owned());
+    settle(&mut begun);
+    let mut gone = 0;
+    for rounds in 0..25 {
+        let mut bench = begun.fork();
+        bench.take(&Step::Delete(Background));
+        bench.take(&Step::Calm(rounds));
+        let before = bench.object().is_some();
+        delete(&mut bench.world, Claim::KIND, &mine, Background);
+        bench.take(&Step::Calm(60));
+        assert!(bench.innocent().is_ok(), "{:?} after {rounds}: {}", bench.innocent(), bench.story());
+        gone += u8::from(bench.object().is_none());
+        let data = bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0"));
+        assert!(!before || data.is_some() || bench.object().is_none(), "after {rounds}: {}", bench.story());
+    }
+    assert!(gone > 0, "it is saved if the claim is deleted afterwards");
 }
