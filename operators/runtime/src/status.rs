@@ -148,3 +148,67 @@ impl StatusWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+
+    use super::*;
+    use crate::cache::{Entry, View as _};
+    use crate::leader::Fence;
+    use crate::queue::Queue;
+    use crate::views::Claim;
+
+    type Sent = Arc<Mutex<Vec<(String, Value)>>>;
+
+    /// A writer to an API server that takes everything, and what it was sent.
+    fn writer() -> (StatusWriter, Sent) {
+        let sent = Sent::default();
+        let all = sent.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let all = all.clone();
+            async move {
+                let path = request.uri().path().to_owned();
+                let body = request.into_body().collect_bytes().await.unwrap();
+                all.lock().unwrap().push((path, serde_json::from_slice(&body).unwrap()));
+                let answer =
+                    json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "8" } });
+                Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
+            }
+        });
+        let client = Client::new(service, "default");
+        let events = crate::events::channel(client.clone(), "manager").0("test");
+        let writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
+        (StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test" }, sent)
+    }
+
+    /// An apply takes away whatever of this manager it does not name.
+    #[tokio::test]
+    async fn an_object_that_does_not_decode_keeps_its_whole_status() {
+        let facts = json!({ "clusterID": "7", "members": ["a-1", "a-2"], "storage": { "claim": "data-a-17" } });
+        let mut status = facts.clone();
+        status["observedGeneration"] = json!(1);
+        status["conditions"] = json!([{ "type": "UpToDate", "status": "True", "reason": "Current", "message": "m",
+            "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
+        let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "7",
+            "generation": 2 }, "spec": "not what is expected", "status": status });
+        let Ok(Entry::Broken(broken)) = Entry::<Claim>::decode(&object.to_string()) else { panic!("it decodes") };
+        let (writer, sent) = writer();
+        let now = Timestamp::from_second(1_800_000_000).unwrap();
+        writer.write_broken(&Claim::KIND, &broken, now).await.unwrap();
+        let (path, body) = sent.lock().unwrap().first().cloned().expect("it is written");
+        assert!(path.ends_with("/a/status"), "{path}");
+        assert_eq!(body["metadata"]["resourceVersion"], "7", "only to what was judged");
+        for (name, fact) in facts.as_object().unwrap() {
+            assert_eq!(body["status"][name], *fact, "{name}");
+        }
+        let conditions = body["status"]["conditions"].as_array().unwrap();
+        let of = |type_: &str| conditions.iter().find(|of| of["type"] == type_).unwrap_or_else(|| panic!("no {type_}"));
+        assert_eq!((&of("Stalled")["reason"], &of("UpToDate")["reason"]), (&json!("Undecodable"), &json!("Current")));
+    }
+}

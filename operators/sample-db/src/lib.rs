@@ -20,6 +20,7 @@ use runtime::{Error, Operator};
 mod catalog;
 mod look;
 mod metrics;
+mod named_claims;
 mod observe;
 pub mod plan;
 mod postgres;
@@ -32,6 +33,7 @@ mod trials;
 pub use snapshot::SnapshotOperator;
 
 use catalog::Catalogs;
+use named_claims::NamedClaims;
 use plan::{DbAct, DbPlan, Observed};
 use postgres::Servers;
 use secrets::Secrets;
@@ -142,6 +144,7 @@ pub struct SampleDBOperator {
     catalogs: Catalogs,
     postgres: Servers,
     secrets: Secrets,
+    named_claims: NamedClaims,
     server_pods: ServerPods,
     trials: Trials,
     settings: Settings,
@@ -166,6 +169,7 @@ impl SampleDBOperator {
             catalogs: Catalogs::new(client.clone(), settings.catalog.clone()),
             postgres: Servers::default(),
             secrets: Secrets::new(client.clone()),
+            named_claims: NamedClaims::new(client.clone()),
             server_pods: ServerPods::new(client.clone()),
             trials: Trials::new(client.clone()),
             namespaces: Namespaces::new(client.clone()),

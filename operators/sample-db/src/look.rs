@@ -1,12 +1,18 @@
 //! Looks that both operators take.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use api::sample_db::ServiceType;
+use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
-use kube::{Api, Client};
+use kube::{Api, Client, Resource};
+use runtime::Error;
 use runtime::cache::{Entry, View};
+use runtime::plan::Key;
 use runtime::views;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::SampleDB;
 use crate::plan::names;
@@ -14,6 +20,23 @@ use crate::plan::names;
 /// Those that decode.
 pub(crate) fn decoded<V: View>(entries: Vec<Entry<V>>) -> Vec<Arc<V>> {
     entries.into_iter().filter_map(Entry::into_object).collect()
+}
+
+/// The object under that key as it is now, whatever its labels are, if there is one.
+///
+/// # Errors
+/// If it cannot be read now.
+pub(crate) async fn live<K, V>(client: &Client, key: &Key) -> Result<Option<Arc<V>>, Error>
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned + Serialize,
+    V: View,
+{
+    let api: Api<K> = Api::namespaced(client.clone(), &key.namespace);
+    let Some(found) = api.get_opt(&key.name).await? else { return Ok(None) };
+    match serde_json::to_string(&found).and_then(|json| V::decode(&json)) {
+        Ok(view) => Ok(Some(Arc::new(view))),
+        Err(error) => Err(Error::transient("Unreadable", format!("{} {}: {error}", V::KIND.kind, key.name))),
+    }
 }
 
 /// Why a pod has failed for good, if it has: its node has evicted it, or has gone down in an orderly way, for instance. The

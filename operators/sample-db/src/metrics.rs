@@ -10,7 +10,7 @@ use runtime::metrics::objects::{Family, Of};
 use runtime::plan::Key;
 
 use crate::SampleDBOperator;
-use crate::plan::{Observed, next_due};
+use crate::plan::{Observed, VOLUME_FULL, next_due};
 use crate::snapshot::plan::is_bad;
 
 const fn gauge(name: &'static str, help: &'static str) -> Family {
@@ -44,7 +44,11 @@ const UPGRADE: Family = gauge(
     "sampledb_upgrade_state",
     "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 it failed, and is asked for still",
 );
-const VOLUME: Family = gauge("sampledb_volume_used_ratio", "How full the data volume is");
+const VOLUME: Family = gauge(
+    "sampledb_volume_used_ratio",
+    "How full the data volume is; 1 while the server does not start since it is full",
+);
+const TERMINATING: Family = gauge("sampledb_volume_terminating", "Whether the claim of the data is being deleted");
 
 /// Tells of a database.
 pub(crate) fn tell(observed: &Observed) {
@@ -62,7 +66,7 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 11] {
+fn values(observed: &Observed) -> [(Family, Option<f64>); 12] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
@@ -78,6 +82,7 @@ fn values(observed: &Observed) -> [(Family, Option<f64>); 11] {
         (FINAL, final_seconds(observed)),
         (UPGRADE, Some(upgrade(status))),
         (VOLUME, used(status)),
+        (TERMINATING, Some(flag(is_terminating(observed)))),
     ]
 }
 
@@ -122,10 +127,22 @@ fn upgrade(status: &SampleDBStatus) -> f64 {
     }
 }
 
+/// As the server says while it can be asked. Once it has stopped since the volume is full, what it said last is too little.
 fn used(status: &SampleDBStatus) -> Option<f64> {
+    let storage = status.contract.condition(domain::STORAGE_HEALTHY);
+    if storage.is_some_and(|storage| storage.reason == VOLUME_FULL) {
+        return Some(1.0);
+    }
     let claim = status.storage.claim.as_deref()?;
     let volume = status.volumes.iter().find(|volume| volume.claim.as_deref() == Some(claim))?;
     volume.used_percent.map(|percent| f64::from(percent) / 100.0)
+}
+
+/// Whether somebody has deleted the claim of data that there are.
+fn is_terminating(observed: &Observed) -> bool {
+    let status = &observed.db.status;
+    let claim = status.storage.claim.as_deref().and_then(|name| observed.claim(name));
+    status.initialization.data_created_at.is_some() && claim.is_some_and(|claim| claim.meta.deleting)
 }
 
 fn flag(holds: bool) -> f64 {
@@ -146,6 +163,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_volume_that_has_stopped_its_server_is_full() {
+        let status = |reason: &str| {
+            let condition = json!({
+                "type": domain::STORAGE_HEALTHY, "status": "False", "reason": reason, "message": "", "observedGeneration": 1,
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            });
+            let volume = json!({ "claim": "data-shop-0", "usedPercent": 30 });
+            let told = json!({ "observedGeneration": 1, "storage": { "claim": "data-shop-0" }, "volumes": [volume], "conditions": [condition] });
+            serde_json::from_value::<SampleDBStatus>(told).unwrap()
+        };
+        let told = ["NearlyFull", "VolumeFull"].map(|reason| used(&status(reason)).unwrap().to_string());
+        assert_eq!(told, ["0.3", "1"]);
+    }
 
     #[test]
     fn an_upgrade_that_failed_is_told_of_while_it_is_asked_for() {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::api::apps::v1 as apps;
 use runtime::cache::{Entry, View};
 use runtime::plan::{DryRun, Owner, Seen};
 use runtime::views::Pod;
@@ -11,7 +12,7 @@ use runtime::{Error, pods};
 
 use crate::look::{self, decoded};
 use crate::plan::objects::{OWNER_UID, SecretOf};
-use crate::plan::unlabeled::Found;
+use crate::plan::unlabeled::{self, Found};
 use crate::plan::{self, Asked, Contact, InitSources, Observed, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
@@ -73,14 +74,22 @@ impl SampleDBOperator {
             silent_for: None,
             copied: None,
             external: look::external(&self.client, db).await,
+            existing_claim: None,
             snapshots_on_data: self.snapshots_on_data(db),
             namespace_going: db.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users,
             agent_image: self.settings.agent_image.clone(),
             db: db.clone(),
         };
+        self.named_claims.look(&mut observed).await?;
         self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
+            if let Some(name) = &db.spec.backup.storage.existing_claim {
+                observed.existing_claim = self.named_claims.read(&key.sibling(name)).await?;
+            }
+            if let Some(set) = unlabeled::unseen_set(&observed) {
+                observed.servers.extend(look::live::<apps::StatefulSet, _>(&self.client, &set).await?);
+            }
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             match access(&observed, system.password, app.password).filter(|_| plan::is_to_be_asked(&observed)) {

@@ -34,6 +34,7 @@ mod storage;
 pub mod target;
 mod tuning;
 pub mod unlabeled;
+pub mod unwatched;
 mod upgrade;
 pub mod wish;
 mod words;
@@ -43,6 +44,7 @@ pub(crate) use backup::next_due;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
+pub(crate) use storage::VOLUME_FULL;
 pub use tuning::wanted;
 pub use upgrade::{copying_to, shuts_out, successor};
 pub use words::{Heard, Said, Words};
@@ -98,6 +100,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if observed.db.meta.deleting || !rests(&observed.db) {
         plan.aside.extend(unlabeled::repairs(observed));
     }
+    plan.done.extend(unwatched::restored(observed, &plan.effects));
     plan
 }
 
@@ -203,7 +206,7 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     Plan { effects, aside, events, done, status: Some(status), next: Next::After(next) }
 }
 
-/// What the spec asks for cannot be had: nothing is changed, and a server that serves is backed up as before.
+/// What the spec asks for cannot be had: nothing is changed, volumes are held, and a server that serves is backed up as before.
 fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     let settled = db.status.initialization.completed_at.is_some() && db.status.upgrade.step.is_none();
@@ -212,8 +215,12 @@ fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     let backups = if backed_up { backup::decide(observed, now) } else { Backups::default() };
     let status = status::refused(observed, refusal, &backups, now);
     let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
-    let effects = backups.effect.into_iter().collect();
-    Plan { effects, events, done, status: Some(status), next: Next::After(LATER), ..Plan::nothing() }
+    // Whatever the spec says, what is latched is recorded on the volumes, and they are held.
+    let latched = db.status.engine.image.is_some();
+    let mut effects = if latched && held { hold::keep(observed) } else { Vec::new() };
+    let next = if effects.is_empty() { LATER } else { STEP };
+    effects.extend(backups.effect);
+    Plan { effects, events, done, status: Some(status), next: Next::After(next), ..Plan::nothing() }
 }
 
 /// The reason of a volume that no snapshot may be written to.

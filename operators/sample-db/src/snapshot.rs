@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::sample_db_snapshot::SnapshotReason;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::core::PartialObjectMeta;
@@ -59,6 +60,14 @@ impl SnapshotOperator {
     }
 }
 
+/// Whether a claim that no store holds is asked for: once its Jobs have ended, and always for a final one, whose files must be
+/// on one and the same volume from the backup to the end of its verification.
+#[must_use]
+pub fn volume_matters(snapshot: &Snapshot) -> bool {
+    let last = snapshot.spec.reason == SnapshotReason::Final;
+    snapshot.meta.deleting || last || plan::is_settled(&snapshot.status)
+}
+
 impl SnapshotOperator {
     /// The claim of the volume that its files are on. One of the user's bears no label of ours, so no store holds it: that is
     /// asked for when it matters.
@@ -69,7 +78,7 @@ impl SnapshotOperator {
             let (uid, leaving) = (claim.meta.uid.clone(), claim.meta.deleting);
             return Ok(Volume::Claim { uid, leaving, lost: claim.lost, watched: true });
         }
-        if !snapshot.meta.deleting && !plan::is_settled(&snapshot.status) {
+        if !volume_matters(snapshot) {
             return Ok(Volume::Unknown);
         }
         let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(self.client.clone(), &key.namespace);

@@ -15,7 +15,7 @@ use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 
 use super::objects::{self, SecretOf};
-use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recovered};
+use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recovered, restore};
 use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
@@ -24,6 +24,9 @@ mod status;
 
 use save::last;
 pub use save::{final_name, is_to_be_asked};
+
+/// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
+const FOREGROUND: &str = "foregroundDeletion";
 
 /// What comes next.
 enum Step {
@@ -81,6 +84,21 @@ fn wait(status: &SampleDBStatus, now: Timestamp) -> Duration {
     if begun.is_some_and(|begun| now.duration_since(begun) > LONG) { SELDOM } else { SOON }
 }
 
+/// How long nothing irrevocable is done after the object has been deleted: one command that deletes it and its claims deletes
+/// the object first, and once the server is stopped, nothing can read a claim that is being deleted.
+const GRACE: SignedDuration = SignedDuration::from_secs(10);
+
+/// Whether the deletion is so young that claims may be about to be deleted as well.
+fn is_early(observed: &Observed, now: Timestamp) -> bool {
+    let since = observed.db.status.deletion.started_at;
+    since.is_none_or(|since| now.duration_since(since) < GRACE)
+}
+
+/// Whether the server goes at once, whatever is done here.
+fn is_in_foreground(observed: &Observed) -> bool {
+    observed.db.meta.is_held_by(FOREGROUND)
+}
+
 fn later(delay: Duration) -> DbPlan {
     Plan { next: Next::After(delay), ..Plan::nothing() }
 }
@@ -99,7 +117,7 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
         return step;
     }
     if db.spec.deletion.policy == DeletionPolicy::Retain {
-        return retain(observed).unwrap_or(Step::Release);
+        return retain(observed, now).unwrap_or(Step::Release);
     }
     if let Some((reason, why)) = recovered::lost(observed).filter(|_| !is_given_up(db)) {
         let message = format!("{why}; or let the data go without a final snapshot: annotate it with {}", skip(db));
@@ -126,19 +144,34 @@ fn skip(db: &SampleDB) -> String {
 }
 
 /// The server goes, and the volume stays. One whose claim somebody has deleted would not stay.
-fn retain(observed: &Observed) -> Option<Step> {
+fn retain(observed: &Observed, now: Timestamp) -> Option<Step> {
     let db = &*observed.db;
-    let dying = hold::own(observed).find(|claim| claim.meta.deleting && hold::is_current(observed, claim));
-    if let Some(claim) = dying.filter(|_| !is_skipped(db)) {
-        let message = format!(
-            "deletion.policy is Retain, and the claim {} of the data is being deleted, so it cannot stay: set \
-             deletion.policy to Snapshot to have the data saved, or let them go: annotate this SampleDB with {}",
-            claim.meta.key.name,
-            skip(db)
-        );
+    let current = || hold::own(observed).filter(|claim| hold::is_current(observed, claim));
+    if let Some(claim) = current().find(|claim| claim.meta.deleting).filter(|_| !is_skipped(db)) {
+        let message = match save::may_answer(observed) {
+            true => format!(
+                "deletion.policy is Retain, and the claim {} of the data is being deleted, so it cannot stay: set \
+                 deletion.policy to Snapshot to have the data saved, or let them go: annotate this SampleDB with {}",
+                claim.meta.key.name,
+                skip(db)
+            ),
+            false => save::unreachable_data(observed, claim),
+        };
         return Some(Step::Blocked("ClaimTerminating", message));
     }
-    stop(observed).or_else(|| {
+    let waits = (current().next().is_some() && is_early(observed, now)).then(|| {
+        let message = format!(
+            "stopping the server and releasing the claim {} s after the deletion: deletion.policy is Retain, and the claim \
+             may be about to be deleted as well",
+            GRACE.as_secs()
+        );
+        Step::Wait(DeletionStep::RemovePods, message)
+    });
+    let stops = match is_in_foreground(observed) {
+        true => stop(observed).or(waits),
+        false => waits.or_else(|| stop(observed)),
+    };
+    stops.or_else(|| {
         let marks = hold::retain(observed);
         let message = "marking the volume as retained".to_owned();
         (!marks.is_empty()).then_some(Step::Take(DeletionStep::Release, marks, message))
@@ -154,9 +187,7 @@ fn is_skipped(db: &SampleDB) -> bool {
 fn has_data(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|claim| observed.claim(claim));
-    // What a restore has not come to the end of is whole where it comes from.
-    let half = observed.db.spec.bootstrap.from_snapshot.is_some() && status.restore.completed_at.is_none();
-    status.initialization.data_created_at.is_some() && !half && claim.is_some()
+    status.initialization.data_created_at.is_some() && !restore::is_half(observed) && claim.is_some()
 }
 
 /// Jobs of its own that still write to the data.

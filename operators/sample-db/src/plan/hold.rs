@@ -7,9 +7,9 @@ use runtime::plan::{Apply, Effect};
 use runtime::views::Claim;
 use serde_json::json;
 
-use super::objects::OWNER_UID;
+use super::objects::{self, OWNER_UID};
 use super::record::{RECORD, RETAINED, Record, owner};
-use super::{DbAct, Observed, recovered};
+use super::{DbAct, Observed, recovered, unwatched};
 
 /// The field manager's prefix.
 pub(super) const MANAGER: &str = "data";
@@ -53,7 +53,7 @@ pub(super) fn is_current(observed: &Observed, claim: &Claim) -> bool {
 }
 
 /// Whether a person has named a volume of which nothing is known yet: it bears no record before its data have been seen.
-fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
+pub(super) fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
     let db = &*observed.db;
     let named = db.annotations.get(ADOPT).is_some_and(|uid| owner(claim).as_deref() == Some(&**uid));
     named && Record::on(claim).is_none() && db.status.initialization.data_created_at.is_none()
@@ -74,6 +74,7 @@ fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Opti
     let held = claim.meta.is_held_by(UNSAVED_DATA);
     let hold = holds && (held || !claim.meta.deleting);
     let is_so = Record::on(claim) == record
+        && unwatched::is_labeled(observed, claim)
         && claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid)
         && claim.annotations.contains_key(RETAINED) == retained
         && held == hold;
@@ -82,8 +83,11 @@ fn mark(observed: &Observed, claim: &Claim, holds: bool, retained: bool) -> Opti
 
 fn marked(observed: &Observed, claim: &Claim, hold: bool, retained: bool) -> Apply {
     let db = &*observed.db;
+    // Those by which it is watched were edited by hand, if it lacks them.
+    let mut labels = objects::labels(db);
+    labels.insert(OWNER_UID.to_owned(), db.meta.uid.to_string());
     let mut metadata = json!({
-        "labels": { OWNER_UID: db.meta.uid },
+        "labels": labels,
         "annotations": {},
         "finalizers": if hold { vec![UNSAVED_DATA] } else { Vec::new() },
     });

@@ -73,7 +73,9 @@ fn inherited(observed: &Observed) -> Option<Record> {
     if db.meta.deleting {
         return None;
     }
-    let named = db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| **uid != *db.meta.uid);
+    // What has been taken over, with or without data in it, is the database's own from then on.
+    let lineage = lineage(observed);
+    let named = db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| !lineage.contains(uid));
     if let Some(record) = named.and_then(|uid| newest(observed, &[uid].into())) {
         return Some(record);
     }
@@ -82,7 +84,7 @@ fn inherited(observed: &Observed) -> Option<Record> {
     owners.dedup();
     let [Some(uid)] = &owners[..] else { return None };
     let retained = data(observed).any(|claim| claim.annotations.contains_key(RETAINED));
-    let record = newest(observed, &[uid.clone()].into()).filter(|_| !retained && *uid != *db.meta.uid)?;
+    let record = newest(observed, &[uid.clone()].into()).filter(|_| !retained && !lineage.contains(uid))?;
     let same = record.database == names::database(db)
         && record.facts.restore.snapshot_uid.is_some() == db.spec.bootstrap.from_snapshot.is_some();
     (same && record.facts.initialization.data_created_at.is_some()).then_some(record)

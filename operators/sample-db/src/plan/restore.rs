@@ -1,6 +1,6 @@
 //! A new database that is filled from a snapshot: which one, whether it can be, and the Job that does it. Pure.
 
-use api::sample_db::{Method, RestoreStatus};
+use api::sample_db::{ADOPT, Method, RestoreStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
 use runtime::views::JobEnd;
@@ -9,7 +9,7 @@ use super::catalog::Release;
 use super::objects::JobOf;
 use super::objects::pod::{self, SNAPSHOTS};
 use super::wish::{Refusal, Wish};
-use super::{Observed, names};
+use super::{Observed, hold, names};
 use crate::snapshot::plan::is_bad;
 use crate::snapshot::volume::is_looked_for;
 use crate::{SampleDB, Snapshot};
@@ -26,7 +26,7 @@ const RETRIES: i32 = 2;
 pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&'a Snapshot>, Refusal> {
     let db = &*observed.db;
     let Some(from) = &db.spec.bootstrap.from_snapshot else { return Ok(None) };
-    if db.status.restore.completed_at.is_some() {
+    if db.status.restore.completed_at.is_some() || is_taken_over(observed, wish) {
         return Ok(None);
     }
     let ready = |snapshot: &&Snapshot| {
@@ -66,6 +66,26 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
         return Ok(Some(snapshot));
     }
     judge(snapshot, db, wish).map(|()| Some(snapshot))
+}
+
+/// Whether the data are those of a volume that was taken over, which nothing is restored over. Which snapshot a volume is filled
+/// from is latched before it has any data, and recorded on it: a restore that an earlier object has begun goes on.
+fn is_taken_over(observed: &Observed, wish: &Wish) -> bool {
+    let status = &observed.db.status;
+    match status.initialization.data_created_at {
+        Some(_) => status.restore.snapshot_uid.is_none(),
+        None => observed.claim(&wish.claim).is_some_and(|claim| hold::is_unknown(observed, claim)),
+    }
+}
+
+/// Whether the volume holds no more than a part of what a snapshot has, since its restore has not come to its end: that is
+/// whole where it comes from. What was taken over, or was configured, is no such part.
+pub(super) fn is_half(observed: &Observed) -> bool {
+    let (db, status) = (&*observed.db, &observed.db.status);
+    let begun = db.spec.bootstrap.from_snapshot.is_some() && status.restore.snapshot_uid.is_some();
+    let ended = status.restore.completed_at.is_some() || status.initialization.completed_at.is_some();
+    let taken_over = !status.storage.adopted_from.is_empty() || db.annotations.contains_key(ADOPT);
+    begun && !ended && !taken_over
 }
 
 /// Whether a snapshot can be restored into that database.
@@ -130,7 +150,11 @@ pub(super) fn job(db: &SampleDB, snapshot: &Snapshot) -> JobOf {
 }
 
 /// What is known of it.
-pub(super) fn status(observed: &Observed, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
+pub(super) fn status(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestamp) -> RestoreStatus {
+    // A snapshot that was chosen before a person named the volume is not what that has.
+    if observed.db.status.restore.completed_at.is_none() && is_taken_over(observed, wish) {
+        return RestoreStatus::default();
+    }
     let before = &observed.db.status.restore;
     // Of a physical one the data were made.
     let physical = source.is_some_and(|source| source.status.method == Some(Method::Physical));

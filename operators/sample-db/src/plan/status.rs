@@ -30,7 +30,7 @@ pub(super) fn refused(
     let serving = conditions::Serving::of(observed, &before.initialization);
     SampleDBStatus {
         phase: Some(Phase::Running),
-        ready: Some(format!("{}/1", usize::from(serving.now))),
+        ready: Some(format!("{}/1", usize::from(serving.open))),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         backup: backup::status(observed, backups),
         contract: Contract { conditions, ..before.contract.clone() },
@@ -62,7 +62,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
     let after = SampleDBStatus {
         phase: Some(conditions::phase(observed, judged.step, &serving)),
-        ready: Some(format!("{}/1", usize::from(serving.now))),
+        ready: Some(format!("{}/1", usize::from(serving.open))),
         replicas: Some(i32::from(observed.pod().is_some())),
         ready_replicas: Some(i32::from(serving.pod_ready)),
         primary: observed.pod().map(|pod| pod.meta.key.name.to_string()),
@@ -75,7 +75,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
         storage: turn.and_then(|turn| turn.storage.clone()).unwrap_or_else(|| wish.storage(observed, &before.storage)),
         volumes: storage::volumes(observed, wish),
         initialization,
-        restore: restore::status(observed, judged.source, now),
+        restore: restore::status(observed, wish, judged.source, now),
         backup: backup::status(observed, judged.backups),
         upgrade: turn.map_or_else(|| before.upgrade.clone(), |turn| turn.upgrade.clone()),
         endpoints: endpoints(observed),

@@ -138,6 +138,13 @@ where
     wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
 }
 
+/// Whether the server that answers has other data than the database's.
+pub(super) fn is_foreign(observed: &Observed) -> bool {
+    let known = observed.db.status.system_identifier.as_deref();
+    let said = observed.asked.answer().map(|answer| answer.system_identifier.as_str());
+    known.zip(said).is_some_and(|(known, said)| known != said)
+}
+
 /// What the server's answer asks for.
 fn answered(observed: &Observed) -> Option<Step> {
     let answer = match &observed.asked {
@@ -150,8 +157,7 @@ fn answered(observed: &Observed) -> Option<Step> {
         }
         Asked::Answered(answer) => answer,
     };
-    let known = observed.db.status.system_identifier.as_deref();
-    if known.is_some_and(|known| known != answer.system_identifier) {
+    if is_foreign(observed) {
         let message = "the server that answers has other data than this SampleDB's; nothing is done to it".to_owned();
         return Some(Step::Stuck("ForeignData", message));
     }

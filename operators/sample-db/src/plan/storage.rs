@@ -97,6 +97,8 @@ pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
     now.zip(before).is_some_and(|(now, before)| now > before)
 }
 
+/// The reason while the server does not start, since the volume of its data is full.
+pub(crate) const VOLUME_FULL: &str = "VolumeFull";
 /// The reason while the claim of the snapshots is being deleted.
 pub(super) const SNAPSHOTS_TERMINATING: &str = "SnapshotClaimTerminating";
 
@@ -128,7 +130,7 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
              storage.size ({size}); the server starts as soon as there is room",
             wish.claim
         );
-        return no("VolumeFull", why);
+        return no(VOLUME_FULL, why);
     }
     match claim {
         None if observed.db.status.initialization.data_created_at.is_some() => {

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::Snapshot;
 
+mod adoption;
 mod backups;
 mod deletion;
 mod failing;
@@ -21,6 +22,7 @@ mod retention;
 mod server;
 mod storage;
 mod unlabeled;
+mod unwatched;
 mod upgrades;
 mod volumes;
 
@@ -75,6 +77,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         copied: None,
         asked: Asked::Nothing,
         external: Vec::new(),
+        existing_claim: None,
         snapshots_on_data: false,
         namespace_going: false,
         dictated_users: false,
@@ -97,9 +100,15 @@ fn initialised() -> Value {
     status
 }
 
+/// The labels of a claim that was made for an object of that uid.
+fn labels_of(owner: &str) -> Value {
+    let mut labels = json!(objects::labels(&observed(&json!({}), &json!({})).db));
+    labels["multi-operator.example.com/owner-uid"] = json!(owner);
+    labels
+}
+
 fn claim(owner: &str, uid: &str) -> Arc<Claim> {
-    let labels = json!({ "multi-operator.example.com/owner-uid": owner });
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels },
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels_of(owner) },
         "status": { "phase": "Bound" } });
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::cache::View;
-use runtime::plan::Apply;
+use runtime::plan::{Apply, Key};
 use runtime::views::{Pod, StatefulSet};
 use serde_json::Value;
 
@@ -109,6 +109,18 @@ pub(super) fn foreign(observed: &Observed) -> Option<&Pod> {
     };
     let others = observed.pods.iter().map(|pod| &**pod);
     others.filter(|pod| *pod.meta.key.name != *names::pod(&observed.db)).find(bears)
+}
+
+/// The StatefulSet of a server's pod that stays, if the watch does not show it: it may have lost a label, and makes the pod again
+/// for as long as it is there.
+#[must_use]
+pub fn unseen_set(observed: &Observed) -> Option<Key> {
+    let servers = observed.pods.iter().filter(|pod| names::is_server(&observed.db, &pod.meta.key.name));
+    servers.filter(|pod| !pod.meta.deleting).find_map(|pod| {
+        let by = pod.meta.controller.as_ref().filter(|by| *by.owner.kind == *StatefulSet::KIND.qualified())?;
+        let seen = observed.servers.iter().any(|set| set.meta.uid == by.uid);
+        (!seen).then(|| pod.meta.key.sibling(&by.owner.name))
+    })
 }
 
 /// What to say where a server's pod cannot be made because its name is taken.

@@ -149,7 +149,31 @@ fn passes(code: &SqlState) -> bool {
     THESE.contains(code)
 }
 
-/// Whether a server answers at all, whatever it says.
+/// Whether a server answers, and serves or is on its way to do so.
 pub(super) async fn knock(address: &Address<'_>, access: &Access) -> bool {
-    !matches!(address.superuser(access).await, Err(Refused::Failed(_)))
+    address.superuser(access).await.err().is_none_or(|refused| is_alive(&refused))
+}
+
+/// Whether a server that refuses a session may grant one later. One that shuts down says so for as long as that takes, which may be
+/// for ever, and never serves again.
+fn is_alive(refused: &Refused) -> bool {
+    match refused {
+        Refused::Failed(_) => false,
+        Refused::Said(code, why) => *code != SqlState::CANNOT_CONNECT_NOW || !why.contains("shutting down"),
+        Refused::BadPassword => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_shuts_down_does_not_answer_and_one_that_recovers_does() {
+        let said = |why: &str| is_alive(&Refused::Said(SqlState::CANNOT_CONNECT_NOW, why.to_owned()));
+        assert!(!said("the database system is shutting down"));
+        assert!(said("the database system is starting up") && said("the database system is in recovery mode"));
+        assert!(is_alive(&Refused::Said(SqlState::TOO_MANY_CONNECTIONS, "sorry, too many clients already".to_owned())));
+        assert!(is_alive(&Refused::BadPassword) && !is_alive(&Refused::Failed("timed out".to_owned())));
+    }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::boundaries::quiet;
 use crate::collector::Propagation::{self, Background, Foreground};
+use crate::collector::delete;
 use crate::faults::{Edit, Step};
 use crate::settle::{condition, is};
 use crate::stories::{settle, settled, usual};
@@ -64,6 +65,64 @@ fn in_every_order_in_the_background() {
 #[test]
 fn in_every_order_in_the_foreground() {
     in_every_order(Foreground);
+}
+
+/// That retained data stay, whatever else is deleted within the time that claims are waited for.
+fn in_every_order_with_retain(of: Propagation) {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Edit(Edit::Policy("Retain")));
+    begun.take(&Step::Calm(2));
+    for order in orders(of) {
+        for rounds in [0, 1] {
+            let mut bench = begun.fork();
+            for step in &order {
+                bench.take(step);
+                bench.take(&Step::Calm(rounds));
+            }
+            bench.take(&Step::Calm(120));
+            judge_retained(&bench, &order);
+        }
+    }
+}
+
+fn judge_retained(bench: &Bench, order: &[Step]) {
+    let story = || format!("{order:?}\n{}", bench.story());
+    assert!(bench.innocent().is_ok(), "{:?}: {}", bench.innocent(), story());
+    let claim = bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0"));
+    let Some(claim) = claim else { panic!("the data are gone: {}", story()) };
+    let data = bench.site.disks.data(claim["metadata"]["uid"].as_str().unwrap_or_default());
+    assert!(data.is_some_and(|data| data.rows.is_superset(&bench.site.acked["shop"])), "rows are gone: {}", story());
+    let going = !claim["metadata"]["deletionTimestamp"].is_null();
+    let blocked = bench.object().is_some_and(|db| is(db, "DeletionBlocked"));
+    assert_eq!(going, blocked, "a claim that is going is reported, and another stays: {}", story());
+}
+
+#[test]
+fn in_every_order_with_retain_in_the_background() {
+    in_every_order_with_retain(Background);
+}
+
+#[test]
+fn in_every_order_with_retain_in_the_foreground() {
+    in_every_order_with_retain(Foreground);
+}
+
+/// As the message says that the data can be saved.
+#[test]
+fn a_claim_that_cannot_be_retained_is_saved_once_the_policy_is_snapshot() {
+    for rounds in [0, 1, 2, 4] {
+        let mut bench = settled(&quiet(json!({ "deletion": { "policy": "Retain" } })));
+        for step in [Step::Delete(Background), Step::Calm(rounds), Step::DropClaim(0), Step::Calm(20)] {
+            bench.take(&step);
+        }
+        let blocked = condition(bench.object().expect("it is there"), "DeletionBlocked").clone();
+        assert!(blocked["message"].to_string().contains("set deletion.policy to Snapshot"), "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Policy("Snapshot")));
+        settle(&mut bench);
+        assert!(bench.object().is_none(), "{}", bench.story());
+        let saved = bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of));
+        assert!(saved, "{}", bench.story());
+    }
 }
 
 /// `kubectl delete sdb,pvc -l app.kubernetes.io/instance=shop`.
@@ -154,4 +213,30 @@ fn nothing_is_held_in_a_namespace_that_goes() {
     bench.take(&Step::End);
     settle(&mut bench);
     assert_eq!(bench.world.all(SampleDB::KIND).count() + bench.world.all(Claim::KIND).count(), 0);
+}
+
+/// The user's own claim for snapshots, which no finalizer holds, is deleted at each moment of a deletion.
+#[test]
+fn data_stay_if_the_users_claim_with_the_final_snapshot_is_deleted() {
+    let mut spec = quiet(usual());
+    spec["backup"]["storage"] = json!({ "existingClaim": "mine" });
+    let mut begun = Bench::new(&spec);
+    let mine = begun.key.sibling("mine");
+    begun.world.create(Claim::KIND, &mine, json!({ "metadata": {} }));
+    begun.guard.kept.insert("mine".to_owned());
+    settle(&mut begun);
+    let mut gone = 0;
+    for rounds in 0..25 {
+        let mut bench = begun.fork();
+        bench.take(&Step::Delete(Background));
+        bench.take(&Step::Calm(rounds));
+        let before = bench.object().is_some();
+        delete(&mut bench.world, Claim::KIND, &mine, Background);
+        bench.take(&Step::Calm(60));
+        assert!(bench.innocent().is_ok(), "{:?} after {rounds}: {}", bench.innocent(), bench.story());
+        gone += u8::from(bench.object().is_none());
+        let data = bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0"));
+        assert!(!before || data.is_some() || bench.object().is_none(), "after {rounds}: {}", bench.story());
+    }
+    assert!(gone > 0, "it is saved if the claim is deleted afterwards");
 }

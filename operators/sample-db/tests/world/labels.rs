@@ -3,7 +3,7 @@
 use runtime::cache::View as _;
 use runtime::plan::Key;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY, OWNER_KIND, WHOLE};
-use runtime::views::{Pod, Service};
+use runtime::views::{Claim, Pod, Service};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
@@ -134,4 +134,36 @@ fn the_last_snapshot_is_taken_of_the_running_server_though_its_pod_has_lost_its_
     }
     assert!(ready(&bench), "{}", bench.story());
     settle(&mut bench);
+}
+
+/// Labels of claims, by which the operator watches them.
+#[test]
+fn a_claim_that_lost_a_label_gets_it_back_and_is_saved_with_the_database() {
+    for label in [MANAGED_BY, OWNER_KIND, INSTANCE, OWNER_UID] {
+        for claim in ["data-shop-0", "shop-snapshots"] {
+            let begun = settled(&usual());
+            let key = begun.key.sibling(claim);
+            let unlabeled = || {
+                let mut bench = begun.fork();
+                bench.world.edit(Claim::KIND, &key, |claim| {
+                    drop(claim["metadata"]["labels"].as_object_mut().expect("labels").remove(label));
+                });
+                bench
+            };
+            let mut bench = unlabeled();
+            bench.take(&Step::Calm(5));
+            let live = bench.world.get(Claim::KIND, &key).expect("it is there");
+            assert!(live["metadata"]["labels"][label].is_string(), "{label} of {claim}\n{}", bench.story());
+            assert!(is(database(&bench), "StorageHealthy"), "{label} of {claim}\n{}", bench.story());
+            settle(&mut bench);
+
+            let mut bench = unlabeled();
+            bench.take(&Step::Delete(Propagation::Background));
+            settle(&mut bench);
+            assert!(bench.object().is_none(), "{label} of {claim}\n{}", bench.story());
+            let finals = bench.world.all(Snapshot::KIND).filter(|(_, of)| of["spec"]["reason"] == "Final");
+            assert!(finals.into_iter().any(|(_, of)| crate::guard::is_proved(of)), "{label}\n{}", bench.story());
+            assert!(bench.world.get(Claim::KIND, &bench.key.sibling("data-shop-0")).is_none(), "{}", bench.story());
+        }
+    }
 }

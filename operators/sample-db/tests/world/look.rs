@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::meta::MANAGED_BY;
 use runtime::plan::{DryRun, Key, Owner, Seen};
 use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
 use sample_db::plan::unlabeled::{self, Found};
-use sample_db::plan::{self, Asked, Contact, InitSources, Observed, names};
+use sample_db::plan::{self, Asked, Contact, InitSources, Observed, names, unwatched};
 use sample_db::snapshot::observed::Volume;
 use sample_db::{SampleDB, Snapshot, snapshot};
 
@@ -54,6 +55,12 @@ impl Stores {
         world.feed(&stores.pods);
         world.feed(&stores.jobs);
         stores
+    }
+
+    /// A claim as it truly is.
+    fn read(&self, world: &World, key: &Key) -> Option<Arc<Claim>> {
+        let claim = world.get(Claim::KIND, key)?;
+        Some(Arc::new(Claim::decode(&claim.to_string()).expect("it is a claim")))
     }
 
     fn sources(&self, db: &SampleDB) -> Vec<Arc<Snapshot>> {
@@ -106,17 +113,27 @@ impl Stores {
             silent_for: None,
             copied: None,
             external: Vec::new(),
+            existing_claim: None,
             snapshots_on_data: false,
             namespace_going: db.meta.deleting && site.going,
             dictated_users: false,
             agent_image: "agent:1".into(),
             db: db.clone(),
         };
+        // The watch shows none that lacks the label by which it selects.
+        observed.claims.retain(|claim| claim.labels.contains_key(MANAGED_BY));
+        for name in unwatched::unseen(&observed) {
+            if let Some(claim) = self.read(world, &key.sibling(&name)) {
+                unwatched::take_in(&mut observed, claim);
+            }
+        }
         for name in unlabeled::unseen(&observed) {
             let found = Found::of(db, world.get(Pod::KIND, &key.sibling(&name)));
             unlabeled::take_in(&mut observed, name, found);
         }
         if db.meta.deleting {
+            let existing = db.spec.backup.storage.existing_claim.as_deref();
+            observed.existing_claim = existing.and_then(|name| self.read(world, &key.sibling(name)));
             let last = Owner { kind: Snapshot::KIND.qualified().into(), name: plan::final_name(&observed).into() };
             observed.saving = decoded(self.pods.owned(&key.namespace, &last));
             if plan::is_to_be_asked(&observed) {
@@ -151,7 +168,7 @@ impl Stores {
             Some(Entry::Object(claim)) => {
                 Volume::Claim { uid: claim.meta.uid.clone(), leaving: claim.meta.deleting, lost: false, watched: true }
             }
-            _ if !snapshot.meta.deleting && !snapshot::plan::is_settled(&snapshot.status) => Volume::Unknown,
+            _ if !snapshot::volume_matters(snapshot) => Volume::Unknown,
             _ => world.get(Claim::KIND, &key.sibling(claim)).map_or(Volume::Absent, |claim| Volume::Claim {
                 uid: text(&claim["metadata"]["uid"]).into(),
                 leaving: is_going(claim),

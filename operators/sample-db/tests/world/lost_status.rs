@@ -131,6 +131,38 @@ fn what_was_retained_on_purpose_waits_for_a_person() {
     assert!(bench.innocent().is_ok(), "{:?}", bench.innocent());
 }
 
+/// A volume is left, and somebody makes the object again, to be filled from a snapshot: both cannot be had.
+#[test]
+fn a_volume_that_is_taken_over_is_not_restored_over_and_is_saved_at_the_end() {
+    let mut bench = settled(&quiet(usual()));
+    bench.take(&Step::Backup { physical: false });
+    settle(&mut bench);
+    let (name, uid) = {
+        let (key, _) = bench.world.all(sample_db::Snapshot::KIND).next().expect("there is one");
+        (key.name.clone(), bench.object().expect("it is there")["metadata"]["uid"].clone())
+    };
+    bench.take(&Step::Edit(Edit::Policy("Retain")));
+    bench.take(&Step::Delete(Propagation::Background));
+    bench.take(&Step::Rest);
+    assert!(bench.object().is_none(), "{}", bench.story());
+    let (key, mut spec) = (bench.key.clone(), usual());
+    spec["bootstrap"] = json!({ "fromSnapshot": { "name": &*name } });
+    bench.create(&key, &spec, &json!({}));
+    bench.take(&Step::Calm(10));
+    assert_eq!(condition(bench.object().expect("it is there"), "Stalled")["reason"], "VolumeLeft", "{}", bench.story());
+    bench.world.edit(SampleDB::KIND, &key, |db| db["metadata"]["annotations"][api::sample_db::ADOPT] = uid.clone());
+    settle(&mut bench);
+    assert!(status(&bench)["restore"]["completedAt"].is_null(), "{}", bench.story());
+    let rows = bench.site.acked["shop"].len();
+    bench.take(&Step::Calm(10));
+    assert!(bench.site.acked["shop"].len() > rows, "it serves on\n{}", bench.story());
+    bench.take(&Step::Delete(Propagation::Background));
+    settle(&mut bench);
+    assert!(bench.object().is_none(), "{}", bench.story());
+    let last = bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| of["spec"]["reason"] == "Final");
+    assert!(last, "{}", bench.story());
+}
+
 #[test]
 fn a_volume_without_a_record_whose_status_is_lost_is_left_alone_until_a_person_names_it() {
     let mut bench = settled(&json!({}));

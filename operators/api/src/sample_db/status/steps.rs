@@ -150,6 +150,10 @@ pub enum UpgradeResult {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletionStatus {
+    /// When the operator first saw the deletion.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub started_at: Option<Timestamp>,
     /// The step that is being taken: WaitForBackup, Snapshot, Verify, RemovePods, RemoveVolumes or Release.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]

@@ -7,14 +7,11 @@ use runtime::cache::View;
 use runtime::plan::Effect;
 use runtime::views::{Claim, Pod};
 
-use super::{Step, gone, is_wanted, skip, stop};
+use super::{GRACE, Step, gone, is_early, is_in_foreground, is_wanted, skip, stop};
 use crate::plan::objects::{self, ONLINE};
 use crate::plan::{DbAct, Observed, after, brief, names};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
-
-/// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
-const FOREGROUND: &str = "foregroundDeletion";
 
 /// How the last snapshot can be taken.
 enum Way {
@@ -72,31 +69,40 @@ fn incomplete(snapshot: &Snapshot) -> Step {
     Step::Blocked("FinalSnapshotIncomplete", brief::message(message))
 }
 
-/// Whether a snapshot is on the volume that there is now, as far as that is seen: somebody may have replaced its claim.
+/// Whether a snapshot is on the volume that there is now: somebody may have deleted or replaced its claim.
 fn is_there_still(observed: &Observed, last: &Snapshot) -> bool {
-    let known = last.status.location.claim_uid.as_deref();
-    snapshots_claim(observed).is_none_or(|claim| {
-        claim.is_some_and(|claim| !claim.meta.deleting && known.is_none_or(|known| *known == *claim.meta.uid))
+    let claim = snapshots_claim(observed).filter(|claim| !claim.meta.deleting);
+    claim.is_some_and(|claim| match last.status.location.claim_uid.as_deref() {
+        Some(known) => *known == *claim.meta.uid,
+        // Which of the user's claims it was written to is not known yet.
+        None => is_operators(observed),
     })
 }
 
 /// Whether a snapshot was looked for on the volume that there is now, which is another one than it was written to, in vain.
 fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
     let looked = last.status.verification.claim_uid.as_deref();
-    let there = snapshots_claim(observed).flatten().map(|claim| &*claim.meta.uid);
+    let there = snapshots_claim(observed).map(|claim| &*claim.meta.uid);
     is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
-/// The claim that the last snapshot is on, unless it is the user's, of which nothing is seen.
-fn snapshots_claim(observed: &Observed) -> Option<Option<&Claim>> {
-    let ours = observed.db.spec.backup.storage.existing_claim.is_none();
-    ours.then(|| observed.claim(&names::snapshot_claim(&observed.db)))
+/// The claim that the last snapshot is on.
+fn snapshots_claim(observed: &Observed) -> Option<&Claim> {
+    match is_operators(observed) {
+        true => observed.claim(&names::snapshot_claim(&observed.db)),
+        false => observed.existing_claim.as_deref(),
+    }
+}
+
+/// Whether the claim of the snapshots is one that the operator makes, and not the user's.
+fn is_operators(observed: &Observed) -> bool {
+    observed.db.spec.backup.storage.existing_claim.is_none()
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
 fn room(observed: &Observed) -> Option<Step> {
-    let claim = snapshots_claim(observed)?;
-    if claim.is_some_and(|claim| !claim.meta.deleting) {
+    let claim = snapshots_claim(observed);
+    if !is_operators(observed) || claim.is_some_and(|claim| !claim.meta.deleting) {
         return None;
     }
     let name = names::snapshot_claim(&observed.db);
@@ -119,7 +125,7 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
     let message = format!("taking the final snapshot {name}");
     let until = db.spec.deletion.keep_final_snapshot_for().and_then(|lasting| after(now, lasting));
     let create = |online| Effect::Create(objects::final_snapshot(db, &name, until, online));
-    match way(observed) {
+    match way(observed, now) {
         // Both at once: only what was taken after writers were shut out, and their sessions ended, is the last.
         Way::Online => Step::Take(DeletionStep::Snapshot, vec![Effect::Act(DbAct::ShutOut), create(true)], message),
         Way::Offline => stop(observed).unwrap_or_else(|| Step::take(DeletionStep::Snapshot, create(false), message)),
@@ -129,17 +135,24 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
 }
 
 /// The running server is preferred: whatever becomes of the claim, it has the data.
-fn way(observed: &Observed) -> Way {
+fn way(observed: &Observed, now: Timestamp) -> Way {
     let dying = dying(observed);
     let known = observed.db.status.system_identifier.as_deref();
     let same = observed.asked.answer().is_some_and(|answer| known == Some(&*answer.system_identifier));
     let answers = same && observed.connection.ours().is_some();
-    let stays = !observed.db.meta.is_held_by(FOREGROUND) && serves(observed);
+    let stays = !is_in_foreground(observed) && serves(observed);
     match dying {
         _ if answers && stays => Way::Online,
+        None if is_early(observed, now) && !is_in_foreground(observed) && stop(observed).is_some() => {
+            Way::Wait(format!(
+                "the server does not answer: waiting until it does, at most {} s after the deletion, before the server is stopped \
+             and the final snapshot is taken of its volume",
+                GRACE.as_secs()
+            ))
+        }
         None => Way::Offline,
         Some(_) if answers && is_ready(observed) => Way::Online,
-        Some(claim) if observed.pod().is_some_and(has_volume) => Way::Wait(format!(
+        Some(claim) if may_answer(observed) => Way::Wait(format!(
             "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
              waiting until that answers",
             claim.meta.key.name
@@ -177,7 +190,13 @@ fn serves(observed: &Observed) -> bool {
     is_ready(observed) && observed.own_servers().any(|set| *set.meta.key.name == *name)
 }
 
-fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
+/// Whether there is a server that answers, or may come back to do so.
+pub(super) fn may_answer(observed: &Observed) -> bool {
+    observed.pod().is_some_and(has_volume)
+}
+
+/// What to do about data that nothing can read any more.
+pub(super) fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
     let (name, key) = (&claim.meta.key.name, &observed.db.meta.key);
     format!(
         "the claim {name} of the data is being deleted and no server runs on it, so nothing can read the data, which the \
@@ -201,7 +220,8 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         return Some(incomplete(snapshot));
     }
     if is_proved(&snapshot.status) {
-        let message = format!("waiting until the final snapshot {name} is verified again: its PVC was replaced");
+        let message =
+            format!("waiting until the final snapshot {name} is verified again: its PVC was deleted or replaced");
         return Some(Step::Wait(DeletionStep::Verify, message));
     }
     if is_lost(observed, snapshot) {

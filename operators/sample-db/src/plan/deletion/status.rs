@@ -4,7 +4,7 @@ use api::sample_db::{
     DeletionPolicy, DeletionStatus, DeletionStep, Phase, SKIP_FINAL_SNAPSHOT, SampleDBStatus, condition_type as domain,
 };
 use api::{Condition, ConditionStatus, Contract};
-use jiff::Timestamp;
+use jiff::{Timestamp, Unit};
 use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
 
@@ -74,6 +74,7 @@ pub(super) fn of(
         // ready comes back as long as its StatefulSet, or its pod, is there to stay.
         replicas: Some(i32::from(stays)),
         deletion: DeletionStatus {
+            started_at: before.deletion.started_at.or_else(|| now.round(Unit::Second).ok()),
             step: step.or(before.deletion.step),
             final_snapshot: last
                 .map(|last| last.meta.key.name.to_string())

@@ -9,7 +9,7 @@ use super::Judged;
 use crate::plan::backup::Backups;
 use crate::plan::login::Login;
 use crate::plan::objects::OWNER_UID;
-use crate::plan::steps::{APPLICATION_REFUSED, Step};
+use crate::plan::steps::{self, APPLICATION_REFUSED, Step};
 use crate::plan::{Observed, backup, brief, names, storage, unlabeled, upgrade};
 
 /// Whether the database serves.
@@ -18,8 +18,12 @@ pub(super) struct Serving {
     pub(super) pod_ready: bool,
     /// It has been configured.
     pub(super) configured: bool,
+    /// It is open to applications, as far as the operator has to do with it: it can be backed up.
+    pub(super) open: bool,
     /// Applications get in.
     pub(super) now: bool,
+    /// Why they do not, if that is for a person to change.
+    pub(super) locked_out: Option<String>,
 }
 
 impl Serving {
@@ -33,7 +37,20 @@ impl Serving {
             Some(_) => false,
             None => upgrade::shuts_out(&observed.db),
         };
-        Self { pod_ready, configured, now: pod_ready && configured && !shut_out }
+        let locked_out = match login {
+            Some(Login::Refused(why)) => Some(format!("the application cannot log in: {why}")),
+            _ => None,
+        };
+        let open = pod_ready && configured && !shut_out && !steps::is_foreign(observed);
+        Self { pod_ready, configured, open, now: open && locked_out.is_none(), locked_out }
+    }
+
+    /// What else keeps a database from what is asked for, and that applications do not get in, if they do not.
+    fn told(&self, reason: &str, message: String) -> String {
+        match &self.locked_out {
+            Some(why) if reason != APPLICATION_REFUSED => format!("{message}; {why}"),
+            _ => message,
+        }
     }
 }
 
@@ -78,7 +95,10 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         Step::Rest if observed.db.spec.paused => {
             return match serving.now {
                 true => vec![serves("the database serves; it is paused, so nothing is changed, backed up or upgraded")],
-                false => Summary::Stalled.conditions("Paused", "it is paused: set spec.paused to false", now),
+                false => {
+                    let message = serving.told("Paused", "it is paused: set spec.paused to false".to_owned());
+                    Summary::Stalled.conditions("Paused", message, now)
+                }
             };
         }
         Step::Rest if serving.now => match stalled(observed, judged, now) {
@@ -98,8 +118,7 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         }
         Step::Stuck(reason, message) => (Summary::Stalled, *reason, message.clone()),
     };
-    // Backups go on, but applications do not get in.
-    if serving.now && reason != APPLICATION_REFUSED {
+    if serving.now {
         let type_ = match shape {
             Summary::Stalled => condition_type::STALLED,
             _ => condition_type::RECONCILING,
@@ -107,7 +126,7 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         let ready = serves(&format!("the database serves; {message}"));
         return vec![ready, condition(type_, True, reason, message, now)];
     }
-    shape.conditions(reason, message, now)
+    shape.conditions(reason, serving.told(reason, message), now)
 }
 
 /// What the spec asks for cannot be had at all. One that serves goes on, how its backups fare is told, and the rest is as it
@@ -129,12 +148,13 @@ pub(super) fn refused(
     let mut conditions: Vec<Condition> = told.cloned().collect();
     conditions.extend(saved);
     conditions.push(condition(domain::SPEC_VALID, False, reason, message.clone(), now));
-    if Serving::of(observed, &before.initialization).now {
+    let serving = Serving::of(observed, &before.initialization);
+    if serving.now {
         let serves = format!("the database serves; {message}");
         conditions.push(condition(condition_type::READY, True, "Running", serves, now));
         conditions.push(condition(condition_type::STALLED, True, reason, message, now));
     } else {
-        conditions.extend(Summary::Stalled.conditions(reason, message, now));
+        conditions.extend(Summary::Stalled.conditions(reason, serving.told(reason, message), now));
     }
     cut(conditions)
 }

@@ -1,6 +1,6 @@
 //! The data volume: made once, and never again. Pure.
 
-use api::sample_db::UpgradeStep as At;
+use api::sample_db::{UNSAVED_DATA, UpgradeStep as At};
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
 use runtime::views::{Claim, StatefulSet};
@@ -44,7 +44,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
         return Some(Step::take(delete, "Provisioning", "making the server anew, since its volume is being deleted"));
     }
     if claim.meta.deleting {
-        return Some(Step::Wait("WaitingForDeletion", format!("the claim {} is being deleted", wish.claim)));
+        return Some(Step::Wait("WaitingForDeletion", waits_for(claim)));
     }
     let replaced = db.status.storage.claim_uid.as_deref().is_some_and(|uid| uid != &*claim.meta.uid);
     (lasting && replaced).then(|| {
@@ -55,6 +55,20 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
         );
         Step::Stuck("DataMissing", message)
     })
+}
+
+/// What the deletion of a claim waits for, which an earlier database of the name has left: nothing removes our finalizer, if the
+/// one of that database was removed by hand.
+fn waits_for(claim: &Claim) -> String {
+    let (name, namespace) = (&claim.meta.key.name, &claim.meta.key.namespace);
+    if !claim.meta.is_held_by(UNSAVED_DATA) {
+        return format!("the claim {name} is being deleted");
+    }
+    format!(
+        "the claim {name} is being deleted, and the finalizer {UNSAVED_DATA} of an earlier SampleDB keeps it, since its data was \
+         not saved: to keep the data, set the reclaim policy of its PersistentVolume to Retain; then, or to give it up, run \
+         kubectl patch pvc {name} --namespace {namespace} --type=merge --patch '{{\"metadata\":{{\"finalizers\":null}}}}'"
+    )
 }
 
 /// Why nothing but backups is to be done to a database whose data claim somebody has deleted: it serves as long as its pod

@@ -4,12 +4,15 @@ use super::*;
 
 /// One that is being deleted, with its volume and its Secrets.
 fn leaving(spec: &Value, annotations: &Value) -> Observed {
-    let meta = json!({
-        "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": annotations,
-    });
-    let mut seen = with(&meta, spec, &initialised());
+    let mut status = initialised();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    let mut seen = with(&leaving_meta(annotations), spec, &status);
     seen.claims = vec![claim("u-1", "c-1"), snapshots_claim()];
     seen
+}
+
+fn leaving_meta(annotations: &Value) -> Value {
+    json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": annotations })
 }
 
 fn pod() -> Arc<Pod> {
@@ -226,9 +229,63 @@ fn what_an_earlier_database_left_is_not_this_ones_to_delete() {
     }
 }
 
+/// A status of a database whose restore has begun, and has not ended.
+fn half() -> Value {
+    let mut status = initialised();
+    status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
+    status["restore"] = json!({ "snapshot": "whole", "snapshotUID": "s-0" });
+    status
+}
+
 #[test]
 fn a_restore_that_has_not_come_to_its_end_is_nothing_to_save() {
     let from = json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } });
-    let seen = leaving(&from, &json!({}));
+    let mut seen = leaving(&from, &json!({}));
+    seen.db = with(&leaving_meta(&json!({})), &from, &half()).db;
     assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+}
+
+/// What was taken over was not restored, whatever the spec says of a snapshot.
+#[test]
+fn data_that_were_taken_over_or_configured_are_saved_though_no_restore_has_ended() {
+    let from = json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } });
+    let saves = |annotations: &Value, status: &Value| {
+        let mut seen = leaving(&from, &json!({}));
+        seen.db = with(&leaving_meta(annotations), &from, status).db;
+        assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-u1"], "{annotations} {status}");
+    };
+    saves(&json!({}), &initialised());
+    saves(&json!({ api::sample_db::ADOPT: "u-0" }), &half());
+    let mut adopted = half();
+    adopted["storage"]["adoptedFrom"] = json!(["u-0"]);
+    saves(&json!({}), &adopted);
+    let mut other = half();
+    other["restore"] = json!({});
+    saves(&json!({}), &other);
+}
+
+/// The user's own claim for snapshots, which the operator does not hold: a pod that has ended lets it go.
+#[test]
+fn a_snapshot_on_a_claim_of_the_users_saves_as_long_as_that_claim_is_there() {
+    let spec = json!({ "backup": { "storage": { "existingClaim": "mine" } } });
+    let existing = |uid: &str, going: bool| {
+        let mut claim = json!({ "metadata": { "namespace": "n", "name": "mine", "uid": uid } });
+        if going {
+            claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Some(Arc::new(Claim::decode(&claim.to_string()).unwrap()))
+    };
+    let goes = |claim: Option<Arc<Claim>>, known: Option<&str>| {
+        let mut seen = leaving(&spec, &json!({}));
+        let mut status = proved();
+        status["location"] = json!({ "claim": "mine", "path": "shop-final-u1", "claimUID": known });
+        (seen.snapshots, seen.existing_claim) = (vec![last(&status)], claim);
+        done(&plan(&seen, now()))
+    };
+    let stays = Vec::<String>::new();
+    assert_eq!(goes(existing("m-1", false), Some("m-1")), ["delete PersistentVolumeClaim data-shop-0"]);
+    assert_eq!(goes(None, Some("m-1")), stays, "it is gone");
+    assert_eq!(goes(existing("m-1", true), Some("m-1")), stays, "it is going");
+    assert_eq!(goes(existing("m-2", false), Some("m-1")), stays, "it was replaced");
+    assert_eq!(goes(existing("m-1", false), None), stays, "which one it was is not known yet");
 }

@@ -215,3 +215,52 @@ fn parameters_that_no_server_starts_with_get_into_no_file() {
     assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
 }
+
+/// Whatever else keeps a database from what is asked for is judged before its login.
+#[test]
+fn an_application_that_cannot_log_in_is_not_served_whatever_else_is_wrong() {
+    let locked = |answer: &mut crate::plan::Answer| {
+        answer.login = Login::Refused("the role app may have no connection".to_owned())
+    };
+    let judged = |seen: &Observed, why: &str| {
+        let status = plan(seen, now()).status.unwrap();
+        assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, why.to_owned()));
+        assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, why.to_owned()));
+        let message = &status.contract.condition("Stalled").unwrap().message;
+        assert!(message.contains("the role app may have no connection"), "{message}");
+        assert_eq!(status.ready.as_deref(), Some("1/1"), "backups go on");
+    };
+    let mut refused = standing(&json!({}), &settled());
+    refused.asked = says(|answer| {
+        locked(answer);
+        answer.parameters.refused = Some("work_mem is out of range".to_owned());
+    });
+    judged(&refused, "ParameterRefused");
+    refused.snapshots_on_data = true;
+    judged(&refused, "SnapshotsOnData");
+    let mut malformed = standing(&json!({}), &settled());
+    (malformed.app, malformed.asked) = (SecretSeen::Malformed("has no entry password".to_owned()), says(locked));
+    judged(&malformed, "SecretMalformed");
+    let mut dying = standing(&json!({}), &settled());
+    dying.claims = vec![super::records::recorded("u-1", &settled(), &json!({ "deleting": true }))];
+    dying.asked = says(locked);
+    judged(&dying, "ClaimTerminating");
+    let mut paused = standing(&json!({}), &settled());
+    paused.db = observed(&json!({ "paused": true }), &settled()).db;
+    paused.asked = says(locked);
+    judged(&paused, "Paused");
+}
+
+#[test]
+fn a_server_with_other_data_serves_nobody() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.system_identifier = "8".to_owned());
+    let judged = |seen: &Observed, why: &str| {
+        let status = plan(seen, now()).status.unwrap();
+        assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, why.to_owned()));
+        assert_eq!(status.ready.as_deref(), Some("0/1"), "nor is it backed up");
+    };
+    judged(&seen, "ForeignData");
+    seen.snapshots_on_data = true;
+    judged(&seen, "SnapshotsOnData");
+}

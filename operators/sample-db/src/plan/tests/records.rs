@@ -6,14 +6,14 @@ use crate::plan::record::{RECORD, RETAINED, Record};
 use api::sample_db::{ADOPT, UNSAVED_DATA};
 
 /// A claim with the record of a database of that status.
-fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
+pub(super) fn recorded(owner: &str, status: &Value, more: &Value) -> Arc<Claim> {
     let seen = with(&json!({ "uid": owner, "finalizers": [FINAL_SNAPSHOT] }), &json!({}), status);
     let mut annotations = json!({ RECORD: Record::of(&seen.db).unwrap().text() });
     for (name, value) in more["annotations"].as_object().into_iter().flatten() {
         annotations[name] = value.clone();
     }
     let mut metadata = json!({ "namespace": "n", "name": status["storage"]["claim"], "uid": status["storage"]["claimUID"],
-        "labels": { "multi-operator.example.com/owner-uid": owner }, "annotations": annotations,
+        "labels": labels_of(owner), "annotations": annotations,
         "finalizers": [UNSAVED_DATA] });
     if more["deleting"] == true {
         metadata["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
@@ -31,7 +31,7 @@ fn upgraded() -> Value {
 }
 
 /// What the status that a plan writes is, if nothing else is done.
-fn restored(seen: &Observed) -> Option<SampleDBStatus> {
+pub(super) fn restored(seen: &Observed) -> Option<SampleDBStatus> {
     let plan = super::super::plan(seen, now());
     let told = plan.events.iter().any(|event| &*event.reason == "StatusRestored");
     assert!(!told || plan.effects.is_empty() && plan.aside.is_empty(), "it is written down first: {:?}", plan.effects);
@@ -131,11 +131,18 @@ fn a_claim_that_was_deleted_is_reported_and_no_pod_on_it_is_replaced() {
     assert_eq!(reason(&status, "StorageHealthy"), (ConditionStatus::False, "ClaimTerminating".to_owned()));
 }
 
+/// A status of a database with data that was deleted so long ago that claims are not waited for.
+fn deleted_long_ago() -> Value {
+    let mut status = initialised();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    status
+}
+
 /// One that is being deleted while its server runs.
-fn going(finalizers: &[&str], claim: &Value) -> Observed {
+pub(super) fn going(finalizers: &[&str], claim: &Value) -> Observed {
     let mut seen = standing(&json!({}), &initialised());
     let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
-    seen.db = with(&meta, &json!({}), &initialised()).db;
+    seen.db = with(&meta, &json!({}), &deleted_long_ago()).db;
     let set = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "ownerReferences": [
         { "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": "u-1", "controller": true }] } });
     seen.servers = vec![Arc::new(runtime::views::StatefulSet::decode(&set.to_string()).unwrap())];
@@ -200,6 +207,50 @@ fn a_last_snapshot_of_a_volume_that_no_pod_has_is_not_waited_for() {
     }
 }
 
+/// `kubectl delete sdb,pvc -l ...` deletes the object first.
+#[test]
+fn nothing_is_stopped_or_released_before_the_claims_that_are_deleted_with_the_object_are_seen_to_be() {
+    let at = |seconds: i64| json!(Timestamp::from_second(NOW - seconds).unwrap());
+    let seen = |policy: &str, finalizers: &[&str], age: Option<i64>| {
+        let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
+        let mut status = initialised();
+        status["deletion"] = json!({ "startedAt": age.map(at) });
+        let mut seen = going(finalizers, &json!({}));
+        seen.db = with(&meta, &json!({ "deletion": { "policy": policy } }), &status).db;
+        seen
+    };
+    let young = seen("Retain", &[FINAL_SNAPSHOT], None);
+    let waits = super::super::plan(&young, now());
+    assert!(waits.effects.is_empty(), "{:?}", waits.effects);
+    let status = waits.status.unwrap();
+    assert_eq!(status.deletion.started_at, Some(now()));
+    assert!(status.deletion.message.unwrap().contains("10 s"));
+    assert!(done(&plan(&seen("Retain", &[FINAL_SNAPSHOT], Some(9)), now())).is_empty());
+    let stopped = ["delete StatefulSet shop"];
+    assert_eq!(done(&plan(&seen("Retain", &[FINAL_SNAPSHOT], Some(10)), now())), stopped);
+    let foreground = [FINAL_SNAPSHOT, "foregroundDeletion"];
+    assert_eq!(done(&plan(&seen("Retain", &foreground, None), now())), stopped, "it goes at once all the same");
+    // The server is not ready for a moment.
+    let silent = |age: i64| {
+        let mut seen = seen("Snapshot", &[FINAL_SNAPSHOT], Some(age));
+        seen.asked = Asked::Nothing;
+        done(&plan(&seen, now()))
+    };
+    assert!(silent(9).is_empty());
+    assert_eq!(silent(10), stopped);
+    // What cannot be retained can be saved as long as there is a server to read it.
+    let mut dying = seen("Retain", &[FINAL_SNAPSHOT], Some(3));
+    dying.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true })), snapshots_claim()];
+    let message = |seen: &Observed| {
+        let status = plan(seen, now()).status.unwrap();
+        assert_eq!(reason(&status, "DeletionBlocked").1, "ClaimTerminating");
+        status.contract.condition("DeletionBlocked").unwrap().message.clone()
+    };
+    assert!(message(&dying).contains("set deletion.policy to Snapshot"), "{}", message(&dying));
+    (dying.pods, dying.servers) = (Vec::new(), Vec::new());
+    assert!(message(&dying).contains("persistentVolumeReclaimPolicy"), "{}", message(&dying));
+}
+
 #[test]
 fn a_snapshots_volume_that_was_deleted_is_made_again_for_the_last_one() {
     let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
@@ -220,7 +271,7 @@ fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
     let mut seen = going(&[FINAL_SNAPSHOT], &json!({}));
     let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" });
     let retain = json!({ "deletion": { "policy": "Retain" } });
-    seen.db = with(&meta, &retain, &initialised()).db;
+    seen.db = with(&meta, &retain, &deleted_long_ago()).db;
     (seen.servers, seen.pods) = (Vec::new(), Vec::new());
     let marked = marks(&seen).unwrap();
     assert_eq!((&marked["finalizers"], &marked["annotations"][RETAINED]), (&json!([]), &json!("true")));
@@ -231,4 +282,30 @@ fn claims_are_let_go_with_their_namespace_and_when_they_are_retained() {
     // One that somebody has deleted would not stay.
     seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
     assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "DeletionBlocked").1, "ClaimTerminating");
+}
+
+#[test]
+fn a_claim_is_held_whatever_the_spec_says() {
+    let mut seen = standing(&json!({}), &initialised());
+    seen.snapshots_on_data = true;
+    assert_eq!(marks(&seen).expect("it is marked")["finalizers"], json!([UNSAVED_DATA]));
+    seen.db = with(&json!({}), &json!({}), &initialised()).db;
+    assert_eq!(marks(&seen), None, "the database itself is held first");
+    seen.db = observed(&json!({ "paused": true }), &initialised()).db;
+    assert_eq!(marks(&seen), None);
+}
+
+/// Somebody has removed the finalizer of the earlier database, and of its claim nobody does.
+#[test]
+fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {
+    let left = recorded("u-0", &initialised(), &json!({ "deleting": true }));
+    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } }), &latched());
+    seen.sources = vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
+    seen.claims = vec![left];
+    let status = plan(&seen, now()).status.unwrap();
+    let ready = status.contract.condition("Ready").unwrap();
+    assert_eq!(&*ready.reason, "WaitingForDeletion");
+    let command =
+        "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+    assert!(ready.message.contains(command) && ready.message.contains("Retain"), "{}", ready.message);
 }

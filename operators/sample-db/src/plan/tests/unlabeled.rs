@@ -181,3 +181,25 @@ fn no_service_finds_the_pod_of_a_job() {
         assert_eq!(selector["app.kubernetes.io/component"], "server", "which no Job of a database or a snapshot has");
     }
 }
+
+/// While a database is deleted, its StatefulSet makes a pod again that is deleted.
+#[test]
+fn the_statefulset_of_a_pod_is_looked_for_if_the_watch_does_not_show_it() {
+    let owner =
+        json!({ "apiVersion": "apps/v1", "kind": "StatefulSet", "name": "shop", "uid": "set", "controller": true });
+    let pod = |name: &str, more: &Value| {
+        let mut meta = json!({ "namespace": "n", "name": name, "uid": name, "ownerReferences": [owner] });
+        meta.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        Arc::new(Pod::decode(&json!({ "metadata": meta }).to_string()).unwrap())
+    };
+    let mut seen = observed(&json!({ "deletion": { "policy": "Delete" } }), &initialised());
+    seen.pods = vec![pod("shop-0", &json!({}))];
+    assert_eq!(super::super::unlabeled::unseen_set(&seen).map(|key| key.name.to_string()).as_deref(), Some("shop"));
+    let set = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "set" } });
+    seen.servers = vec![Arc::new(runtime::views::StatefulSet::decode(&set.to_string()).unwrap())];
+    assert_eq!(super::super::unlabeled::unseen_set(&seen), None);
+    seen.servers = Vec::new();
+    seen.pods =
+        vec![pod("shop-0", &json!({ "deletionTimestamp": "2026-01-01T00:00:00Z" })), pod("shop-init-x", &json!({}))];
+    assert_eq!(super::super::unlabeled::unseen_set(&seen), None, "nothing is there that it would make again");
+}
