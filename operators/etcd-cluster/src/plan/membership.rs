@@ -20,6 +20,7 @@ pub(super) mod adopting;
 mod beginning;
 mod healing;
 mod leading;
+mod repair;
 mod resizing;
 mod rolling;
 
@@ -184,7 +185,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         return beginning::step(observed, roster, wish);
     }
     if !roster.listed {
-        return healing::without_quorum(observed, roster, wish);
+        return healing::without_quorum(observed, roster, wish, now);
     }
     let wish = &with_a_spare(roster, wish);
     carry_through(roster, wish)

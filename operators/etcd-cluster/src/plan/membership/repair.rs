@@ -1,0 +1,64 @@
+//! Other pods for members that do not work, where the spec by now says something else of pods.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Observed, Roster, Step, Wish, rolling, trouble};
+use crate::plan::objects::ETCD;
+use crate::plan::roster::Node;
+use crate::plan::{QUORUM_HEALTHY, proven};
+
+/// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
+/// starts and elections take less.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
+/// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
+/// a bad spec back gets all members back. What has run may stop to, so a member whose pod is of a proven spec may try
+/// another one, but only one member at a time. With its pod, a member that is `unborn` loses nothing.
+pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn: bool) -> Option<Step> {
+    if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
+        return None;
+    }
+    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || proven::may_try(roster, wish, node)) {
+        return None;
+    }
+    let keeps_data = unborn || wish.durable && !node.is_doomed();
+    if rolling::needs_other_pod(node, wish) && keeps_data {
+        return Some(Step::Renew { name: node.name.clone() });
+    }
+    rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
+}
+
+/// A pod in which etcd runs in vain, and whose spec has never been seen to work: labels that a network policy selects, a
+/// proxy, hardly any CPU. Probes pass there, so the kubelet never restarts it, and no roll goes on before it is healthy.
+pub(super) fn isolated(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    node: &Node<'_>,
+    now: Timestamp,
+) -> Option<Step> {
+    let since = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
+    let in_vain = !node.is_learner() && !node.is_healthy() && now.duration_since(since) >= PATIENCE;
+    let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
+    if !(in_vain && replaceable && proven::is_unproven(node)) {
+        return None;
+    }
+    let harmless = if roster.listed {
+        roster.can_lose(node)
+    } else {
+        is_useless(observed, roster, node, now) && proven::is_proven(roster, wish)
+    };
+    harmless.then(|| Step::Renew { name: node.name.clone() })
+}
+
+/// Whether, for long, there has been no quorum that a silent member could be part of: another one answers, and knows no leader.
+fn is_useless(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
+    let lost = observed.cluster.status.contract.condition(QUORUM_HEALTHY);
+    let long = lost.is_some_and(|lost| {
+        lost.status == api::ConditionStatus::False && now.duration_since(lost.last_transition_time) >= PATIENCE
+    });
+    let leaderless =
+        |other: &Node<'_>| other.endpoint.is_some_and(|endpoint| !endpoint.learner && endpoint.leader == 0);
+    long && node.endpoint.is_none() && roster.nodes.iter().any(leaderless)
+}

@@ -1,0 +1,73 @@
+//! A spec that members have run with stops working, or works for a while only: another one cures the cluster, one member
+//! at a time.
+
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::stories::{settle, version};
+
+/// The image that members run with, wherever else that version's may be.
+const IMAGE: &str = "quay.io/coreos/etcd:v3.6.16";
+
+fn settled() -> Bench {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+    settle(&mut bench);
+    bench
+}
+
+/// The image that all run is not there any more, and the first so many members lose their pods.
+fn without_its_image(lost: usize) -> Bench {
+    let mut bench = settled();
+    bench.kubelet.missing.insert(IMAGE.to_owned());
+    (0..lost).for_each(|pod| bench.take(&Step::Evict(pod)));
+    bench.take(&Step::Calm(20));
+    assert_eq!(bench.etcds.processes.len(), 3 - lost, "{}", bench.story());
+    bench
+}
+
+fn is_cured(mut bench: Bench, edit: impl FnOnce(&mut Bench)) {
+    edit(&mut bench);
+    bench.take(&Step::Calm(90));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn another_version_or_repository_replaces_an_image_that_is_gone() {
+    for lost in 1..=3 {
+        is_cured(without_its_image(lost), |bench| bench.take(&Step::Edit(Edit::Version(version("3.6.99")))));
+        is_cured(without_its_image(lost), |bench| {
+            bench.edit(|object| object["spec"]["repository"] = json!("mirror/etcd"))
+        });
+    }
+}
+
+#[test]
+fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
+    for lost in 1..=3 {
+        let mut bench = without_its_image(lost);
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Calm(30));
+        let tried = crate::kubelet::seen(&bench.world).into_iter().filter(|pod| pod.bad_option).count();
+        assert_eq!(tried, 1, "{}", bench.story());
+        is_cured(bench, |bench| {
+            bench.edit(|object| {
+                object["spec"]["repository"] = json!("mirror/etcd");
+                object["spec"].as_object_mut().map(|spec| spec.remove("options"));
+            });
+        });
+    }
+}
+
+#[test]
+fn a_spec_that_works_for_a_while_only_can_be_set_back() {
+    let mut bench = settled();
+    bench.edit(|object| object["spec"]["pod"]["labels"]["fragile"] = json!("yes"));
+    settle(&mut bench);
+    // All have been seen to run with it; then none does any more.
+    bench.kubelet.worn = true;
+    bench.take(&Step::Calm(20));
+    assert!(bench.etcds.processes.is_empty(), "{}", bench.story());
+    is_cured(bench, |bench| bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))));
+}
