@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, rolling, trouble};
+use super::{Observed, Roster, Step, Wish, healing, rolling, trouble};
 use crate::plan::objects::ETCD;
 use crate::plan::roster::Node;
 use crate::plan::{QUORUM_HEALTHY, proven};
@@ -25,6 +25,11 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
     let keeps_data = unborn || wish.durable && !node.is_doomed();
     if rolling::needs_other_pod(node, wish) && keeps_data {
         return Some(Step::Renew { name: node.name.clone() });
+    }
+    // Without a volume, another pod is another member; one that has never voted has nothing to lose.
+    let new = node.is_learner() || !node.has_started();
+    if rolling::needs_other_pod(node, wish) && new && roster.listed && roster.can_lose(node) {
+        return Some(healing::replace(roster, node, "its pod fails, and the spec has changed since".to_owned()));
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
