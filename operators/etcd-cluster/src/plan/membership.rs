@@ -18,6 +18,7 @@ use super::wish::Wish;
 
 pub(super) mod adopting;
 mod beginning;
+mod failed;
 mod healing;
 mod leading;
 mod repair;
@@ -180,9 +181,8 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if let Some(step) = adopting::step(observed, roster) {
         return step;
     }
-    // The kubelet is done with such a pod. On its volume, a member comes back in another one.
-    if let Some(node) = roster.nodes.iter().find(|node| node.running().is_some_and(|running| running.over)) {
-        return Step::DropPod { name: node.name.clone() };
+    if let Some(step) = failed::step(observed, roster, now) {
+        return step;
     }
     if observed.cluster.status.cluster_id.is_none() {
         return beginning::step(observed, roster, wish);
@@ -258,6 +258,9 @@ fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_
 
 /// What keeps a member's pod from working, in words.
 pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
+    if let Some(why) = failed::why(node) {
+        return Some(why);
+    }
     let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.trouble.as_ref()?;
     let last_words = [super::objects::WAIT, super::objects::ETCD].iter().find_map(|container| {
         let ended = node.container(container).filter(|container| !container.running)?.ended.as_ref()?;

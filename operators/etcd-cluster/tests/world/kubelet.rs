@@ -125,6 +125,10 @@ impl Kubelet {
     /// Tells of all pods how they fare now.
     pub fn report(&mut self, world: &mut World, etcds: &Etcds) {
         for pod in seen(world) {
+            if pod.rejected {
+                reject(world, &pod, self.now);
+                continue;
+            }
             let ready = self.lives.get(&pod.uid).is_some_and(|life| self.is_ready(etcds, life));
             let now = self.now;
             let life = self.lives.get_mut(&pod.uid).map(|life| {
@@ -195,7 +199,7 @@ impl Kubelet {
     }
 
     fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
-        if pod.deleting {
+        if pod.deleting || pod.rejected {
             return None;
         }
         if let Some(claim) = &pod.claim {
@@ -266,6 +270,17 @@ impl Kubelet {
                 Err(ended) => life.etcd.end(ended),
             },
         }
+    }
+}
+
+/// The kubelet's word that it will not run a pod. Of these alone the world tells when they were created.
+fn reject(world: &mut World, pod: &PodSeen, now: Timestamp) {
+    let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl: \"net.x\" not allowlisted" });
+    if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != rejected) {
+        world.edit(Pod::KIND, &pod.key, |live| {
+            live["status"] = rejected;
+            live["metadata"]["creationTimestamp"] = json!(now);
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::bench::Bench;
 use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
 /// The image that members run with, wherever else that version's may be.
@@ -49,7 +50,7 @@ fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
         let mut bench = without_its_image(lost);
         bench.take(&Step::Edit(Edit::Option { good: false }));
         bench.take(&Step::Calm(30));
-        let tried = crate::kubelet::seen(&bench.world).into_iter().filter(|pod| pod.bad_option).count();
+        let tried = seen(&bench.world).into_iter().filter(|pod| pod.bad_option).count();
         assert_eq!(tried, 1, "{}", bench.story());
         is_cured(bench, |bench| {
             bench.edit(|object| {
@@ -58,6 +59,23 @@ fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
             });
         });
     }
+}
+
+#[test]
+fn pods_that_the_kubelet_rejects_at_once_are_replaced_with_pauses_and_told_of() {
+    let mut bench = settled();
+    bench.edit(|object| object["spec"]["pod"]["labels"]["rejected"] = json!("yes"));
+    let (mut pods, mut told) = (std::collections::BTreeSet::new(), 0);
+    // Four minutes.
+    for _ in 0..120 {
+        bench.round();
+        pods.extend(seen(&bench.world).into_iter().filter(|pod| pod.rejected).map(|pod| pod.uid));
+        let ready = bench.condition("Ready").map(|ready| ready["message"].to_string()).unwrap_or_default();
+        told += usize::from(ready.contains("SysctlForbidden: forbidden sysctl"));
+    }
+    assert!((2..=8).contains(&pods.len()), "{} pods: {}", pods.len(), bench.story());
+    assert!(told > 90, "it is told {told} times of 120: {}", bench.story());
+    is_cured(bench, |bench| bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))));
 }
 
 #[test]

@@ -272,6 +272,31 @@ fn a_pod_that_the_kubelet_is_done_with_is_replaced_with_quorum_or_without() {
 }
 
 #[test]
+fn a_pod_that_fails_at_once_is_left_for_a_while_and_told_of() {
+    let failed = |created: i64, since: i64| {
+        let mut seen = three(&json!({ "size": 3 }));
+        let status = json!({ "name": NAMES[1], "id": "2", "role": "Unreachable", "since": Timestamp::from_second(since).unwrap() });
+        let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+            "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 3 }, "status": made() });
+        let mut cluster = cluster;
+        cluster["status"]["memberStatuses"] = json!([status]);
+        seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+        seen.etcd.endpoints.remove(NAMES[1]);
+        let running = Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap();
+        (running.over, running.created) = (true, Some(Timestamp::from_second(created).unwrap()));
+        running.failure = Some("OutOfpods: no room".into());
+        running.containers.clear();
+        let plan = after(&seen, 1000);
+        let deleted = plan.effects.iter().any(|effect| matches!(effect, Effect::Delete(_)));
+        (deleted, message(&plan.status.unwrap()).contains("OutOfpods: no room"))
+    };
+    assert_eq!(failed(999, 990), (false, true), "it would fail again");
+    assert!(failed(984, 990).0 && failed(0, 999).0, "it ran for a while");
+    assert_eq!(failed(950, 100), (false, true), "that has been going on for long");
+    assert!(failed(930, 100).0);
+}
+
+#[test]
 fn quantities_that_earlier_managers_read_as_numbers_restart_nobody() {
     let mut seen = three(&json!({ "size": 3, "pod": { "resources": { "requests": { "cpu": 1 } } } }));
     let earlier = wish::template(&seen.cluster, true);
