@@ -129,9 +129,13 @@ pub(super) fn may_try(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> bool
     if others.peek().is_none() {
         return true;
     }
+    keeps_minor(node, wish) && !others.any(|other| tries(other, wish))
+}
+
+/// Whether a member's pod is of the minor version that is wished.
+pub(super) fn keeps_minor(node: &Node<'_>, wish: &Wish) -> bool {
     let made = node.annotation(objects::VERSION).and_then(Version::parse);
-    let same_minor = made.is_some_and(|made| (made.major, made.minor) == (wish.version.major, wish.version.minor));
-    same_minor && !others.any(|other| tries(other, wish))
+    made.is_some_and(|made| (made.major, made.minor) == (wish.version.major, wish.version.minor))
 }
 
 /// Whether a member is about to start as wished, or tries to.

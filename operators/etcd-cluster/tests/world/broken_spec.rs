@@ -131,6 +131,15 @@ fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
 }
 
 #[test]
+fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    let mut bench = settled(1);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(20));
+    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
 fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
     let mut bench = settled(3);
     bench.take(&Step::Edit(Edit::Isolated(true)));

@@ -1,5 +1,6 @@
 //! Other pods for members that do not work, where the spec by now says something else of pods.
 
+use api::ConditionStatus;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, healing, rolling, trouble};
@@ -46,24 +47,21 @@ pub(super) fn isolated(
     let since = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
     let in_vain = !node.is_learner() && !node.is_healthy() && now.duration_since(since) >= PATIENCE;
     let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
-    if !(in_vain && replaceable && proven::is_unproven(node)) {
+    // What has to be done before a member leaves a minor version takes one that answers.
+    if !(in_vain && replaceable && proven::is_unproven(node) && proven::keeps_minor(node, wish)) {
         return None;
     }
-    let harmless = if roster.listed {
-        roster.can_lose(node)
-    } else {
-        is_useless(observed, roster, node, now) && proven::is_proven(roster, wish)
-    };
+    let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, roster, wish, node, now) };
     harmless.then(|| Step::Renew { name: node.name.clone() })
 }
 
-/// Whether, for long, there has been no quorum that a silent member could be part of: another one answers, and knows no leader.
-fn is_useless(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
-    let lost = observed.cluster.status.contract.condition(QUORUM_HEALTHY);
-    let long = lost.is_some_and(|lost| {
-        lost.status == api::ConditionStatus::False && now.duration_since(lost.last_transition_time) >= PATIENCE
-    });
-    let leaderless =
-        |other: &Node<'_>| other.endpoint.is_some_and(|endpoint| !endpoint.learner && endpoint.leader == 0);
-    long && node.endpoint.is_none() && roster.nodes.iter().any(leaderless)
+/// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet
+/// has found it ready. What it gets then must be proven, unless it is the only one.
+fn is_useless(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
+    let status = &observed.cluster.status;
+    let lost = status.contract.condition(QUORUM_HEALTHY).filter(|lost| lost.status == ConditionStatus::False);
+    let long = lost.is_some_and(|lost| now.duration_since(lost.last_transition_time) >= PATIENCE);
+    let silent = node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready);
+    let alone = status.member_statuses.len() == 1;
+    long && silent && (alone || proven::is_proven(roster, wish))
 }
