@@ -198,7 +198,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| pull::clear(observed, roster, wish))
-        .or_else(|| rolling::step(observed, roster, wish))
+        .or_else(|| rolling::step(observed, roster, wish, now))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
 }

@@ -165,15 +165,25 @@ fn runs_well(node: &Node<'_>) -> bool {
     node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
 }
 
-/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now.
-pub(super) fn is_being_renewed(node: &Node<'_>, wish: &Wish) -> bool {
+/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now. Of a member
+/// without a volume only the version is remembered, by status.
+pub(super) fn is_being_renewed(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
     let mark = mark_of(wish);
-    if told(node).is_none_or(|last| *last == mark) {
-        return false;
-    }
     let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
-    let in_trouble = node.pod.is_some_and(|pod| pod.trouble.is_some());
-    (next == Some(&mark) || made_as(node).as_ref() == Some(&mark)) && !in_trouble
+    let as_wished = || made_as(node).as_ref() == Some(&mark);
+    let planned = match (node.claim, told(node)) {
+        _ if next == Some(&mark) => true,
+        (None, _) => as_wished() && ran_another_version(cluster, node, wish),
+        (Some(_), last) => last.is_some_and(|last| *last != mark) && as_wished(),
+    };
+    planned && node.pod.is_none_or(|pod| pod.trouble.is_none())
+}
+
+/// Whether a member ran another version when it answered last.
+fn ran_another_version(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
+    let last = cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let last = last.and_then(|status| Version::parse(status.version.as_deref()?));
+    last.is_some_and(|last| last.numbers() != wish.version.numbers())
 }
 
 /// What a member runs with, if its pod is made of what the spec says now, be it with another version: members join with the
@@ -194,7 +204,8 @@ pub(super) fn notes(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish) -> 
             notes.push(objects::proven(claim, &ran));
         }
         // What came next has come, or is not wished any more.
-        if claim.labels.get(NEXT).is_some_and(|next| told(node) == Some(&mark) || *next != mark) {
+        let has_come = told(node) == Some(&mark) && runs_as(node, wish);
+        if claim.labels.get(NEXT).is_some_and(|next| has_come || *next != mark) {
             notes.push(objects::next(claim, None));
         }
     }

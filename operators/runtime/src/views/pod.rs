@@ -39,6 +39,8 @@ pub struct Running {
     pub failure: Option<Box<str>>,
     /// When it was created.
     pub created: Option<Timestamp>,
+    /// When it is to be gone, if it is being deleted: the time that it is given for that included.
+    pub deleted: Option<Timestamp>,
     /// Whether it is ready.
     pub ready: bool,
     /// Since when it is ready, or is not.
@@ -156,6 +158,8 @@ struct WireRunning {
 struct Annotated {
     #[serde(default, rename = "creationTimestamp")]
     created: Option<Timestamp>,
+    #[serde(default, rename = "deletionTimestamp")]
+    deleted: Option<Timestamp>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
     #[serde(default)]
@@ -244,6 +248,7 @@ impl From<WireRunning> for Running {
             over,
             failure: failure.filter(|_| over),
             created: metadata.created,
+            deleted: metadata.deleted,
             ready: ready.is_some_and(|ready| ready.status == "True"),
             ready_since: ready.and_then(|ready| ready.since),
             labels: metadata.labels,

@@ -276,9 +276,8 @@ fn a_pod_that_fails_at_once_is_left_for_a_while_and_told_of() {
     let failed = |created: i64, since: i64| {
         let mut seen = three(&json!({ "size": 3 }));
         let status = json!({ "name": NAMES[1], "id": "2", "role": "Unreachable", "since": Timestamp::from_second(since).unwrap() });
-        let cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+        let mut cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
             "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 3 }, "status": made() });
-        let mut cluster = cluster;
         cluster["status"]["memberStatuses"] = json!([status]);
         seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
         seen.etcd.endpoints.remove(NAMES[1]);
@@ -294,6 +293,29 @@ fn a_pod_that_fails_at_once_is_left_for_a_while_and_told_of() {
     assert!(failed(984, 990).0 && failed(0, 999).0, "it ran for a while");
     assert_eq!(failed(950, 100), (false, true), "that has been going on for long");
     assert!(failed(930, 100).0);
+}
+
+#[test]
+fn a_restart_for_a_larger_volume_is_no_lost_quorum() {
+    let mut seen = three(&json!({ "size": 1 }));
+    let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
+    let mark = proven::mark_of(&wish);
+    let labels = json!({ "multi-operator.example.com/owner-uid": "u", objects::PROVEN: mark, objects::NEXT: mark });
+    let claim = json!({ "metadata": { "namespace": "n", "name": NAMES[0], "uid": "p", "labels": labels },
+        "status": { "phase": "Bound" } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    seen.pods.clear();
+    let mut cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+        "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 1 }, "status": made() });
+    cluster["status"]["memberStatuses"] = json!([{ "name": NAMES[0], "id": "1", "role": "Unreachable" }]);
+    seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+    seen.etcd = Etcd::default();
+    let plan = after(&seen, 60);
+    let forgets = |apply: &Apply| apply.kind == Claim::KIND && apply.hand_over == Some("next");
+    assert!(!plan.aside.iter().any(forgets), "it is remembered until the member is back");
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Ready").1, "RestartingMember");
+    assert_eq!(reason(&status, "Available").1, "RestartingMember");
 }
 
 #[test]
