@@ -61,6 +61,31 @@ fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
     }
 }
 
+/// To the operator and to the kubelet a member that cannot be reached looks like one that hangs, where probes only connect.
+#[test]
+fn a_member_that_hangs_gets_another_pod_once_where_no_probe_sees_it() {
+    for (version, times) in [("3.3.27", 1), ("3.6.16", 0)] {
+        let mut bench = Bench::new(&json!({ "size": 3, "version": version }));
+        settle(&mut bench);
+        let uids = |bench: &Bench| {
+            seen(&bench.world).into_iter().map(|pod| pod.uid).collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = uids(&bench);
+        bench.take(&Step::Cut { pod: 1, cut: true });
+        bench.take(&Step::Calm(50));
+        assert_eq!(uids(&bench), before, "it is given two minutes");
+        for _ in 0..5 {
+            bench.take(&Step::Calm(30));
+            bench.take(&Step::Wait(3));
+        }
+        let pods = uids(&bench);
+        assert_eq!(pods.difference(&before).count(), times, "{}", bench.story());
+        bench.take(&Step::Calm(100));
+        assert_eq!(uids(&bench), pods, "once: {}", bench.story());
+        settle(&mut bench);
+    }
+}
+
 #[test]
 fn pods_that_the_kubelet_rejects_at_once_are_replaced_with_pauses_and_told_of() {
     let mut bench = settled();

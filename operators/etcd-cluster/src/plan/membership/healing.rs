@@ -105,7 +105,8 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     }
     // Replacing a pod that does not work takes nothing away.
     let repaired = repair::failing(roster, wish, node, false);
-    if let Some(step) = repaired.or_else(|| repair::isolated(observed, roster, wish, node, now)) {
+    let repaired = repaired.or_else(|| repair::isolated(observed, roster, wish, node, now));
+    if let Some(step) = repaired.or_else(|| repair::hung(observed, roster, wish, node, now)) {
         return Some(step);
     }
     let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));

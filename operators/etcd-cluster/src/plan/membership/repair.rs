@@ -1,16 +1,21 @@
 //! Other pods for members that do not work, where the spec by now says something else of pods.
 
 use api::ConditionStatus;
+use api::etcd_cluster::MemberRole;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, healing, rolling, trouble};
-use crate::plan::objects::ETCD;
+use crate::plan::objects::{self, ETCD};
 use crate::plan::roster::Node;
+use crate::plan::version::Version;
 use crate::plan::{QUORUM_HEALTHY, proven};
 
 /// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
 /// starts and elections take less.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// How long a member does not answer, though its pod is ready, before its etcd counts as hung.
+const SILENCE: SignedDuration = SignedDuration::from_mins(2);
 
 /// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
 /// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
@@ -64,4 +69,24 @@ fn is_useless(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node
     let silent = node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready);
     let alone = status.member_statuses.len() == 1;
     long && silent && (alone || proven::is_proven(roster, wish))
+}
+
+/// A pod in which etcd hangs, of a version that is probed by connecting to its port, which a process that is stopped or stuck
+/// lets pass: the kubelet never restarts it. The operator does, once: a member that is silent after that cannot be
+/// reached, and another restart would not help.
+pub(super) fn hung(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    node: &Node<'_>,
+    now: Timestamp,
+) -> Option<Step> {
+    let version = node.annotation(objects::VERSION).and_then(Version::parse)?;
+    let started = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let silent = known.filter(|status| status.role == MemberRole::Unreachable && node.endpoint.is_none())?.since?;
+    let hangs = started <= silent && now.duration_since(silent) >= SILENCE && node.running()?.ready;
+    let keeps_data = wish.durable && !node.is_doomed();
+    let harmless = keeps_data && roster.listed && !node.is_learner() && roster.can_lose(node);
+    (hangs && harmless && !objects::is_asked_for_health(&version)).then(|| Step::DropPod { name: node.name.clone() })
 }
