@@ -18,8 +18,10 @@ use super::wish::Wish;
 
 pub(super) mod adopting;
 mod beginning;
+mod failed;
 mod healing;
 mod leading;
+mod repair;
 mod resizing;
 mod rolling;
 
@@ -151,7 +153,10 @@ impl Step {
 pub(super) fn is_about_to_replace_pods(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
     let goes = |node: &Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
-    well && roster.voters().any(goes)
+    // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
+    let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
+    let begun = !wish.durable && roster.nodes.iter().any(joins);
+    well && !begun && roster.voters().any(goes)
 }
 
 /// A member without a pod begins again on its volume.
@@ -176,17 +181,16 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if let Some(step) = adopting::step(observed, roster) {
         return step;
     }
-    // The kubelet is done with such a pod. On its volume, a member comes back in another one.
-    if let Some(node) = roster.nodes.iter().find(|node| node.running().is_some_and(|running| running.over)) {
-        return Step::DropPod { name: node.name.clone() };
+    if let Some(step) = failed::step(observed, roster, now) {
+        return step;
     }
     if observed.cluster.status.cluster_id.is_none() {
         return beginning::step(observed, roster, wish);
     }
     if !roster.listed {
-        return healing::without_quorum(observed, roster, wish);
+        return healing::without_quorum(observed, roster, wish, now);
     }
-    let wish = &with_a_spare(roster, wish);
+    let wish = &with_a_spare(observed, roster, wish);
     carry_through(roster, wish)
         .or_else(|| resizing::dead(observed, roster, wish))
         .or_else(|| healing::step(observed, roster, wish, now))
@@ -194,17 +198,29 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| pull::clear(observed, roster, wish))
-        .or_else(|| rolling::step(observed, roster, wish))
+        .or_else(|| rolling::step(observed, roster, wish, now))
         .or_else(|| leading::step(observed, roster))
         .unwrap_or(Step::Rest)
 }
 
 /// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on
-/// a volume that stays. When that votes, the one whose claim goes is the first to be removed.
-fn with_a_spare(roster: &Roster<'_>, wish: &Wish) -> Wish {
-    let goes = |node: &Node<'_>| node.is_healthy() && node.is_doomed();
-    let spare = wish.durable && roster.voters().any(goes) && roster.voters().count() <= wish.size;
+/// a volume that stays. When that votes, the one whose claim goes is the first to be removed. The same for members that keep
+/// their data in their pods and need others: should the new member never run, none of those that do has been given up.
+fn with_a_spare(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Wish {
+    let few = roster.voters().count() <= wish.size;
+    let spare = few && is_spare_needed(roster, wish) && (wish.durable || observed.refused.is_none());
     Wish { size: wish.size + usize::from(spare), ..wish.clone() }
+}
+
+/// Whether a healthy voter has to make way for a new member. Fewer than three without volumes stay as they are.
+fn is_spare_needed(roster: &Roster<'_>, wish: &Wish) -> bool {
+    let enough = wish.durable || roster.voters().count() >= 3;
+    enough && roster.voters().any(|node| node.is_healthy() && makes_way(node, wish))
+}
+
+/// Whether a member cannot be kept: its volume goes with its pod, or its data with a pod that has to be another.
+fn makes_way(node: &Node<'_>, wish: &Wish) -> bool {
+    if wish.durable { node.is_doomed() } else { rolling::needs_other_pod(node, wish) }
 }
 
 /// What a removal has left to do.
@@ -242,6 +258,9 @@ fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_
 
 /// What keeps a member's pod from working, in words.
 pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
+    if let Some(why) = failed::why(node) {
+        return Some(why);
+    }
     let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.trouble.as_ref()?;
     let last_words = [super::objects::WAIT, super::objects::ETCD].iter().find_map(|container| {
         let ended = node.container(container).filter(|container| !container.running)?.ended.as_ref()?;

@@ -25,6 +25,7 @@ pub use pod::Start;
 pub(super) use pod::{
     QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, pod, pod_labels, retiring,
 };
+pub(super) use probes::is_asked_for_health;
 pub(super) use pull::{IMAGE, pull};
 pub use services::client_service;
 pub(super) use services::{clients, peers};

@@ -114,8 +114,41 @@ pub(super) fn is_proven(roster: &Roster<'_>, wish: &Wish) -> bool {
 
 /// Whether a member's pod is made of something that has never been seen to run in it.
 pub(super) fn is_unproven(node: &Node<'_>) -> bool {
+    made_as(node).is_some_and(|made| told(node).is_none_or(|told| *told != made))
+}
+
+/// Whether a member that does not run may be brought to what is wished, though its pod is of something that has been seen to
+/// run, and what is wished is not: what has run may stop to, when its image is gone or its database outgrows a limit.
+///
+/// One member at a time: the next one may as soon as etcd answers in all pods that are as wished, so a spec that is worse still
+/// costs no more than one. None goes to another minor version so, since that takes preparations by members that run, unless
+/// there is no other member.
+pub(super) fn may_try(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> bool {
+    let is_there = |other: &&Node<'_>| other.name != node.name && (other.pod.is_some() || other.claim.is_some());
+    let mut others = roster.nodes.iter().filter(is_there).peekable();
+    if others.peek().is_none() {
+        return true;
+    }
+    keeps_minor(node, wish) && !others.any(|other| tries(other, wish))
+}
+
+/// Whether a member's pod is of the minor version that is wished.
+pub(super) fn keeps_minor(node: &Node<'_>, wish: &Wish) -> bool {
+    let made = node.annotation(objects::VERSION).and_then(Version::parse);
+    made.is_some_and(|made| (made.major, made.minor) == (wish.version.major, wish.version.minor))
+}
+
+/// Whether a member is about to start as wished, or tries to.
+fn tries(node: &Node<'_>, wish: &Wish) -> bool {
+    let mark = mark_of(wish);
+    let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
+    node.endpoint.is_none() && (next == Some(&mark) || made_as(node) == Some(mark))
+}
+
+/// The fingerprint of what a member's pod is made of.
+fn made_as(node: &Node<'_>) -> Option<String> {
     let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
-    made.is_some_and(|(template, version)| told(node).is_none_or(|told| *told != mark(template, version)))
+    made.map(|(template, version)| mark(template, version))
 }
 
 fn told<'a>(node: &Node<'a>) -> Option<&'a String> {
@@ -124,22 +157,41 @@ fn told<'a>(node: &Node<'a>) -> Option<&'a String> {
 
 /// Whether a member serves, and its pod is as wished.
 fn runs_as(node: &Node<'_>, wish: &Wish) -> bool {
-    let as_wished = node.annotation(objects::TEMPLATE) == Some(wish.template.as_str())
-        && node.annotation(objects::VERSION) == Some(wish.version.to_string().as_str());
-    as_wished && node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
+    made_as(node) == Some(mark_of(wish)) && runs_well(node)
 }
 
-/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now.
-pub(super) fn is_being_renewed(node: &Node<'_>, wish: &Wish) -> bool {
+/// Whether a member serves with what its pod is made of.
+fn runs_well(node: &Node<'_>) -> bool {
+    node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
+}
+
+/// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now. Of a member
+/// without a volume only the version is remembered, by status.
+pub(super) fn is_being_renewed(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
     let mark = mark_of(wish);
-    if told(node).is_none_or(|last| *last == mark) {
-        return false;
-    }
     let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
-    let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
-    let as_wished = made.is_some_and(|(template, version)| self::mark(template, version) == mark);
-    let in_trouble = node.pod.is_some_and(|pod| pod.trouble.is_some());
-    (next == Some(&mark) || as_wished) && !in_trouble
+    let as_wished = || made_as(node).as_ref() == Some(&mark);
+    let planned = match (node.claim, told(node)) {
+        _ if next == Some(&mark) => true,
+        (None, _) => as_wished() && ran_another_version(cluster, node, wish),
+        (Some(_), last) => last.is_some_and(|last| *last != mark) && as_wished(),
+    };
+    planned && node.pod.is_none_or(|pod| pod.trouble.is_none())
+}
+
+/// Whether a member ran another version when it answered last.
+fn ran_another_version(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
+    let last = cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let last = last.and_then(|status| Version::parse(status.version.as_deref()?));
+    last.is_some_and(|last| last.numbers() != wish.version.numbers())
+}
+
+/// What a member runs with, if its pod is made of what the spec says now, be it with another version: members join with the
+/// version of the others, and keep it until a roll reaches them.
+fn ran(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> Option<Proven> {
+    let same = node.annotation(objects::TEMPLATE) == Some(wish.template.as_str());
+    let version = node.annotation(objects::VERSION).filter(|_| same && runs_well(node))?;
+    Some(Proven { version: version.to_owned(), ..Proven::of(cluster, wish) })
 }
 
 /// What claims are to remember from now on.
@@ -148,12 +200,12 @@ pub(super) fn notes(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish) -> 
     let mut notes = Vec::new();
     for node in &roster.nodes {
         let Some(claim) = node.claim.filter(|claim| !claim.meta.deleting) else { continue };
-        let is_told = told(node) == Some(&mark);
-        if !is_told && runs_as(node, wish) {
-            notes.push(objects::proven(claim, &Proven::of(cluster, wish)));
+        if let Some(ran) = ran(cluster, node, wish).filter(|ran| told(node) != Some(&ran.mark())) {
+            notes.push(objects::proven(claim, &ran));
         }
         // What came next has come, or is not wished any more.
-        if claim.labels.get(NEXT).is_some_and(|next| is_told || *next != mark) {
+        let has_come = told(node) == Some(&mark) && runs_as(node, wish);
+        if claim.labels.get(NEXT).is_some_and(|next| has_come || *next != mark) {
             notes.push(objects::next(claim, None));
         }
     }

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
 use runtime::views::Pod;
 
@@ -12,6 +13,11 @@ use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Observed, names};
 use crate::EtcdCluster;
+
+/// How long a kubelet takes at most to have an image pulled and etcd tell its version, unless it says what is wrong.
+const START: SignedDuration = SignedDuration::from_mins(10);
+/// The same to remove a pod, after the time that the pod has been given for that.
+const REMOVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,9 +41,15 @@ pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Option<Arc<Pod>>
 }
 
 /// What comes before `node` may get the wished image.
-pub(super) fn step(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
+pub(super) fn step(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    node: &Node<'_>,
+    wish: &Wish,
+    now: Timestamp,
+) -> Option<Step> {
     let image = wish.image();
-    match check(observed, roster, wish) {
+    match check(observed, roster, wish, now) {
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
         Check::Runs => {
@@ -65,13 +77,16 @@ pub(super) fn drop(observed: &Observed) -> Option<Step> {
     observed.pull.as_ref().filter(|pull| !pull.meta.deleting).map(|_| Step::DropPull)
 }
 
-fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Check {
+fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Check {
     if roster.voters().any(|node| runs(node, &wish.image())) {
         return Check::Passed;
     }
     let Some(pull) = &observed.pull else {
         return if observed.pull_refused { Check::Passed } else { Check::Missing };
     };
+    if is_overdue(pull, now) {
+        return Check::Passed;
+    }
     if pull.meta.deleting || !is_of(pull, wish) {
         return Check::Runs;
     }
@@ -88,6 +103,16 @@ fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Check {
         Some(trouble) => Check::Failed(trouble.message.clone()),
         None => Check::Runs,
     }
+}
+
+/// Whether nothing will come of the check: its node is gone, so that its kubelet neither starts nor removes the pod.
+fn is_overdue(pull: &Pod, now: Timestamp) -> bool {
+    let Some(running) = &pull.running else { return false };
+    let for_longer = |since: Option<Timestamp>, than| since.is_some_and(|since| now.duration_since(since) >= than);
+    if pull.meta.deleting {
+        return for_longer(running.deleted, REMOVAL);
+    }
+    pull.trouble.is_none() && for_longer(running.created, START)
 }
 
 /// Whether the kubelet reports that a member's etcd runs that image.

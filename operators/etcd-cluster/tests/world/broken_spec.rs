@@ -108,6 +108,109 @@ fn a_bad_spec_that_comes_back_costs_one_member_again() {
 }
 
 #[test]
+fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
+    for lost in [None, Some(0), Some(1), Some(2)] {
+        let mut bench = settled(3);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Calm(20));
+        let isolated = || seen(&bench.world).iter().filter(|pod| pod.isolated).count();
+        assert_eq!((isolated(), bench.etcds.processes.len()), (1, 3), "{}", bench.story());
+        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+        if let Some(lost) = lost {
+            // Its node is gone with it, so there is no quorum until the isolated one is back.
+            bench.take(&Step::Node { node: lost, up: false });
+            bench.take(&Step::Calm(5));
+        }
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Calm(90));
+        assert!(bench.is("QuorumHealthy"), "{lost:?} {}", bench.story());
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
+
+#[test]
+fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    let mut bench = settled(1);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(20));
+    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    let mut bench = settled(3);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(20));
+    bench.take(&Step::Edit(Edit::Isolated(false)));
+    bench.take(&Step::Edit(Edit::Option { good: true }));
+    bench.take(&Step::Calm(90));
+    assert!(bench.is("Ready"), "{}", bench.story());
+}
+
+#[test]
+fn members_that_join_while_an_image_is_not_there_come_back_as_they_ran() {
+    let mut bench = Bench::new(&json!({ "size": 1, "version": "3.5.35" }));
+    settle(&mut bench);
+    bench.take(&Step::Image { version: version("3.6.99"), there: false });
+    bench.take(&Step::Edit(Edit::Version(version("3.6.99"))));
+    bench.take(&Step::Calm(10));
+    bench.take(&Step::Edit(Edit::Size(3)));
+    bench.take(&Step::Calm(60));
+    assert_eq!(bench.etcds.processes.len(), 3, "{}", bench.story());
+    (0..3).for_each(|pod| bench.take(&Step::Evict(pod)));
+    bench.take(&Step::Calm(30));
+    assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+    let known = seen(&bench.world).iter().filter(|pod| pod.image.ends_with("3.5.35")).count();
+    assert_eq!(known, 3, "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn members_without_volumes_are_not_given_up_for_one_that_never_runs() {
+    for other in [Edit::Option { good: true }, Edit::Isolated(false)] {
+        let mut bench = Bench::new(&json!({ "size": 3, "storage": { "ephemeral": true } }));
+        settle(&mut bench);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Calm(30));
+        let cluster = bench.cluster().expect("it is latched");
+        let voters: Vec<u64> = cluster.voters().map(|member| member.id).collect();
+        assert_eq!((voters, bench.etcds.processes.len()), (before, 3), "{}", bench.story());
+        // One more pod, and its data with it, and there is still quorum.
+        let pod = well(&bench);
+        bench.take(&Step::Evict(pod));
+        bench.take(&Step::Calm(10));
+        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+        bench.take(&Step::Edit(other));
+        if !matches!(bench.object()["spec"]["options"]["max-wals"].as_str(), Some("7")) {
+            bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("options"))));
+        }
+        bench.take(&Step::Calm(90));
+        assert!(bench.is("Ready"), "at once, and not after minutes: {}", bench.story());
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn members_without_volumes_are_replaced_after_another_one_votes() {
+    for version in ["3.2.13", "3.3.27", "3.6.16"] {
+        let mut bench = Bench::new(&json!({ "size": 3, "version": version, "storage": { "ephemeral": true } }));
+        settle(&mut bench);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Restart(1)));
+        for _ in 0..120 {
+            bench.round();
+            assert!(bench.cluster().is_some_and(|cluster| cluster.voters().count() >= 3), "{}", bench.story());
+        }
+        settle(&mut bench);
+        assert!(ids(&bench).iter().all(|id| !before.contains(id)), "{version} {}", bench.story());
+    }
+}
+
+#[test]
 fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
     let mut bench = settled(3);
     let before: Vec<String> = seen(&bench.world).into_iter().map(|pod| pod.uid).collect();

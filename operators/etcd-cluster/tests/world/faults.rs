@@ -91,6 +91,8 @@ pub enum Edit {
     Option {
         good: bool,
     },
+    /// Labels by which a network policy cuts members off; or those labels are taken back.
+    Isolated(bool),
     /// Another member shall lead.
     Lead(u8),
 }
@@ -184,6 +186,10 @@ impl Bench {
     }
 
     fn user(&mut self, edit: &Edit) {
+        // A first member that nobody reaches is never latched, and is waited for: the user deletes its pod.
+        if matches!(edit, Edit::Isolated(true)) && self.cluster_id().is_none() {
+            return;
+        }
         self.edit(|object| match edit {
             Edit::Size(size) => object["spec"]["size"] = json!(size),
             Edit::Version(version) => object["spec"]["version"] = json!(VERSIONS[version % VERSIONS.len()]),
@@ -196,6 +202,8 @@ impl Bench {
             Edit::Option { good } => {
                 object["spec"]["options"] = json!({ "max-wals": if *good { "7" } else { "many" } });
             }
+            Edit::Isolated(true) => object["spec"]["pod"]["labels"]["isolated"] = json!("yes"),
+            Edit::Isolated(false) => drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod"))),
             Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),
         });
     }

@@ -89,6 +89,27 @@ fn a_planned_restart_is_no_lost_quorum() {
 }
 
 #[test]
+fn a_planned_change_of_version_is_no_lost_quorum_where_data_is_in_pods() {
+    for size in [1, 2] {
+        let mut bench = settled(&json!({ "size": size, "version": "3.6.16", "storage": { "ephemeral": true } }));
+        bench.take(&Step::Edit(Edit::Version(version("3.6.99"))));
+        for _ in 0..30 {
+            bench.round();
+            let lost = |c: &Value| c["reason"] == "QuorumLost";
+            let conditions = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
+            assert!(!conditions.iter().any(lost), "{size}: {}", bench.story());
+        }
+        settle(&mut bench);
+        // What happens unasked is told of.
+        (0..size).for_each(|pod| bench.take(&Step::Kill(pod)));
+        bench.etcds.tick();
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+        assert!(bench.condition("QuorumHealthy").is_some_and(|c| c["reason"] == "QuorumLost"), "{}", bench.story());
+    }
+}
+
+#[test]
 fn an_alarm_shows_in_the_phase() {
     let mut bench = settled(&json!({ "size": 3 }));
     bench.take(&Step::Alarm(true));

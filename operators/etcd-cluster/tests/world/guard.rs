@@ -79,8 +79,9 @@ impl Guard {
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
         if observed.etcd.members.is_err() && self.latched.is_some() {
-            let works =
-                |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && etcds.processes.contains_key(&pod.name));
+            // One that is isolated is of no use to the others, and another pod may cure it.
+            let runs = |pod: &str| etcds.processes.get(pod).is_some_and(|process| process.reachable);
+            let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
             let destructive = |effect: &Effect<EtcdAct>| match effect {
                 Effect::Delete(delete) => delete.kind == Claim::KIND || works(&delete.uid),
                 Effect::Act(_) => true,

@@ -27,6 +27,8 @@ pub struct Kubelet {
     pub down: BTreeSet<u8>,
     /// Tags of images that cannot be pulled.
     pub missing: BTreeSet<String>,
+    /// Whether etcd ends in all pods in which it runs for a while only.
+    pub worn: bool,
     addresses: u32,
     now: Timestamp,
 }
@@ -123,6 +125,10 @@ impl Kubelet {
     /// Tells of all pods how they fare now.
     pub fn report(&mut self, world: &mut World, etcds: &Etcds) {
         for pod in seen(world) {
+            if pod.rejected {
+                reject(world, &pod, self.now);
+                continue;
+            }
             let ready = self.lives.get(&pod.uid).is_some_and(|life| self.is_ready(etcds, life));
             let now = self.now;
             let life = self.lives.get_mut(&pod.uid).map(|life| {
@@ -149,7 +155,7 @@ impl Kubelet {
     fn is_ready(&self, etcds: &Etcds, life: &Life) -> bool {
         let up = !self.down.contains(&life.node);
         let serves = || {
-            let data = etcds.data(&life.name)?;
+            let data = etcds.data(&life.name).filter(|_| etcds.processes[&life.name].reachable)?;
             let cluster = etcds.clusters.get(&data.cluster)?;
             Some(cluster.leader != 0 && cluster.voters().any(|member| member.id == data.member))
         };
@@ -179,7 +185,7 @@ impl Kubelet {
         };
         let up = !self.down.contains(&life.node);
         if let Some(process) = etcds.processes.get_mut(&pod.name) {
-            process.reachable = up;
+            process.reachable = up && !pod.isolated;
         }
         if up && pod.deleting {
             etcds.processes.remove(&pod.name);
@@ -193,7 +199,7 @@ impl Kubelet {
     }
 
     fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
-        if pod.deleting {
+        if pod.deleting || pod.rejected {
             return None;
         }
         if let Some(claim) = &pod.claim {
@@ -225,6 +231,10 @@ impl Kubelet {
         })
     }
 
+    fn worn_out(&self, pod: &PodSeen) -> Option<agent::Ended> {
+        (self.worn && pod.fragile).then(|| (137, String::new()))
+    }
+
     fn advance(&self, etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) {
         let pullable = |image: &str| !self.missing.iter().any(|tag| image.ends_with(tag.as_str()));
         match life.stage {
@@ -247,18 +257,30 @@ impl Kubelet {
                 Err(ended) => life.wait.end(ended),
             },
             Stage::Etcd if life.etcd.running => {
-                if let Some(ended) = ends(etcds, pod, life) {
+                let ended = ends(etcds, pod, life).or_else(|| self.worn_out(pod));
+                if let Some(ended) = ended {
                     etcds.processes.remove(&pod.name);
                     life.etcd.end(ended);
                     life.etcd.waiting = None;
                 }
             }
             Stage::Etcd if !pullable(&pod.image) => life.etcd.waiting = Some("ImagePullBackOff"),
-            Stage::Etcd => match start(etcds, pod, life) {
+            Stage::Etcd => match self.worn_out(pod).map_or_else(|| start(etcds, pod, life), Err) {
                 Ok(()) => life.etcd.start(self.now),
                 Err(ended) => life.etcd.end(ended),
             },
         }
+    }
+}
+
+/// The kubelet's word that it will not run a pod. Of these alone the world tells when they were created.
+fn reject(world: &mut World, pod: &PodSeen, now: Timestamp) {
+    let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl: \"net.x\" not allowlisted" });
+    if world.get(Pod::KIND, &pod.key).is_some_and(|live| live["status"] != rejected) {
+        world.edit(Pod::KIND, &pod.key, |live| {
+            live["status"] = rejected;
+            live["metadata"]["creationTimestamp"] = json!(now);
+        });
     }
 }
 
@@ -306,7 +328,7 @@ fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), agent:
     if etcds.clusters.get(&cluster).is_some_and(|cluster| cluster.written && version.minor > cluster.minor + 1) {
         etcds.violations.push(format!("{} runs {version}, which skips a minor version", pod.name));
     }
-    let process = Process { volume: pod.volume.clone(), version, ip: life.ip.clone(), reachable: true };
+    let process = Process { volume: pod.volume.clone(), version, ip: life.ip.clone(), reachable: !pod.isolated };
     etcds.processes.insert(pod.name.clone(), process);
     Ok(())
 }

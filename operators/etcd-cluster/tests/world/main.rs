@@ -15,6 +15,7 @@ mod findings;
 mod guard;
 mod kubelet;
 mod lost_status;
+mod outlived;
 mod pods;
 mod properties;
 mod quorum;

@@ -29,6 +29,12 @@ pub struct PodSeen {
     pub token: String,
     /// Whether etcd ends at once, because of an option that it does not take.
     pub bad_option: bool,
+    /// Whether nothing outside the pod reaches its etcd, and it reaches nothing: a network policy selects its labels.
+    pub isolated: bool,
+    /// Whether the kubelet rejects it.
+    pub rejected: bool,
+    /// Whether etcd runs for a while only, once [`Kubelet::worn`](crate::kubelet::Kubelet::worn).
+    pub fragile: bool,
     /// The claim, if its data is not in the pod.
     pub claim: Option<String>,
     /// What its data is on.
@@ -70,6 +76,9 @@ impl PodSeen {
             tries: inits.iter().any(|container| container["name"] == "try"),
             expect: argument("--expect"),
             url: argument("--peer-url"),
+            rejected: meta["labels"]["rejected"].is_string(),
+            fragile: meta["labels"]["fragile"].is_string(),
+            isolated: meta["labels"]["isolated"].is_string(),
             bad_option: etcd_argument("--max-wals=") == "many",
             token: etcd_argument("--initial-cluster-token="),
             claim: claim.map(str::to_owned),

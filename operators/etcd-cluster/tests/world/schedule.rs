@@ -36,6 +36,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => any::<bool>().prop_map(Edit::Paused),
         1 => any::<bool>().prop_map(Edit::Quota),
         1 => any::<bool>().prop_map(|good| Edit::Option { good }),
+        1 => any::<bool>().prop_map(Edit::Isolated),
         2 => (0..3_u8).prop_map(Edit::Lead),
     ]
 }

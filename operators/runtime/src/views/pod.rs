@@ -35,6 +35,12 @@ pub struct Running {
     pub node: Option<Box<str>>,
     /// Whether it has ended for good (an eviction, a node that was shut down): its containers are not started again.
     pub over: bool,
+    /// Why it has, as whoever ended it says: reason and message.
+    pub failure: Option<Box<str>>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
+    /// When it is to be gone, if it is being deleted: the time that it is given for that included.
+    pub deleted: Option<Timestamp>,
     /// Whether it is ready.
     pub ready: bool,
     /// Since when it is ready, or is not.
@@ -150,6 +156,10 @@ struct WireRunning {
 
 #[derive(Deserialize)]
 struct Annotated {
+    #[serde(default, rename = "creationTimestamp")]
+    created: Option<Timestamp>,
+    #[serde(default, rename = "deletionTimestamp")]
+    deleted: Option<Timestamp>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
     #[serde(default)]
@@ -166,6 +176,8 @@ struct WireSpec {
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
     phase: Box<str>,
+    reason: Box<str>,
+    message: Box<str>,
     #[serde(rename = "podIP")]
     pod_ip: Option<Box<str>>,
     conditions: Vec<WireCondition>,
@@ -223,11 +235,20 @@ struct WireEnded {
 impl From<WireRunning> for Running {
     fn from(WireRunning { metadata, spec, status }: WireRunning) -> Self {
         let containers = status.init_container_statuses.into_iter().chain(status.container_statuses);
+        let over = matches!(&*status.phase, "Failed" | "Succeeded");
+        let failure = match (&*status.reason, &*status.message) {
+            ("", _) => None,
+            (reason, "") => Some(reason.into()),
+            (reason, message) => Some(format!("{reason}: {message}").into()),
+        };
         let ready = status.conditions.iter().find(|condition| condition.type_ == "Ready");
         Self {
             ip: status.pod_ip,
             node: spec.node_name,
-            over: matches!(&*status.phase, "Failed" | "Succeeded"),
+            over,
+            failure: failure.filter(|_| over),
+            created: metadata.created,
+            deleted: metadata.deleted,
             ready: ready.is_some_and(|ready| ready.status == "True"),
             ready_since: ready.and_then(|ready| ready.since),
             labels: metadata.labels,

@@ -6,9 +6,8 @@ use serde::Deserialize;
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
 
-use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use super::{Observed, Roster, Step, Wish, repair, rolling, waiting_for};
 use crate::plan::objects::{ETCD, Facts, Start, WAIT};
-use crate::plan::proven;
 use crate::plan::roster::Node;
 use crate::plan::{hold, names};
 
@@ -104,8 +103,10 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if node.is_doomed() && !node.runs_etcd() && node.endpoint.is_none() && node.running().is_some() {
         return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
     }
-    // Mending a pod that does not work takes nothing away.
-    if let Some(step) = mend(roster, wish, node, false) {
+    // Replacing a pod that does not work takes nothing away.
+    let repaired = repair::failing(roster, wish, node, false);
+    let repaired = repaired.or_else(|| repair::isolated(observed, roster, wish, node, now));
+    if let Some(step) = repaired.or_else(|| repair::hung(observed, roster, wish, node, now)) {
         return Some(step);
     }
     let receives = node.member.is_some_and(|member| observed.receiving.contains(&member.id));
@@ -123,25 +124,6 @@ pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timest
     let joining = known.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
-}
-
-/// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
-/// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
-/// a bad spec back gets all members back. All others wait for their turn. With its pod, a member that is `unborn` loses nothing.
-fn mend(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn: bool) -> Option<Step> {
-    if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
-        return None;
-    }
-    let mut others = roster.nodes.iter().filter(|other| other.name != node.name && other.pod.is_some());
-    let mut alone = || !others.any(|other| rolling::same_pod(other, node));
-    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || alone()) {
-        return None;
-    }
-    let keeps_data = unborn || wish.durable && !node.is_doomed();
-    if rolling::needs_other_pod(node, wish) && keeps_data {
-        return Some(Step::Renew { name: node.name.clone() });
-    }
-    rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
 
 /// Why a member's data is taken for lost, if it is.
@@ -202,7 +184,7 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
 }
 
 /// Without quorum, the same members are started again on their volumes, and nothing else is done.
-pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
+pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     let known = &observed.cluster.status.member_statuses;
     let mut lost = None;
     // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
@@ -217,7 +199,11 @@ pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wi
     for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
         let unborn = status.id.is_none() && status.role == MemberRole::Joining;
-        if let Some(step) = node.and_then(|node| mend(roster, wish, node, unborn)) {
+        let repaired = node.and_then(|node| {
+            let failing = repair::failing(roster, wish, node, unborn);
+            failing.or_else(|| repair::isolated(observed, roster, wish, node, now))
+        });
+        if let Some(step) = repaired {
             return step;
         }
         match node {

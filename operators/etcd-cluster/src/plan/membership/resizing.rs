@@ -55,7 +55,7 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     };
     // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
     let spare = roster.members().count() == wish.size + 1;
-    if spare && roster.voters().any(|node| node.is_healthy() && node.is_doomed()) {
+    if spare && super::is_spare_needed(roster, wish) {
         return None;
     }
     let dead = roster.voters().find(gone)?;
@@ -127,15 +127,16 @@ fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
     };
     let followers = || roster.members().filter(|node| node.name != leader.name);
-    if leader.is_doomed()
-        && let Some(heir) = super::heir(roster, leader, |node| !node.is_doomed())
+    let goes = |node: &Node<'_>| super::makes_way(node, wish);
+    if goes(leader)
+        && let Some(heir) = super::heir(roster, leader, |node| !goes(node))
     {
         return Step::MoveLeader { to: heir.name.clone(), asked: false };
     }
     let victim = followers()
-        .find(|node| node.is_doomed())
+        .find(|node| goes(node))
         // Where it cannot hand over, the others elect one of them.
-        .or_else(|| Some(leader).filter(|leader| leader.is_doomed() && !leader.hands_over()))
+        .or_else(|| Some(leader).filter(|leader| goes(leader) && !leader.hands_over()))
         .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
         .or_else(|| followers().last());
     match victim.and_then(|victim| Some((victim, victim.member?))) {

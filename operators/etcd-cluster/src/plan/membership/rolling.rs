@@ -1,6 +1,8 @@
 //! Rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
 //! another leads.
 
+use jiff::Timestamp;
+
 use super::{Observed, Roster, Step, Wish, waiting_for};
 use crate::plan::effects;
 use crate::plan::objects::{TEMPLATE, VERSION};
@@ -10,7 +12,7 @@ use crate::plan::space;
 use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
-pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
     let to_roll = |node: &&Node<'_>| is_outdated(node, wish) || space::can_have_more(observed, roster, node);
     let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
     if outdated.is_empty() {
@@ -28,9 +30,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
         let heir =
             super::heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
-        return Some(heir.unwrap_or_else(|| roll(observed, roster, leader, wish)));
+        return Some(heir.unwrap_or_else(|| roll(observed, roster, leader, wish, now)));
     };
-    Some(roll(observed, roster, next, wish))
+    Some(roll(observed, roster, next, wish, now))
 }
 
 /// Why members must not go to another minor version yet: etcd raises the version that all of a cluster have agreed upon a
@@ -87,11 +89,11 @@ pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, st
     }
 }
 
-fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Step {
+fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Step {
     let step = change(observed, roster, node, wish);
     let before = match step {
         Step::Stuck(..) => pull::drop(observed),
-        _ => pull::step(observed, roster, node, wish),
+        _ => pull::step(observed, roster, node, wish, now),
     };
     before.unwrap_or(step)
 }

@@ -16,7 +16,8 @@ pub(super) fn has_metrics_listener(version: &Version) -> bool {
     version.at_least(3, 3, 0)
 }
 
-fn has_livez(version: &Version) -> bool {
+/// Whether the kubelet asks that version for its health, and does not only connect to its port.
+pub(in crate::plan) fn is_asked_for_health(version: &Version) -> bool {
     match version.minor {
         0..=3 => false,
         4 => version.patch >= 29,
@@ -35,13 +36,13 @@ pub(super) fn liveness(version: &Version) -> Probe {
 }
 
 pub(super) fn readiness(version: &Version) -> Probe {
-    let serves = if has_livez(version) { http("/readyz") } else { tcp() };
+    let serves = if is_asked_for_health(version) { http("/readyz") } else { tcp() };
     // Often, since a learner gets ready at the moment it votes, and no sooner.
     Probe { period_seconds: Some(1), failure_threshold: Some(3), timeout_seconds: Some(4), ..serves }
 }
 
 fn alive(version: &Version) -> Probe {
-    if has_livez(version) { http("/livez") } else { tcp() }
+    if is_asked_for_health(version) { http("/livez") } else { tcp() }
 }
 
 fn http(path: &str) -> Probe {

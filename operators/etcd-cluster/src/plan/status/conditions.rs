@@ -114,7 +114,9 @@ fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool 
     let known = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
     let node = |status: &MemberStatus| roster.nodes.iter().find(|node| node.name == status.name);
     let mut silent = known.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
-    let planned = |status: &MemberStatus| node(status).is_some_and(|node| proven::is_being_renewed(node, wish));
+    let planned = |status: &MemberStatus| {
+        node(status).is_some_and(|node| proven::is_being_renewed(&observed.cluster, node, wish))
+    };
     !roster.listed && silent.peek().is_some() && silent.all(planned)
 }
 
@@ -175,7 +177,7 @@ fn judge_members(
             (summary, reason, format!("{count}; {message}"))
         }
         step => {
-            let (reason, doing) = doing(roster, step, wish);
+            let (reason, doing) = doing(&observed.cluster, roster, step, wish);
             (Summary::Reconciling, reason, format!("{count}; {doing}"))
         }
     }
@@ -220,13 +222,13 @@ fn needs_person(roster: &Roster<'_>) -> bool {
 }
 
 /// A step, in words.
-fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
+fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
     let is_member = |name: &str| roster.members().any(|node| node.name == name);
     match step {
         Step::Adopt { names } => {
             ("AdoptingVolumes", format!("taking over the volumes of an earlier cluster: {}", names.join(", ")))
         }
-        Step::Start { name, .. } if is_restarting_one(roster, wish, name) => {
+        Step::Start { name, .. } if is_restarting_one(cluster, roster, wish, name) => {
             (RESTARTING, format!("waiting for member {name} to start again as the spec asks"))
         }
         Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
@@ -257,8 +259,8 @@ fn doing(roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String
     }
 }
 
-fn is_restarting_one(roster: &Roster<'_>, wish: &Wish, name: &str) -> bool {
-    roster.nodes.iter().any(|node| node.name == name && proven::is_being_renewed(node, wish))
+fn is_restarting_one(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish, name: &str) -> bool {
+    roster.nodes.iter().any(|node| node.name == name && proven::is_being_renewed(cluster, node, wish))
 }
 
 /// All conditions.

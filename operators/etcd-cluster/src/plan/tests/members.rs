@@ -272,6 +272,53 @@ fn a_pod_that_the_kubelet_is_done_with_is_replaced_with_quorum_or_without() {
 }
 
 #[test]
+fn a_pod_that_fails_at_once_is_left_for_a_while_and_told_of() {
+    let failed = |created: i64, since: i64| {
+        let mut seen = three(&json!({ "size": 3 }));
+        let status = json!({ "name": NAMES[1], "id": "2", "role": "Unreachable", "since": Timestamp::from_second(since).unwrap() });
+        let mut cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+            "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 3 }, "status": made() });
+        cluster["status"]["memberStatuses"] = json!([status]);
+        seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+        seen.etcd.endpoints.remove(NAMES[1]);
+        let running = Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap();
+        (running.over, running.created) = (true, Some(Timestamp::from_second(created).unwrap()));
+        running.failure = Some("OutOfpods: no room".into());
+        running.containers.clear();
+        let plan = after(&seen, 1000);
+        let deleted = plan.effects.iter().any(|effect| matches!(effect, Effect::Delete(_)));
+        (deleted, message(&plan.status.unwrap()).contains("OutOfpods: no room"))
+    };
+    assert_eq!(failed(999, 990), (false, true), "it would fail again");
+    assert!(failed(984, 990).0 && failed(0, 999).0, "it ran for a while");
+    assert_eq!(failed(950, 100), (false, true), "that has been going on for long");
+    assert!(failed(930, 100).0);
+}
+
+#[test]
+fn a_restart_for_a_larger_volume_is_no_lost_quorum() {
+    let mut seen = three(&json!({ "size": 1 }));
+    let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
+    let mark = proven::mark_of(&wish);
+    let labels = json!({ "multi-operator.example.com/owner-uid": "u", objects::PROVEN: mark, objects::NEXT: mark });
+    let claim = json!({ "metadata": { "namespace": "n", "name": NAMES[0], "uid": "p", "labels": labels },
+        "status": { "phase": "Bound" } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    seen.pods.clear();
+    let mut cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+        "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 1 }, "status": made() });
+    cluster["status"]["memberStatuses"] = json!([{ "name": NAMES[0], "id": "1", "role": "Unreachable" }]);
+    seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+    seen.etcd = Etcd::default();
+    let plan = after(&seen, 60);
+    let forgets = |apply: &Apply| apply.kind == Claim::KIND && apply.hand_over == Some("next");
+    assert!(!plan.aside.iter().any(forgets), "it is remembered until the member is back");
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Ready").1, "RestartingMember");
+    assert_eq!(reason(&status, "Available").1, "RestartingMember");
+}
+
+#[test]
 fn quantities_that_earlier_managers_read_as_numbers_restart_nobody() {
     let mut seen = three(&json!({ "size": 3, "pod": { "resources": { "requests": { "cpu": 1 } } } }));
     let earlier = wish::template(&seen.cluster, true);

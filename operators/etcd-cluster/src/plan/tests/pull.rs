@@ -60,6 +60,26 @@ fn a_member_gets_an_image_that_has_been_tried() {
 }
 
 #[test]
+fn a_check_of_which_nothing_will_come_holds_nothing_up() {
+    let waits = json!({ "waiting": { "reason": "ContainerCreating" } });
+    let at = |second: i64| Some(Timestamp::from_second(second).unwrap());
+    let stuck = |created: i64, deleted: Option<i64>, image: &str| {
+        let mut seen = trying(image, &waits);
+        let pull = Arc::get_mut(seen.pull.as_mut().unwrap()).unwrap();
+        pull.meta.deleting = deleted.is_some();
+        let running = pull.running.as_mut().unwrap();
+        (running.created, running.deleted) = (at(created), deleted.and_then(at));
+        outcome(&seen).0
+    };
+    let changed = [format!("change {}", NAMES[1])];
+    assert!(stuck(0, None, NEXT).is_empty() && stuck(-541, None, NEXT) == changed, "its node never starts it");
+    for image in [NEXT, "quay.io/coreos/etcd:v3.6.99"] {
+        assert!(stuck(-3600, Some(30), image).is_empty(), "it is about to go");
+        assert_eq!(stuck(-3600, Some(-1), image), changed, "its node never removes it");
+    }
+}
+
+#[test]
 fn what_was_tried_is_cleared_away() {
     let ended = json!({ "terminated": { "exitCode": 0, "reason": "Completed" } });
     let other = trying("quay.io/coreos/etcd:v3.6.99", &ended);

@@ -1,0 +1,35 @@
+//! Pods that the kubelet is done with: it has rejected them, evicted them, or their node was shut down.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Observed, Roster, Step};
+use crate::plan::roster::Node;
+
+/// How old such a pod has to be before it is replaced: one that is rejected at once would be again.
+const PAUSE: SignedDuration = SignedDuration::from_secs(15);
+/// The same, where that has been going on for [`PERSISTENT`].
+const LONG_PAUSE: SignedDuration = SignedDuration::from_mins(1);
+/// For how long a member does not answer before pods that are made for it are replaced less often.
+const PERSISTENT: SignedDuration = SignedDuration::from_mins(1);
+
+/// Deletes such a pod. On its volume, a member comes back in another one.
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, now: Timestamp) -> Option<Step> {
+    let failed = roster.nodes.iter().filter(|node| node.running().is_some_and(|running| running.over));
+    let mut ripe = failed.filter(|node| !is_young(observed, node, now));
+    ripe.next().map(|node| Step::DropPod { name: node.name.clone() })
+}
+
+/// Whether a pod has failed so soon that the next one would, too.
+fn is_young(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    let Some(created) = node.running().and_then(|running| running.created) else { return false };
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let since = known.and_then(|status| status.since);
+    let persists = since.is_some_and(|since| now.duration_since(since) >= PERSISTENT);
+    now.duration_since(created) < if persists { LONG_PAUSE } else { PAUSE }
+}
+
+/// Why the kubelet is done with a member's pod.
+pub(super) fn why(node: &Node<'_>) -> Option<String> {
+    let running = node.running().filter(|running| running.over)?;
+    Some(format!("its pod has failed: {}", running.failure.as_deref()?))
+}

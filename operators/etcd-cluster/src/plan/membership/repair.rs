@@ -1,0 +1,92 @@
+//! Other pods for members that do not work, where the spec by now says something else of pods.
+
+use api::ConditionStatus;
+use api::etcd_cluster::MemberRole;
+use jiff::{SignedDuration, Timestamp};
+
+use super::{Observed, Roster, Step, Wish, healing, rolling, trouble};
+use crate::plan::objects::{self, ETCD};
+use crate::plan::roster::Node;
+use crate::plan::version::Version;
+use crate::plan::{QUORUM_HEALTHY, proven};
+
+/// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
+/// starts and elections take less.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// How long a member does not answer, though its pod is ready, before its etcd counts as hung.
+const SILENCE: SignedDuration = SignedDuration::from_mins(2);
+
+/// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
+/// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
+/// a bad spec back gets all members back. What has run may stop to, so a member whose pod is of a proven spec may try
+/// another one, but only one member at a time. With its pod, a member that is `unborn` loses nothing.
+pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn: bool) -> Option<Step> {
+    if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
+        return None;
+    }
+    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || proven::may_try(roster, wish, node)) {
+        return None;
+    }
+    let keeps_data = unborn || wish.durable && !node.is_doomed();
+    if rolling::needs_other_pod(node, wish) && keeps_data {
+        return Some(Step::Renew { name: node.name.clone() });
+    }
+    // Without a volume, another pod is another member; one that has never voted has nothing to lose.
+    let new = node.is_learner() || !node.has_started();
+    if rolling::needs_other_pod(node, wish) && new && roster.listed && roster.can_lose(node) {
+        return Some(healing::replace(roster, node, "its pod fails, and the spec has changed since".to_owned()));
+    }
+    rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
+}
+
+/// A pod in which etcd runs in vain, and whose spec has never been seen to work: labels that a network policy selects, a
+/// proxy, hardly any CPU. Probes pass there, so the kubelet never restarts it, and no roll goes on before it is healthy.
+pub(super) fn isolated(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    node: &Node<'_>,
+    now: Timestamp,
+) -> Option<Step> {
+    let since = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
+    let in_vain = !node.is_learner() && !node.is_healthy() && now.duration_since(since) >= PATIENCE;
+    let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
+    // What has to be done before a member leaves a minor version takes one that answers.
+    if !(in_vain && replaceable && proven::is_unproven(node) && proven::keeps_minor(node, wish)) {
+        return None;
+    }
+    let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, roster, wish, node, now) };
+    harmless.then(|| Step::Renew { name: node.name.clone() })
+}
+
+/// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet
+/// has found it ready. What it gets then must be proven, unless it is the only one.
+fn is_useless(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
+    let status = &observed.cluster.status;
+    let lost = status.contract.condition(QUORUM_HEALTHY).filter(|lost| lost.status == ConditionStatus::False);
+    let long = lost.is_some_and(|lost| now.duration_since(lost.last_transition_time) >= PATIENCE);
+    let silent = node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready);
+    let alone = status.member_statuses.len() == 1;
+    long && silent && (alone || proven::is_proven(roster, wish))
+}
+
+/// A pod in which etcd hangs, of a version that is probed by connecting to its port, which a process that is stopped or stuck
+/// lets pass: the kubelet never restarts it. The operator does, once: a member that is silent after that cannot be
+/// reached, and another restart would not help.
+pub(super) fn hung(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    node: &Node<'_>,
+    now: Timestamp,
+) -> Option<Step> {
+    let version = node.annotation(objects::VERSION).and_then(Version::parse)?;
+    let started = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let silent = known.filter(|status| status.role == MemberRole::Unreachable && node.endpoint.is_none())?.since?;
+    let hangs = started <= silent && now.duration_since(silent) >= SILENCE && node.running()?.ready;
+    let keeps_data = wish.durable && !node.is_doomed();
+    let harmless = keeps_data && roster.listed && !node.is_learner() && roster.can_lose(node);
+    (hangs && harmless && !objects::is_asked_for_health(&version)).then(|| Step::DropPod { name: node.name.clone() })
+}

@@ -1,0 +1,116 @@
+//! A spec that members have run with stops working, or works for a while only: another one cures the cluster, one member
+//! at a time.
+
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
+use crate::stories::{settle, version};
+
+/// The image that members run with, wherever else that version's may be.
+const IMAGE: &str = "quay.io/coreos/etcd:v3.6.16";
+
+fn settled() -> Bench {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+    settle(&mut bench);
+    bench
+}
+
+/// The image that all run is not there any more, and the first so many members lose their pods.
+fn without_its_image(lost: usize) -> Bench {
+    let mut bench = settled();
+    bench.kubelet.missing.insert(IMAGE.to_owned());
+    (0..lost).for_each(|pod| bench.take(&Step::Evict(pod)));
+    bench.take(&Step::Calm(20));
+    assert_eq!(bench.etcds.processes.len(), 3 - lost, "{}", bench.story());
+    bench
+}
+
+fn is_cured(mut bench: Bench, edit: impl FnOnce(&mut Bench)) {
+    edit(&mut bench);
+    bench.take(&Step::Calm(90));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn another_version_or_repository_replaces_an_image_that_is_gone() {
+    for lost in 1..=3 {
+        is_cured(without_its_image(lost), |bench| bench.take(&Step::Edit(Edit::Version(version("3.6.99")))));
+        is_cured(without_its_image(lost), |bench| {
+            bench.edit(|object| object["spec"]["repository"] = json!("mirror/etcd"))
+        });
+    }
+}
+
+#[test]
+fn a_wrong_correction_is_tried_on_one_member_and_can_be_corrected() {
+    for lost in 1..=3 {
+        let mut bench = without_its_image(lost);
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Calm(30));
+        let tried = seen(&bench.world).into_iter().filter(|pod| pod.bad_option).count();
+        assert_eq!(tried, 1, "{}", bench.story());
+        is_cured(bench, |bench| {
+            bench.edit(|object| {
+                object["spec"]["repository"] = json!("mirror/etcd");
+                object["spec"].as_object_mut().map(|spec| spec.remove("options"));
+            });
+        });
+    }
+}
+
+/// To the operator and to the kubelet a member that cannot be reached looks like one that hangs, where probes only connect.
+#[test]
+fn a_member_that_hangs_gets_another_pod_once_where_no_probe_sees_it() {
+    for (version, times) in [("3.3.27", 1), ("3.6.16", 0)] {
+        let mut bench = Bench::new(&json!({ "size": 3, "version": version }));
+        settle(&mut bench);
+        let uids = |bench: &Bench| {
+            seen(&bench.world).into_iter().map(|pod| pod.uid).collect::<std::collections::BTreeSet<_>>()
+        };
+        let before = uids(&bench);
+        bench.take(&Step::Cut { pod: 1, cut: true });
+        bench.take(&Step::Calm(50));
+        assert_eq!(uids(&bench), before, "it is given two minutes");
+        for _ in 0..5 {
+            bench.take(&Step::Calm(30));
+            bench.take(&Step::Wait(3));
+        }
+        let pods = uids(&bench);
+        assert_eq!(pods.difference(&before).count(), times, "{}", bench.story());
+        bench.take(&Step::Calm(100));
+        assert_eq!(uids(&bench), pods, "once: {}", bench.story());
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn pods_that_the_kubelet_rejects_at_once_are_replaced_with_pauses_and_told_of() {
+    let mut bench = settled();
+    bench.edit(|object| object["spec"]["pod"]["labels"]["rejected"] = json!("yes"));
+    let (mut pods, mut told) = (std::collections::BTreeSet::new(), 0);
+    // Four minutes.
+    for _ in 0..120 {
+        bench.round();
+        pods.extend(seen(&bench.world).into_iter().filter(|pod| pod.rejected).map(|pod| pod.uid));
+        let ready = bench.condition("Ready").map(|ready| ready["message"].to_string()).unwrap_or_default();
+        told += usize::from(ready.contains("SysctlForbidden: forbidden sysctl"));
+    }
+    assert!((2..=8).contains(&pods.len()), "{} pods: {}", pods.len(), bench.story());
+    assert!(told > 90, "it is told {told} times of 120: {}", bench.story());
+    is_cured(bench, |bench| bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))));
+}
+
+#[test]
+fn a_spec_that_works_for_a_while_only_can_be_set_back() {
+    let mut bench = settled();
+    bench.edit(|object| object["spec"]["pod"]["labels"]["fragile"] = json!("yes"));
+    settle(&mut bench);
+    // All have been seen to run with it; then none does any more.
+    bench.kubelet.worn = true;
+    bench.take(&Step::Calm(20));
+    assert!(bench.etcds.processes.is_empty(), "{}", bench.story());
+    is_cured(bench, |bench| bench.edit(|object| drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))));
+}
