@@ -10,6 +10,7 @@ use std::time::Duration;
 use lexopt::{Arg, Parser, ValueExt};
 
 use crate::dns;
+use crate::keeper::Keep;
 use crate::limits::Planned;
 use crate::plan::{Expect, Subject};
 use crate::postgres::Verb;
@@ -32,6 +33,7 @@ pub(crate) enum Command {
     },
     EtcdWait(WaitOptions),
     EtcdRun(RunOptions),
+    EtcdKeep(Keep),
     Postgres(Verb),
 }
 
@@ -85,6 +87,7 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
         "install" => (install(&mut parser), help::INSTALL),
         "etcd-wait" => (etcd_wait(&mut parser), help::ETCD_WAIT),
         "etcd-run" => (etcd_run(&mut parser), help::ETCD_RUN),
+        "etcd-keep" => (etcd_keep(&mut parser), help::ETCD_KEEP),
         other => match postgres::parse(other, &mut parser) {
             Some((outcome, help)) => (outcome.map(Command::Postgres), help),
             None => return Err(format!("agent: there is no verb {verb}; agent --help lists them")),
@@ -178,6 +181,26 @@ fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
         Some(_) if command.is_empty() => wrong("there is no command after --"),
         Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, limits, command })),
     }
+}
+
+fn etcd_keep(parser: &mut Parser) -> Result<Command, Stop> {
+    let (mut data_dir, mut reserve, mut beside, mut release) = (None, None, None, false);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Arg::Short('h') | Arg::Long("help") => return Err(Stop::Help),
+            Arg::Long("data-dir") => data_dir = Some(parser.value()?.into()),
+            Arg::Long("reserve") => reserve = Some(value(parser, "--reserve")?),
+            Arg::Long("beside") => beside = Some(value(parser, "--beside")?),
+            Arg::Long("release") => release = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    Ok(Command::EtcdKeep(Keep {
+        data_dir: given(data_dir, "--data-dir")?,
+        reserve: given(reserve, "--reserve")?,
+        beside: given(beside, "--beside")?,
+        release,
+    }))
 }
 
 #[derive(Default)]

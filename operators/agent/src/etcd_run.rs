@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use crate::cli::{MemberOptions, RunOptions};
 use crate::data::{self, Note};
 use crate::failure::{Failure, Reason};
+use crate::keeper;
+use crate::limits::{Planned, QUOTA_VARIABLE, given_quota, room};
 use crate::members::Member;
 use crate::peers;
 use crate::plan::{Past, Start, admitted, join_arguments, new_cluster_arguments, start};
@@ -38,12 +40,23 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
             join_arguments(&member.subject(), &members).to_vec()
         }
     };
-    let limits = options.limits.on(&member.data_dir);
+    let limits = fit(options)?;
     more.extend(limits.arguments());
-    if let Some(bytes) = limits.reserve {
-        reserve::secure(&member.data_dir, bytes, &options.state)?;
-    }
-    Err(become_etcd(&options.command, &more))
+    Err(become_etcd(&options.command, &more, limits.quota.is_some()))
+}
+
+/// What etcd may take of its volume. Takes the reserve, and leaves somebody there to take it back.
+fn fit(options: &RunOptions) -> Result<Planned, Failure> {
+    let data_dir = &options.member.data_dir;
+    let limits = options.limits.on(data_dir);
+    let Some(bytes) = limits.reserve else { return Ok(limits) };
+    reserve::clear(data_dir);
+    let held = reserve::secure(data_dir, bytes, &options.state)?;
+    let room = if held { room(data_dir) } else { 0 };
+    let variable = std::env::var_os(QUOTA_VARIABLE);
+    let limits = limits.beside(data_dir, room, given_quota(&options.command, variable.as_deref()));
+    keeper::start(data_dir, bytes, held && room == 0 && limits.is_reached(data_dir));
+    Ok(limits)
 }
 
 fn members_to_join(member: &MemberOptions) -> Result<Vec<Member>, Failure> {
@@ -68,10 +81,17 @@ fn members_to_join(member: &MemberOptions) -> Result<Vec<Member>, Failure> {
     }
 }
 
-fn become_etcd(command: &[OsString], more: &[String]) -> Failure {
+/// `quota` says whether a flag of these is the quota.
+fn become_etcd(command: &[OsString], more: &[String], quota: bool) -> Failure {
     let Some((program, arguments)) = command.split_first() else {
         return Failure::new(Reason::CannotStart, "there is no command to start");
     };
-    let error = Command::new(program).args(arguments).args(more).exec();
+    let mut command = Command::new(program);
+    command.args(arguments).args(more);
+    if quota {
+        // etcd does not start where it finds both.
+        command.env_remove(QUOTA_VARIABLE);
+    }
+    let error = command.exec();
     Failure::new(Reason::CannotStart, format!("{} cannot be started: {error}", program.display()))
 }

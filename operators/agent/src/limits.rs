@@ -1,11 +1,23 @@
 //! What etcd may take of the volume of its data. That is planned by what the claim asks for, and the file system there may
 //! have less: by its own needs, by its class, by a quota on the directory. So what is planned is lowered to what fits the
-//! file system, and never raised: one that many volumes share has more than is meant for this one.
+//! file system, and not raised: one that many volumes share has more than is meant for this one.
+//!
+//! But a database keeps the size that it has. One that is larger than its quota would refuse every write, so it may grow by
+//! a tenth, as far as there is room. And where there is none beside the reserve and the log, a larger quota of the spec's
+//! own does not hold either: etcd is to refuse writes before its volume is full once more, since it cannot take deletions
+//! and compactions after that.
 
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use etcd_sizing::Limits;
 use serde::Serialize;
+
+/// The quota that etcd has by itself.
+const ETCDS_OWN: u64 = 2 << 30;
+/// The variable by which etcd takes its quota. It must not have the flag beside it.
+pub(crate) const QUOTA_VARIABLE: &str = "ETCD_QUOTA_BACKEND_BYTES";
 
 /// What is planned for a member. What is not there, others decide: the spec, or etcd by its defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,12 +36,15 @@ pub(crate) struct Planned {
 pub(crate) struct Measured {
     /// The size of the file system that the data is on.
     volume_bytes: u64,
+    /// The size of the database that is there before etcd starts.
+    database_bytes: u64,
 }
 
 impl Measured {
     /// Nothing where that cannot be told.
     pub(crate) fn of(data_dir: &Path) -> Option<Self> {
-        volume(data_dir).map(|volume_bytes| Self { volume_bytes })
+        let database_bytes = Database::of(data_dir).bytes;
+        volume(data_dir).map(|volume_bytes| Self { volume_bytes, database_bytes })
     }
 }
 
@@ -48,6 +63,28 @@ impl Planned {
             );
         }
         fits
+    }
+
+    /// The same, for the database that is there. `room` is what there is beside the reserve and the log, and nothing where the
+    /// reserve is not there; `given` is the quota that etcd's own arguments ask for.
+    pub(crate) fn beside(self, data_dir: &Path, room: u64, given: Option<u64>) -> Self {
+        let database = Database::of(data_dir);
+        let quota = match self.quota {
+            Some(planned) => Some(planned.max(etcd_sizing::never_below(database.with(room), room))),
+            None if room > 0 => None,
+            None => volume(data_dir).and_then(|volume| without_room(volume, database, given)),
+        };
+        if let Some(quota) = quota.filter(|_| quota != self.quota) {
+            let instead = self.quota.or(given).map_or_else(String::new, |planned| format!(" instead of {planned}"));
+            let why = if self.quota.is_some() { "its database is that large" } else { "its volume has no room left" };
+            eprintln!("{}: {why}, so until its next start etcd gets quota {quota}{instead}", data_dir.display());
+        }
+        Self { quota, ..self }
+    }
+
+    /// Whether a database has reached its quota before etcd starts, so that it takes no writes that need room.
+    pub(crate) fn is_reached(self, data_dir: &Path) -> bool {
+        self.quota.is_some_and(|quota| quota <= Database::of(data_dir).bytes)
     }
 
     /// Pure.
@@ -80,6 +117,55 @@ impl Planned {
     }
 }
 
+/// The quota in place of the spec's own, where that is larger. Pure.
+fn without_room(volume: u64, database: Database, given: Option<u64>) -> Option<u64> {
+    let fits = etcd_sizing::quota(volume).max(database.written);
+    (database.bytes > 0 && fits < given.unwrap_or(ETCDS_OWN)).then_some(fits)
+}
+
+/// The quota that etcd's own arguments or environment ask for; arguments come first, and the last of them counts.
+pub(crate) fn given_quota(command: &[OsString], variable: Option<&OsStr>) -> Option<u64> {
+    let flag = |argument: &OsString| {
+        let argument = argument.to_str()?.trim_start_matches('-');
+        Some(argument.strip_prefix("quota-backend-bytes=")?.to_owned())
+    };
+    let text = command.iter().rev().find_map(flag).or_else(|| variable?.to_str().map(str::to_owned))?;
+    match text.parse::<i64>().ok()? {
+        0 => None,
+        // Then there is no bound.
+        bytes => Some(u64::try_from(bytes).unwrap_or(u64::MAX)),
+    }
+}
+
+/// A database before etcd has it open; of no size where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Database {
+    /// How long its file is.
+    bytes: u64,
+    /// What of that has been written: the rest would still take room.
+    written: u64,
+}
+
+impl Database {
+    /// What it takes at least: what has not been written yet counts only where there is room for it.
+    fn with(self, room: u64) -> u64 {
+        if room > 0 { self.bytes } else { self.written }
+    }
+
+    fn of(data_dir: &Path) -> Self {
+        std::fs::metadata(data_dir.join("member/snap/db")).map_or_else(
+            |_| Self::default(),
+            |file| Self { bytes: file.len(), written: file.blocks().saturating_mul(512).min(file.len()) },
+        )
+    }
+}
+
+/// What is free beside the next segment of the log, in bytes; nothing where that cannot be told.
+pub(crate) fn room(data_dir: &Path) -> u64 {
+    let free = crate::reserve::free(data_dir.parent().unwrap_or(data_dir)).unwrap_or(0);
+    free.saturating_sub(etcd_sizing::SEGMENT)
+}
+
 /// The size of the file system that the data directory is on, or will be, in bytes: a quota on the directory included, where
 /// the file system tells of that.
 fn volume(data_dir: &Path) -> Option<u64> {
@@ -95,46 +181,5 @@ fn volume(data_dir: &Path) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn planned(volume: u64) -> Planned {
-        let Limits { reserve, quota, snapshot_count } = Limits::of(volume);
-        Planned { reserve: Some(reserve), quota: Some(quota), snapshot_count: Some(snapshot_count) }
-    }
-
-    #[test]
-    fn what_is_planned_is_lowered_to_what_fits_and_never_raised() {
-        for (asked, has) in [(2 << 30, 1 << 30), (1 << 30, 1006 << 20), (1 << 30, 64 << 20), (10 << 30, 5 << 20)] {
-            assert_eq!(planned(asked).fitting(has), planned(has), "{asked} asked for, {has} there");
-            assert_eq!(planned(has).fitting(asked), planned(has), "a larger file system raises nothing");
-        }
-    }
-
-    #[test]
-    fn what_is_not_planned_is_left_to_others() {
-        let only = Planned { snapshot_count: Some(5_000), ..Planned::default() };
-        let fits = only.fitting(1 << 20);
-        assert_eq!(fits, Planned { snapshot_count: Some(1_000), ..Planned::default() });
-        assert_eq!(fits.arguments().collect::<Vec<_>>(), ["--snapshot-count=1000"]);
-        assert_eq!(Planned::default().on(Path::new("/nowhere/data")), Planned::default());
-    }
-
-    #[test]
-    fn what_is_lowered_is_told_in_one_line() {
-        let (asked, fits) = (planned(2 << 30), planned(2 << 30).fitting(1 << 30));
-        let words = "quota 285212672 instead of 822083584, snapshot count 1024 instead of 2048";
-        assert_eq!(asked.lowered_to(fits).as_deref(), Some(words));
-        assert_eq!(asked.lowered_to(asked), None);
-    }
-
-    #[test]
-    fn a_file_system_is_measured_and_what_cannot_be_measured_changes_nothing() {
-        let here = std::env::temp_dir().join("data");
-        assert!(volume(&here).is_some_and(|bytes| bytes > 1 << 20), "{here:?}");
-        let planned = planned(1 << 30);
-        assert_eq!(planned.on(Path::new("/nowhere/at/all")), planned);
-        let left = serde_json::to_string(&Measured { volume_bytes: 7 }).unwrap();
-        assert_eq!(left, r#"{"volumeBytes":7}"#, "as operators read it");
-    }
-}
+#[path = "limits_tests.rs"]
+mod tests;

@@ -14,6 +14,7 @@
 //! | `members.rs` | the member list that etcd serves, and `--initial-cluster` made of it; pure |
 //! | `data.rs` | is there data, and has etcd run in this pod before |
 //! | `limits.rs`, `reserve.rs` | what etcd may take of its volume; what is held back there |
+//! | `keeper.rs` | what runs beside etcd, and takes the reserve back |
 //! | `dns.rs`, `peers.rs` | the resolver; `GET /members` |
 //! | `etcd_wait.rs`, `etcd_run.rs`, `install.rs` | one verb each |
 //! | `cli.rs`, `url.rs`, `progress.rs`, `failure.rs` | arguments; URLs; what is said meanwhile, and in the end |
@@ -25,6 +26,7 @@ mod etcd_run;
 mod etcd_wait;
 mod failure;
 mod install;
+mod keeper;
 mod limits;
 mod members;
 mod peers;
@@ -54,6 +56,10 @@ fn main() -> ExitCode {
         }
         Ok(Command::EtcdWait(options)) => etcd_wait::wait(&options),
         Ok(Command::EtcdRun(options)) => etcd_run::run(&options),
+        Ok(Command::EtcdKeep(options)) => {
+            keeper::run(&options);
+            Ok(())
+        }
         Ok(Command::Postgres(verb)) => postgres::run(&verb),
         Err(sentence) => {
             eprintln!("{sentence}");

@@ -1,6 +1,7 @@
 //! Room on the volume of etcd's data. etcd ends when a write fails for want of room, and cannot start again where there is
 //! none at all. So a file is held back, which is given up when that happens; and where it has been given up already, etcd is
-//! started as soon as there is room again, however long that takes.
+//! started as soon as there is room again, however long that takes. Beside an etcd that runs, it is taken back once there is
+//! plenty of room (`keeper.rs`).
 //!
 //! Room is measured by taking it: what a file system says of its free space is not what a quota or a device leaves.
 
@@ -21,20 +22,25 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// half an hour.
 const PATIENCE: Duration = Duration::from_secs(20 * 60);
 
+/// How much is taken at a time beside an etcd that runs, so that its own writes hardly wait.
+const PART: u64 = 16 << 20;
+
 /// Whether there is room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
     /// There is, and the reserve is there.
     Kept,
+    /// There is for etcd, and not for a reserve besides.
+    Short,
     /// There was none, and the reserve has been given up.
     GivenUp,
     /// There is none.
     None,
 }
 
-/// Sees to it that there is room beside `data_dir`, holding that many bytes back. Fails the first time that there is none,
-/// for operators to see; waits from then on, as `state` tells, which lives as long as the pod.
-pub(crate) fn secure(data_dir: &Path, reserve: u64, state: &Path) -> Result<(), Failure> {
+/// Sees to it that there is room beside `data_dir`, holding that many bytes back, and tells whether they are. Fails the first
+/// time that there is none, for operators to see; waits from then on, as `state` tells, which lives as long as the pod.
+pub(crate) fn secure(data_dir: &Path, reserve: u64, state: &Path) -> Result<bool, Failure> {
     let volume = data_dir.parent().unwrap_or(data_dir);
     let told = state.join("full");
     let room = || {
@@ -65,42 +71,114 @@ pub(crate) fn secure(data_dir: &Path, reserve: u64, state: &Path) -> Result<(), 
             return Err(Failure::new(Reason::NoSpace, sentence));
         }
         Room::GivenUp => eprintln!("{} was full: its reserve has been given up", volume.display()),
+        Room::Short => eprintln!("{} has no room for a reserve of {reserve} bytes", volume.display()),
         Room::Kept => {}
     }
     let _ = fs::remove_file(&told);
-    Ok(())
+    Ok(found == Room::Kept)
+}
+
+/// Removes what a defragmentation left that failed or was interrupted, which may be as large as the database. etcd does the same
+/// when it starts; but it does not start as long as there is no room.
+pub(crate) fn clear(data_dir: &Path) {
+    let entries = fs::read_dir(data_dir.join("member/snap")).into_iter().flatten().flatten();
+    for orphan in entries.filter(|entry| entry.file_name().as_encoded_bytes().starts_with(b"db.tmp")) {
+        match fs::remove_file(orphan.path()) {
+            Ok(()) => eprintln!("{} is removed: a defragmentation has left it", orphan.path().display()),
+            Err(error) => eprintln!("{} cannot be removed: {error}", orphan.path().display()),
+        }
+    }
 }
 
 fn look(volume: &Path, reserve: u64) -> io::Result<Room> {
-    let held = volume.join("reserve");
+    let Files { held, new } = Files::of(volume);
+    if !has_room(volume)? {
+        return Ok(if discard(&new)? | discard(&held)? { Room::GivenUp } else { Room::None });
+    }
+    if length(&held) >= reserve {
+        return Ok(Room::Kept);
+    }
+    let taken = take(&new, reserve);
+    if taken.is_ok() && has_room(volume)? {
+        fs::rename(&new, &held)?;
+        return Ok(Room::Kept);
+    }
+    discard(&new)?;
+    match taken {
+        Err(error) if !is_full(&error) => Err(error),
+        _ => Ok(Room::Short),
+    }
+}
+
+/// Takes one part more of a reserve that was given up, beside an etcd that runs, and so only once there is plenty of room.
+/// Whether that has made it whole.
+pub(crate) fn regain(data_dir: &Path, reserve: u64) -> io::Result<bool> {
+    let volume = data_dir.parent().unwrap_or(data_dir);
+    let Files { held, new } = Files::of(volume);
+    if length(&held) >= reserve {
+        return Ok(false);
+    }
+    match part(length(&new), reserve, free(volume)?) {
+        Some(0) => fs::rename(&new, &held).map(|()| true),
+        Some(more) => fill(File::options().create(true).append(true).open(&new)?, more).map(|()| false),
+        None => discard(&new).map(|_| false),
+    }
+}
+
+/// Gives the reserve up beside an etcd that runs. Whether there was one.
+pub(crate) fn release(data_dir: &Path) -> io::Result<bool> {
+    discard(&Files::of(data_dir.parent().unwrap_or(data_dir)).held)
+}
+
+/// How much more to take, where so much has been taken, of so much, and so much is free. Nothing more, once all has been; none,
+/// and what has been is to be given back, where less than twice as much would be left to etcd.
+fn part(begun: u64, reserve: u64, free: u64) -> Option<u64> {
+    let left = reserve.saturating_sub(begun);
+    (free >= left.saturating_add(reserve.saturating_mul(2))).then(|| left.min(PART))
+}
+
+/// What the file system says is free, in bytes: a quota or a device may leave less.
+pub(crate) fn free(volume: &Path) -> io::Result<u64> {
+    let told = rustix::fs::statvfs(volume)?;
+    Ok(told.f_bavail.saturating_mul(told.f_frsize))
+}
+
+/// The reserve, and what it is made of.
+struct Files {
+    held: PathBuf,
+    new: PathBuf,
+}
+
+impl Files {
+    fn of(volume: &Path) -> Self {
+        Self { held: volume.join("reserve"), new: volume.join("reserve.new") }
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |file| file.len())
+}
+
+fn has_room(volume: &Path) -> io::Result<bool> {
     let probe = volume.join("reserve.probe");
     let taken = take(&probe, NEEDED);
     discard(&probe)?;
     match taken {
-        Ok(()) => {}
-        Err(error) if is_full(&error) => return Ok(if discard(&held)? { Room::GivenUp } else { Room::None }),
-        Err(error) => return Err(error),
+        Ok(()) => Ok(true),
+        Err(error) if is_full(&error) => Ok(false),
+        Err(error) => Err(error),
     }
-    if fs::metadata(&held).map_or(0, |file| file.len()) < reserve {
-        let new = PathBuf::from(format!("{}.new", held.display()));
-        match take(&new, reserve) {
-            Ok(()) => fs::rename(&new, &held)?,
-            Err(error) => {
-                discard(&new)?;
-                if !is_full(&error) {
-                    return Err(error);
-                }
-            }
-        }
-    }
-    Ok(Room::Kept)
 }
 
-/// Makes a file of that many bytes, written, so that they are taken.
+/// Makes a file of that many bytes.
 fn take(path: &Path, bytes: u64) -> io::Result<()> {
+    fill(File::create(path)?, bytes)
+}
+
+/// Writes that many bytes, so that they are taken.
+fn fill(mut file: File, bytes: u64) -> io::Result<()> {
     const BLOCK: usize = 1 << 20;
     let block = vec![0xA5; BLOCK];
-    let mut file = File::create(path)?;
     let mut left = bytes;
     while left > 0 {
         let part = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
@@ -125,53 +203,5 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> Self {
-            let path = std::env::temp_dir().join(format!("agent-reserve-{name}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&path);
-            fs::create_dir_all(path.join("data")).unwrap();
-            fs::create_dir_all(path.join("state")).unwrap();
-            Self(path)
-        }
-
-        fn size(&self) -> u64 {
-            fs::metadata(self.0.join("reserve")).map_or(0, |file| file.len())
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
-        }
-    }
-
-    #[test]
-    fn a_reserve_is_held_back_and_grows_with_what_is_asked_for() {
-        let scratch = Scratch::new("held");
-        let secure = |bytes| secure(&scratch.0.join("data"), bytes, &scratch.0.join("state"));
-        for (asked, held) in [(0, 0), (100_000, 100_000), (3 << 20, 3 << 20), (100_000, 3 << 20)] {
-            secure(asked).unwrap();
-            assert_eq!(scratch.size(), held);
-        }
-        let left: Vec<_> = fs::read_dir(&scratch.0).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left.len(), 3, "the probe is gone: {left:?}");
-    }
-
-    #[test]
-    fn what_is_full_is_told_from_what_is_forbidden() {
-        assert!(is_full(&io::Error::from_raw_os_error(28)) && is_full(&io::Error::from_raw_os_error(122)));
-        assert!(!is_full(&io::Error::from(ErrorKind::PermissionDenied)));
-        assert!(!is_full(&io::Error::from(ErrorKind::ReadOnlyFilesystem)));
-    }
-
-    #[test]
-    fn where_nothing_can_be_written_etcd_is_not_held_up() {
-        let nowhere = Path::new("/nowhere/data");
-        assert_eq!(secure(nowhere, 1, Path::new("/nowhere/state")), Ok(()));
-    }
-}
+#[path = "reserve_tests.rs"]
+mod tests;

@@ -81,19 +81,14 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
      pod.persistentVolumeClaimSpec) cannot be changed, named later or taken away: members keep their volumes; make a \
      new cluster"
 ))]
-#[x_kube(validation = Rule::new(
-    "!has(oldSelf.storage) || !has(oldSelf.storage.size) || has(self.storage)"
-).message("spec.storage cannot be taken away once it says a size: members keep their volumes"))]
 #[x_kube(validation = Rule::new(CLAIM_STAYS).message(
     "spec.pod.persistentVolumeClaimSpec cannot be taken away, unless spec.storage.size takes its place with at least \
      its storage request: members keep their volumes"
 ))]
-#[x_kube(validation = Rule::new(
-    "!has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
-     (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec))"
-).message(
-    "spec.pod.persistentVolumeClaimSpec cannot be added later: members keep the volumes that they have; let those grow \
-     by spec.storage.size, or make a new cluster"
+#[x_kube(validation = Rule::new(CLAIM_COMES).message(
+    "spec.pod.persistentVolumeClaimSpec cannot be added later, unless it takes the place of spec.storage.size with the \
+     access mode ReadWriteOnce, and without volumeName and selector: members keep the volumes that they have; let those grow by \
+     spec.storage.size, or make a new cluster"
 ))]
 #[x_kube(validation = Rule::new(unchanged(domain_of))
     .message("spec.pod.ClusterDomain cannot be changed: members are known by their names; make a new cluster"))]
@@ -194,3 +189,11 @@ const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolum
     (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || \
     (has(self.storage) && has(self.storage.size) && isQuantity(self.storage.size) && quantity(self.storage.size) \
     .compareTo(quantity(string(oldSelf.pod.persistentVolumeClaimSpec.resources.requests['storage']))) >= 0)";
+
+/// So that an edit can be taken back by which `storage.size` took its place.
+const CLAIM_COMES: &str = "!has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
+    (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec)) || \
+    (has(oldSelf.storage) && has(oldSelf.storage.size) && \
+    (!has(self.pod.persistentVolumeClaimSpec.accessModes) || \
+    self.pod.persistentVolumeClaimSpec.accessModes == ['ReadWriteOnce']) && \
+    !has(self.pod.persistentVolumeClaimSpec.volumeName) && !has(self.pod.persistentVolumeClaimSpec.selector))";

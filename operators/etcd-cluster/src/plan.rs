@@ -16,6 +16,7 @@ use crate::EtcdCluster;
 mod deletion;
 mod effects;
 mod hold;
+mod leaving_3_6;
 pub mod membership;
 pub mod names;
 pub mod objects;

@@ -3,14 +3,19 @@
 //! come to the same. For people it is in docs/etcd-cluster.md.
 
 const MIB: u64 = 1024 * 1024;
-/// What etcd's log takes, in bytes: five segments of 64 MiB that it keeps, the one that it writes, and the next one.
-pub const LOG: u64 = 7 * 64 * MIB;
+/// A segment of etcd's log, in bytes. At each start it makes the next one, if it can.
+pub const SEGMENT: u64 = 64 * MIB;
+/// What etcd's log takes, in bytes: five segments that it keeps, the one that it writes, and the next one.
+pub const LOG: u64 = 7 * SEGMENT;
 /// The largest quota, in bytes: etcd's documentation does not advise more.
 pub const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
 /// The largest reserve, in bytes.
 pub const LARGEST_RESERVE: u64 = 32 * MIB;
 /// The bounds of the snapshot count, in entries; the upper one is etcd's own default from 3.6 on.
 pub const SNAPSHOT_COUNTS: (u64, u64) = (1_000, 10_000);
+/// The bounds of how long history is kept, in minutes. The lower one is how often Kubernetes' API server compacts an etcd of its
+/// own accord, so clients are used to it.
+pub const COMPACTION_MINUTES: (u64, u64) = (5, 60);
 /// The smallest size, in bytes, that a file system is believed: some do not know theirs, and tell 0; and on less than this
 /// etcd does not start anyway.
 const SMALLEST_FILE_SYSTEM: u64 = MIB;
@@ -54,11 +59,32 @@ pub fn quota(volume: u64) -> u64 {
     (beside_the_log(volume) / 2).clamp((volume / 8).clamp(1, LARGEST_QUOTA), LARGEST_QUOTA)
 }
 
+/// How large a database may grow, in bytes, that is that large already: as [`quota`] has it, but never less than it is and a
+/// tenth, as far as half of `room` goes, which is what its volume has free. A quota below the database would refuse every
+/// write from the next start on.
+#[must_use]
+pub fn quota_of(volume: u64, database: u64, room: u64) -> u64 {
+    quota(volume).max(never_below(database, room))
+}
+
+/// The least quota, in bytes, of a database that is that large already, where so much is free; see [`quota_of`].
+#[must_use]
+pub fn never_below(database: u64, room: u64) -> u64 {
+    database.saturating_add((database / 10).min(room / 2))
+}
+
 /// After how many entries etcd may drop what came before from its log: one for each MiB of the volume, since entries can be
 /// that large, within [`SNAPSHOT_COUNTS`].
 #[must_use]
 pub fn snapshot_count(volume: u64) -> u64 {
     (volume / MIB).clamp(SNAPSHOT_COUNTS.0, SNAPSHOT_COUNTS.1)
+}
+
+/// For how long what keys were before is kept, in minutes (`--auto-compaction-retention`): five for each GiB of the volume,
+/// within [`COMPACTION_MINUTES`]. etcd compacts as often as that, so its database holds what was written in twice the time.
+#[must_use]
+pub fn compaction_minutes(volume: u64) -> u64 {
+    (volume / MIB).saturating_mul(5).div_euclid(1024).clamp(COMPACTION_MINUTES.0, COMPACTION_MINUTES.1)
 }
 
 /// The size of a file system, in bytes, as far as what is told of it can be one.
@@ -88,6 +114,17 @@ mod tests {
     }
 
     #[test]
+    fn history_is_kept_as_long_as_its_volume_has_room_for() {
+        let minutes = |gib: u64| compaction_minutes(gib << 30);
+        assert_eq!([0, 1, 2, 10, 12, 100, u64::MAX >> 30].map(minutes), [5, 5, 10, 50, 60, 60, 60]);
+        assert_eq!(compaction_minutes(u64::MAX), 60);
+        for volume in volumes().filter(|volume| *volume >= 1 << 30) {
+            let a_minute = quota(volume) / (2 * compaction_minutes(volume));
+            assert!(a_minute >= 27 * MIB, "{volume}: {a_minute} bytes can be written a minute");
+        }
+    }
+
+    #[test]
     fn a_smaller_volume_never_has_a_larger_limit() {
         let mut before = Limits::of(0);
         for volume in volumes() {
@@ -110,6 +147,17 @@ mod tests {
                 assert!(2 * quota + reserve <= volume, "{volume}: {quota}");
             }
         }
+    }
+
+    #[test]
+    fn a_database_that_is_larger_than_its_quota_may_grow_by_a_tenth_where_there_is_room() {
+        assert_eq!(quota_of(1 << 30, 0, 1 << 30), 272 << 20);
+        assert_eq!(quota_of(1 << 30, 247 << 20, 1 << 30), 272 << 20, "what fits is enough");
+        assert_eq!(quota_of(1 << 30, 400 << 20, 1 << 30), 440 << 20);
+        assert_eq!(quota_of(1 << 30, 400 << 20, 30 << 20), 415 << 20, "the other half is for the log");
+        assert_eq!(quota_of(1 << 30, 400 << 20, 0), 400 << 20);
+        assert_eq!(quota_of(1 << 40, 20 << 30, 1 << 40), 22 << 30, "made under a quota of the user's own");
+        assert_eq!(quota_of(u64::MAX, u64::MAX, u64::MAX), u64::MAX);
     }
 
     #[test]

@@ -8,6 +8,7 @@ Usage: agent VERB ...
   install     copies the agent into a directory
   etcd-wait   waits until a member of an etcd cluster may start: the init step of its pod
   etcd-run    looks at the member's data, and becomes etcd
+  etcd-keep   takes the reserve back beside an etcd that runs: etcd-run starts it
 
   pg-prepare     looks at PostgreSQL's data folder, or makes it: the init step of a database's pod
   pg-run         becomes postgres
@@ -54,7 +55,8 @@ Usage: agent etcd-wait --name POD --peer-url URL --data-dir DIRECTORY --expect n
   --install DIRECTORY     does first what agent install does
 
 POD_IP in the environment: the pod's address, or several with commas between. The host must resolve to one of these.
-In the end the size of the file system that the data is on is left in the termination message: {\"volumeBytes\": BYTES}.";
+In the end the sizes of the file system that the data is on and of the database are left in the termination message:
+{\"volumeBytes\": BYTES, \"databaseBytes\": BYTES}.";
 
 pub(super) const ETCD_RUN: &str = "\
 Looks at a member's data, and becomes etcd: to be run at every start of etcd's container.
@@ -73,8 +75,23 @@ Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect ne
   --snapshot-count ENTRIES   gives etcd that --snapshot-count
 
 These three are lowered to what fits the file system that the data is on, by the rule of docs/etcd-cluster.md, and a line on
-stderr says so; they are never raised. What is not given is neither lowered nor given to etcd.
+stderr says so. What is not given is neither lowered nor given to etcd, but for this:
+- A database that is larger than --quota may grow by a tenth, as far as there is room.
+- Where there is no room beside the reserve and the log's next segment, a larger quota in etcd's ARGUMENTs or environment is
+  lowered, too, to what fits or to the size that the database has. A database that has reached its quota then gets the
+  reserve as well, for a defragmentation.
+
+With --reserve, agent etcd-keep runs beside etcd, as its child, and ends with it.
 
 On data, etcd is started with its arguments as they are. On its first start it gets --initial-cluster and
 --initial-cluster-state too: new, or for --expect join the members that the cluster lists (asked for up to 30 s).
 An etcd that ended before it made its log has lost nothing, and is started again.";
+
+pub(super) const ETCD_KEEP: &str = "\
+Takes the reserve back beside an etcd that runs: part by part, once the file system has three times as much free.
+
+Usage: agent etcd-keep --data-dir DIRECTORY --reserve BYTES --beside PID [--release]
+
+  --data-dir, --reserve   as for agent etcd-run
+  --beside PID            its parent, with which it ends
+  --release               gives the reserve up first, once etcd is up";

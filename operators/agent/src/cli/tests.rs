@@ -47,8 +47,26 @@ fn what_follows_the_dashes_is_etcds() {
 }
 
 #[test]
+fn reads_what_a_keeper_is_told() {
+    let Ok(Command::EtcdKeep(keep)) = parsed("etcd-keep --data-dir /v/data --reserve=5 --beside 1") else { panic!() };
+    assert_eq!(keep, Keep { data_dir: "/v/data".into(), reserve: 5, beside: 1, release: false });
+    let line = "etcd-keep --data-dir /d --reserve=5 --beside 1 --release";
+    assert!(matches!(parsed(line), Ok(Command::EtcdKeep(keep)) if keep.release));
+    for (line, why) in [
+        ("etcd-keep --reserve 5 --beside 1", "--data-dir is missing"),
+        ("etcd-keep --data-dir /d --beside 1", "--reserve is missing"),
+        ("etcd-keep --data-dir /d --reserve 5", "--beside is missing"),
+        ("etcd-keep --data-dir /d --reserve 5 --beside me", "--beside me: "),
+    ] {
+        assert!(refusal(line).contains(why), "{line}");
+    }
+}
+
+#[test]
 fn each_verb_has_help() {
-    for line in ["--help", "-h", "install --help", "etcd-wait -h", "etcd-wait --help", "etcd-run --help"] {
+    for line in
+        ["--help", "-h", "install --help", "etcd-wait -h", "etcd-wait --help", "etcd-run --help", "etcd-keep --help"]
+    {
         assert!(matches!(parsed(line), Ok(Command::Say(text)) if text.contains("Usage: agent")), "{line}");
     }
     assert!(matches!(parsed("--version"), Ok(Command::Say(text)) if text.starts_with("agent ")));

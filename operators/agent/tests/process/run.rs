@@ -1,8 +1,10 @@
 //! `agent etcd-run`, as etcd's container runs it at each of its starts; etcd is `echo`, or a shell.
 
-use std::process::Output;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output};
+use std::time::{Duration, Instant};
 
-use crate::support::{FRESH, Member, Pod, STARTED, list, stderr, stdout};
+use crate::support::{FRESH, Member, Pod, STARTED, kill, list, make_data_in, stderr, stdout};
 
 const NEW: &str = "--name=c-1 --initial-cluster=c-1=http://localhost:2380 --initial-cluster-state=new";
 const JOINED: &str = "--name=c-1 --initial-cluster=c-0=http://c-0.c:2380,c-1=http://localhost:2380 \
@@ -145,6 +147,43 @@ fn a_wrong_flag_is_one_sentence() {
     }
 }
 
+/// A process of this machine's, with its arguments.
+fn processes_with(part: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let words = std::fs::read(entry.ok()?.path().join("cmdline")).ok()?;
+        Some(String::from_utf8_lossy(&words).replace('\0', " "))
+    });
+    all.filter(|words| words.contains(part)).collect()
+}
+
+/// Waits for what others do, for a minute at most.
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let since = Instant::now();
+    while !is_so() {
+        assert!(since.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_reserve_that_is_gone_comes_back_while_etcd_runs_and_its_keeper_ends_with_etcd() {
+    let pod = Pod::new("run-keep");
+    pod.make_data();
+    let mut command = pod.command("etcd-run", "data");
+    command.args(["--reserve=100000", "--", "/bin/sleep", "300"]);
+    let mut etcd = command.spawn().unwrap();
+    let reserve = pod.path("reserve");
+    let size = || std::fs::metadata(&reserve).map_or(0, |file| file.len());
+    eventually("it is taken before etcd starts", || size() == 100_000);
+    let keepers = format!("--data-dir {} --reserve=100000 --beside={}", pod.path("data").display(), etcd.id());
+    eventually("somebody keeps it", || processes_with(&keepers).len() == 1);
+    std::fs::remove_file(&reserve).unwrap();
+    eventually("it is back", || size() == 100_000);
+    kill("-KILL", etcd.id());
+    etcd.wait().unwrap();
+    eventually("the keeper ends with etcd", || processes_with(&keepers).is_empty());
+}
+
 #[test]
 fn limits_are_given_to_etcd_and_no_more_than_fits_the_file_system() {
     let pod = Pod::new("run-limits");
@@ -162,4 +201,62 @@ fn limits_are_given_to_etcd_and_no_more_than_fits_the_file_system() {
     assert!(given <= 8 << 30, "{arguments}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.contains(&format!("quota {given} instead of 18446744073709551615\n")), "{said}");
+}
+
+#[test]
+fn a_volume_that_gets_full_again_and_again_lets_etcd_start_each_time() {
+    let pod = Pod::new("run-full");
+    let volume = pod.path("volume");
+    std::fs::create_dir_all(&volume).unwrap();
+    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=64m", "tmpfs"]).arg(&volume).status();
+    if !mount.unwrap().success() {
+        eprintln!("only root can mount a file system");
+        return;
+    }
+    let unmount = Unmount(volume.clone());
+    let size = |file: &str| std::fs::metadata(volume.join(file)).map_or(0, |file| file.len());
+    let start = || {
+        let mut command = pod.command("etcd-run", "new");
+        command.arg("--data-dir").arg(volume.join("data")).args(["--reserve=8000000", "--", "/bin/sh", "-c"]);
+        // Says what it is given, and goes on for a while.
+        command.args([r#"echo "$@" "$ETCD_QUOTA_BACKEND_BYTES" >"$0/said"; exec sleep 300"#]).arg(&volume).arg("etcd");
+        command.env("ETCD_QUOTA_BACKEND_BYTES", "8589934592");
+        std::fs::write(volume.join("said"), "").unwrap();
+        let etcd = command.spawn().unwrap();
+        eventually("etcd is started", || size("said") > 0);
+        (etcd, std::fs::read_to_string(volume.join("said")).unwrap())
+    };
+    let (etcd, said) = start();
+    assert!(said.contains(" 8589934592") && size("reserve") == 6_710_886, "a tenth of the volume is held: {said}");
+    stop(etcd);
+    std::fs::create_dir_all(volume.join("data/member/snap")).unwrap();
+    make_data_in(&volume.join("data"));
+    std::fs::write(volume.join("data/member/snap/db"), vec![1; 30_000_000]).unwrap();
+    for _ in 0..2 {
+        // Writes until nothing fits any more, as others on the volume do.
+        let filled = std::fs::write(volume.join("filler"), vec![1; 64_000_000]);
+        assert!(filled.is_err() && size("reserve") == 6_710_886, "{filled:?}");
+        let (etcd, said) = start();
+        assert_eq!(size("reserve"), 0, "it is given up for etcd to start");
+        assert!(said.contains("--quota-backend-bytes=30000"), "the database is not to grow: {said}");
+        assert!(!said.contains("8589934592"), "etcd does not start where the variable is there, too: {said}");
+        std::fs::remove_file(volume.join("filler")).unwrap();
+        eventually("the reserve is back", || size("reserve") == 6_710_886);
+        stop(etcd);
+    }
+    drop(unmount);
+}
+
+fn stop(mut etcd: Child) {
+    kill("-KILL", etcd.id());
+    etcd.wait().unwrap();
+}
+
+struct Unmount(PathBuf);
+
+impl Drop for Unmount {
+    fn drop(&mut self) {
+        // Lazily: a keeper may be about to end.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
+    }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -46,11 +46,7 @@ impl Pod {
 
     /// Puts a log in place, as etcd does.
     pub fn make_data(&self) {
-        let made = self.path("data/member/wal.tmp");
-        fs::create_dir_all(&made).unwrap();
-        fs::write(made.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
-        let _ = fs::remove_dir_all(self.path("data/member/wal"));
-        fs::rename(made, self.path("data/member/wal")).unwrap();
+        make_data_in(&self.path("data"));
     }
 
     pub fn lose_data(&self) {
@@ -69,6 +65,15 @@ impl Drop for Pod {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.directory);
     }
+}
+
+/// Puts a log into a data directory, as etcd does.
+pub fn make_data_in(data: &Path) {
+    let made = data.join("member/wal.tmp");
+    fs::create_dir_all(&made).unwrap();
+    fs::write(made.join("0000000000000000-0000000000000000.wal"), "log").unwrap();
+    let _ = fs::remove_dir_all(data.join("member/wal"));
+    fs::rename(made, data.join("member/wal")).unwrap();
 }
 
 pub fn stdout(output: &Output) -> &str {

@@ -11,7 +11,7 @@ use super::proven::{self, Made};
 use super::pull;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Change, EtcdAct, Observed, hold, names, objects};
+use super::{Change, EtcdAct, Observed, hold, leaving_3_6, names, objects};
 
 /// The effects of `step`, in order.
 pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
@@ -107,33 +107,13 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
 /// What a member needs before it leaves a version; see [`Change::Touch`] and [`Change::Fill`].
 fn farewell(observed: &Observed, roster: &Roster<'_>, node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
     let node = node.filter(|node| node.is_healthy())?;
-    let change = match entries_to_fill(observed, roster, node, wish) {
-        _ if crosses(node, wish, 5) => Change::Touch,
+    let change = match leaving_3_6::entries_to_fill(observed, roster, node, wish) {
+        _ if leaving_3_6::crosses(node, &wish.version, 5) => Change::Touch,
         // What takes longer has been done before, step by step.
-        Some(entries) if observed.cluster.status.filling_from.is_none() => Change::Fill { entries },
+        Ok(Some(entries)) if observed.cluster.status.filling_from.is_none() => Change::Fill { entries },
         _ => return None,
     };
     Some(Effect::Act(EtcdAct { via: vec![address(node)?], change }))
-}
-
-/// Whether a member is to come from before that minor version to it or a later one.
-fn crosses(node: &Node<'_>, wish: &Wish, minor: u64) -> bool {
-    node.version().is_some_and(|runs| wish.version.at_least(3, minor, 0) && !runs.at_least(3, minor, 0))
-}
-
-/// How many entries have to come before a member may leave for 3.7, if it is the first. All members take a snapshot then.
-pub(super) fn entries_to_fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<u64> {
-    let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
-    (first && crosses(node, wish, 7)).then(|| snapshot_count(observed).saturating_add(1))
-}
-
-/// After how many entries a member of 3.6 takes a snapshot; its default is 10,000.
-fn snapshot_count(observed: &Observed) -> u64 {
-    let spec = &observed.cluster.spec;
-    let variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-    let variable = variables.filter(|env| env.name == "ETCD_SNAPSHOT_COUNT").find_map(|env| env.value.as_ref());
-    let given = spec.options.get("snapshot-count").or(variable);
-    given.and_then(|count| count.parse().ok()).unwrap_or(10_000)
 }
 
 fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {

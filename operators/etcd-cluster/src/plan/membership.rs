@@ -25,7 +25,7 @@ mod repair;
 mod resizing;
 mod rolling;
 
-pub(super) use healing::{is_full, is_late};
+pub(super) use healing::{is_full, is_late, was_full};
 pub(super) use leading::{Led, led, why_not_led};
 pub(super) use rolling::filling_from;
 

@@ -7,7 +7,8 @@ use super::membership::{self, Step};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
 use super::wish::Wish;
-use super::{Alarm, Observed, volume};
+use super::{Alarm, Observed, objects, volume};
+use crate::EtcdCluster;
 
 /// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
 #[must_use]
@@ -38,7 +39,13 @@ pub fn quota(observed: &Observed, roster: &Roster<'_>) -> Option<i64> {
     let cluster = &*observed.cluster;
     let fits = |node| volume::quota(node).or_else(|| volume::size(cluster, node).map(etcd_sizing::quota));
     let fitting = on_volumes(observed, roster).filter_map(fits).min();
-    size::quota(&cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting)
+    let quota = size::quota(&cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting);
+    // Before 3.6 etcd does not tell its quota, and the agent may have lowered the one that the spec asks for; no further than
+    // this.
+    let silent = |node: &&Node<'_>| node.endpoint.is_none_or(|endpoint| endpoint.quota == 0);
+    let was_full = on_volumes(observed, roster).filter(silent).filter(|node| membership::was_full(node));
+    let lowered = was_full.filter_map(volume::quota).min();
+    quota.into_iter().chain(lowered.and_then(|bytes| i64::try_from(bytes).ok())).min()
 }
 
 /// The size of the largest database.
@@ -94,7 +101,19 @@ fn is_short(observed: &Observed, roster: &Roster<'_>) -> bool {
 
 /// Whether room is short, and a member's volume has grown so that with another pod its database may grow as well.
 pub(super) fn can_have_more(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>) -> bool {
-    volume::has_grown(&observed.cluster, node) && is_short(observed, roster)
+    let cluster = &*observed.cluster;
+    let given_back = || volume::is_of_before_growth(cluster, node) && is_lowered(cluster, node);
+    (volume::has_grown(cluster, node) || given_back()) && is_short(observed, roster)
+}
+
+/// Whether a member's agent may have lowered the quota that the spec asks for, because the volume had no room left.
+fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+    let asked = || size::quota(&cluster.spec, std::iter::empty(), None).unwrap_or(i64::MAX);
+    match node.endpoint.map(|endpoint| endpoint.quota).filter(|quota| *quota > 0) {
+        _ if objects::quota_follows_volume(cluster) => false,
+        Some(told) => told < asked(),
+        None => membership::was_full(node),
+    }
 }
 
 /// Takes the alarm back by which writes are refused, once all databases have room again. Should that not last, etcd raises

@@ -166,6 +166,7 @@ fn why_storage_is_undecided_is_told() {
 mod bootstrap;
 mod deletion;
 mod learners;
+mod leaving_3_6;
 mod members;
 mod pull;
 mod space;

@@ -12,15 +12,19 @@ pub(super) fn size(cluster: &EtcdCluster, node: &Node<'_>) -> Option<u64> {
     let claimed = claimed(cluster, node)?;
     // What was measured before a volume grew is not how large it is now.
     let measured = measured(node).filter(|_| planned(node).is_some_and(|planned| planned >= claimed));
-    Some(measured.map_or(claimed, |measured| measured.min(claimed)))
+    Some(measured.map_or(claimed, |measured| measured.volume_bytes.min(claimed)))
 }
 
-/// How large a member's database may grow, in bytes, as its pod has been made and its agent has lowered that; none where
-/// its volume has not decided that, or its pod does not tell.
+/// How large a member's database may grow, in bytes, as its pod has been made and its agent has fitted that to the file system
+/// and to the database that was there; none where its volume has not decided that, or its pod does not tell.
 pub(super) fn quota(node: &Node<'_>) -> Option<u64> {
-    let lowered = || measured(node).map(etcd_sizing::quota);
+    let measured = measured(node);
     match planned(node) {
-        Some(planned) => lowered().into_iter().chain([etcd_sizing::quota(planned)]).min(),
+        Some(planned) => {
+            let volume = measured.as_ref().map_or(planned, |measured| measured.volume_bytes.min(planned));
+            let database = measured.map_or(0, |measured| measured.database_bytes);
+            Some(etcd_sizing::quota_of(volume, database, u64::MAX))
+        }
         None => earlier_quota(node),
     }
 }
@@ -31,6 +35,11 @@ pub(super) fn has_grown(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
     let has = planned(node).map(etcd_sizing::quota).or_else(|| earlier_quota(node));
     let fits = claimed(cluster, node).filter(|_| objects::quota_follows_volume(cluster)).map(etcd_sizing::quota);
     has.zip(fits).is_some_and(|(has, fits)| fits / 10 > has / 9)
+}
+
+/// Whether a member's claim has grown since its pod was made.
+pub(super) fn is_of_before_growth(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+    planned(node).zip(claimed(cluster, node)).is_some_and(|(planned, claimed)| claimed > planned)
 }
 
 fn claimed(cluster: &EtcdCluster, node: &Node<'_>) -> Option<u64> {
@@ -52,12 +61,15 @@ fn earlier_quota(node: &Node<'_>) -> Option<u64> {
 #[serde(rename_all = "camelCase")]
 struct Measured {
     volume_bytes: u64,
+    /// Earlier agents did not tell, and went by the volume alone.
+    #[serde(default)]
+    database_bytes: u64,
 }
 
-/// The size of a member's file system, in bytes, as the agent found it before etcd's first start in this pod. Earlier agents
-/// left nothing, and what is no size is as good as that: then the claim counts alone.
-fn measured(node: &Node<'_>) -> Option<u64> {
+/// The sizes of a member's file system and database, in bytes, as the agent found them before etcd's first start in this pod.
+/// Earlier agents left nothing, and what is no size is as good as that: then the claim counts alone.
+fn measured(node: &Node<'_>) -> Option<Measured> {
     let ended = node.container(WAIT)?.ended.as_ref().filter(|ended| ended.code == 0)?;
-    let Measured { volume_bytes } = serde_json::from_str(&ended.message).ok()?;
-    file_system(volume_bytes)
+    let measured: Measured = serde_json::from_str(&ended.message).ok()?;
+    file_system(measured.volume_bytes).map(|_| measured)
 }

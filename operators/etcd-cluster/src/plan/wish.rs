@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::membership::adopting;
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
-use super::{Observed, names, objects};
+use super::{Observed, leaving_3_6, names, objects};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -33,11 +33,13 @@ impl Wish {
     pub fn of(observed: &Observed, roster: &Roster<'_>, durable: bool) -> Self {
         let cluster = &*observed.cluster;
         let (version, refusal) = version(cluster, roster);
+        let template = template_of(cluster, roster);
+        let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template);
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
-            version,
+            version: if comes_later { kept(&running(cluster, roster)) } else { version },
             repository: Self::repository(cluster),
-            template: template_of(cluster, roster),
+            template,
             durable,
             refusal: unsupported(cluster).or(refusal),
         }
@@ -64,8 +66,25 @@ impl Wish {
     }
 }
 
-/// What has no behaviour yet.
+/// What there is no behaviour for.
 pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+    too_old(cluster).or_else(|| without_tls(cluster))
+}
+
+/// Of a cluster that has been made, the rules for versions say enough.
+fn too_old(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+    let version = cluster.spec.version.as_deref().and_then(Version::parse)?;
+    let refused = cluster.status.cluster_id.is_none() && !version.at_least(3, 2, 0);
+    refused.then(|| {
+        let message = format!(
+            "nothing is made: spec.version is {version}, and etcd is run from 3.2 on; set spec.version to a later release, \
+             such as {DEFAULT_VERSION}"
+        );
+        ("InvalidVersion", message)
+    })
+}
+
+fn without_tls(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
     cluster.spec.tls.as_ref()?;
     let made = cluster.status.cluster_id.is_some();
     let then = if made { "it goes on without TLS" } else { "nothing is made" };
@@ -91,6 +110,14 @@ fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'st
             (kept, Some(("UpgradeRefused", why)))
         }
     }
+}
+
+/// The version that members stay at for now: the highest of the minor version that the slowest runs.
+fn kept(running: &[Version]) -> Version {
+    let minor = |version: &Version| (version.major, version.minor);
+    let lowest = running.iter().map(minor).min();
+    let of_it = running.iter().filter(|version| Some(minor(version)) == lowest);
+    of_it.max_by_key(|version| version.numbers()).cloned().unwrap_or_else(default_version)
 }
 
 /// What members run: by their own word, or what they ran when they last gave it; before the first has given it, what it

@@ -40,11 +40,9 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             (storage(json!({})), storage(json!({ "size": "1Gi" })), None),
             (storage(json!({ "size": "512Mi" })), storage(json!({})), None),
             (storage(json!({ "size": "2Gi" })), storage(json!({ "size": "lots" })), bytes),
-            (
-                storage(json!({ "size": "2Gi" })),
-                plain.clone(),
-                Some("spec.storage cannot be taken away once it says a size"),
-            ),
+            // So is one whose commit is reverted.
+            (storage(json!({ "size": "2Gi" })), plain.clone(), None),
+            (storage(json!({ "size": "2Gi", "onDelete": "Delete" })), plain.clone(), None),
             (storage(json!({ "onDelete": "Delete" })), plain.clone(), None),
             (storage(json!({ "onDelete": "Delete" })), storage(json!({ "onDelete": "Retain" })), None),
             (plain.clone(), storage(json!({ "size": "2Gi", "onDelete": "Delete" })), None),
@@ -87,7 +85,22 @@ async fn volumes_and_names_of_members_stay_through_edits() {
                 None,
             ),
             (plain.clone(), claim("1Gi", json!({})), claim_comes),
-            (storage(json!({ "size": "1Gi" })), claim("1Gi", json!({})), claim_comes),
+            (storage(json!({})), claim("1Gi", json!({})), claim_comes),
+            // As it was before a size took its place.
+            (storage(json!({ "size": "2Gi" })), claim("1Gi", json!({})), None),
+            (
+                storage(json!({ "size": "1Gi" })),
+                json!({ "pod": { "persistentVolumeClaimSpec": { "resources": { "requests": { "storage": "1Gi" } } } } }),
+                None,
+            ),
+            (storage(json!({ "size": "1Gi" })), claim("1Gi", json!({ "accessModes": ["ReadWriteMany"] })), claim_comes),
+            (storage(json!({ "size": "1Gi" })), claim("1Gi", json!({ "volumeName": "pv-1" })), claim_comes),
+            (
+                storage(json!({ "size": "1Gi" })),
+                claim("1Gi", json!({ "selector": { "matchLabels": { "a": "b" } } })),
+                claim_comes,
+            ),
+            (storage(json!({ "size": "1Gi" })), claim("1Gi", json!({ "storageClassName": "a" })), class),
             // Names in DNS.
             (domain(".cluster.local"), domain(".example.com"), named),
             (domain(".cluster.local"), plain.clone(), named),

@@ -161,8 +161,13 @@ fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
 /// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
 /// waits in its stead.
 pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
+    node.endpoint.is_none() && was_full(node)
+}
+
+/// Whether a member's etcd has ended last because its volume was full.
+pub(in crate::plan) fn was_full(node: &Node<'_>) -> bool {
     let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
-    node.endpoint.is_none() && ended.is_some_and(|ended| ended.message.contains(FULL))
+    ended.is_some_and(|ended| ended.message.contains(FULL))
 }
 
 /// Takes a member off the list, for a new one to come; if the others can do without it.

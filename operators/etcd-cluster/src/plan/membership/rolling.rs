@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 
 use super::{Observed, Roster, Step, Wish, waiting_for};
-use crate::plan::effects;
+use crate::plan::leaving_3_6;
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::pull;
 use crate::plan::roster::Node;
@@ -61,9 +61,12 @@ fn too_early(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<St
 /// How many entries are written in one step: a few seconds' worth.
 const SLICE: u64 = 20_000;
 
-/// What is left to write before a member leaves 3.6, if that takes more than one step.
+/// What is left to write before a member leaves 3.6, if that takes more than one step; or why it cannot be written.
 fn fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
-    let entries = effects::entries_to_fill(observed, roster, node, wish).filter(|entries| *entries > SLICE)?;
+    let entries = match leaving_3_6::entries_to_fill(observed, roster, node, wish) {
+        Ok(entries) => entries.filter(|entries| *entries > SLICE)?,
+        Err(why) => return Some(Step::Stuck("UpgradeRefused", why)),
+    };
     let index = node.endpoint?.raft_index;
     let from = observed.cluster.status.filling_from.filter(|from| *from <= index).unwrap_or(index);
     let left = (from + entries).checked_sub(index).filter(|left| *left > 0)?;

@@ -86,7 +86,7 @@ pub(super) fn etcd(
     command.extend(volume.into_iter().flat_map(|volume| limits(cluster, volume)));
     command.push("--".to_owned());
     command.extend(arguments(cluster, wish, member));
-    command.extend(volume.into_iter().flat_map(|_| compaction(cluster, wish)));
+    command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
     // What the agent goes by is not the spec's, not even in objects from before the API refused it.
@@ -175,13 +175,16 @@ fn limits(cluster: &EtcdCluster, volume: u64) -> Vec<String> {
 }
 
 /// What keeps databases on volumes from growing by what keys were before, as far as the spec does not say otherwise.
-fn compaction(cluster: &EtcdCluster, wish: &Wish) -> Vec<String> {
-    let is_given = is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention");
-    // Before 3.3 there is one mode, and it counts in hours.
-    if is_given || !wish.version.at_least(3, 3, 0) {
+fn compaction(cluster: &EtcdCluster, wish: &Wish, volume: u64) -> Vec<String> {
+    if is_given(cluster, "auto-compaction-mode") || is_given(cluster, "auto-compaction-retention") {
         return Vec::new();
     }
-    words(&["--auto-compaction-mode=periodic", "--auto-compaction-retention=1h"])
+    // Before 3.3 there is one mode, and it counts in hours. Later versions read that as hours, too, should the pod come to them.
+    if !wish.version.at_least(3, 3, 0) {
+        return words(&["--auto-compaction-retention=1"]);
+    }
+    let minutes = etcd_sizing::compaction_minutes(volume);
+    vec!["--auto-compaction-mode=periodic".to_owned(), format!("--auto-compaction-retention={minutes}m")]
 }
 
 fn mounts() -> Vec<VolumeMount> {

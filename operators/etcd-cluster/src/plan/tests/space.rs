@@ -33,11 +33,15 @@ fn members_fit_their_volumes_and_ask_for_something() {
     };
     let (command, requests) = render(&json!({ "size": 3 }));
     for argument in
-        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=1024", "--auto-compaction-retention=1h"]
+        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=1024", "--auto-compaction-retention=5m"]
     {
         assert!(command.contains(argument), "{argument}: {command}");
     }
     assert_eq!(requests, json!({ "cpu": "50m", "memory": "128Mi" }));
+    let (command, _) = render(&json!({ "size": 3, "version": "3.3.25", "storage": { "size": "100Gi" } }));
+    assert!(command.contains("--auto-compaction-mode=periodic\",\"--auto-compaction-retention=60m"), "{command}");
+    let (command, _) = render(&json!({ "size": 3, "version": "3.2.13" }));
+    assert!(command.contains("--auto-compaction-retention=1\"") && !command.contains("-mode"), "in hours: {command}");
     let (command, requests) = render(&json!({ "size": 3, "quota": "1Gi", "options": { "snapshot-count": "7" },
         "pod": { "resources": { "requests": { "cpu": "1" } },
             "etcdEnv": [{ "name": "ETCD_AUTO_COMPACTION_RETENTION", "value": "5" }] } }));

@@ -106,6 +106,61 @@ fn the_smaller_of_claim_and_file_system_counts() {
 }
 
 #[test]
+fn a_database_that_was_larger_than_its_quota_when_its_pod_was_made_may_grow_by_a_tenth() {
+    let words = json!({ "volumeBytes": 1_u64 << 30, "databaseBytes": 400_u64 << 20 }).to_string();
+    let seen = silent(leaving(filled(400 << 20, "1Gi"), 0, &words));
+    assert_eq!((quota(&seen), warning(&seen).unwrap().0), (Some(440 << 20), "SpaceLow".to_owned()));
+    let words = json!({ "volumeBytes": 1_u64 << 30, "databaseBytes": 100_u64 << 20 }).to_string();
+    assert_eq!(quota(&silent(leaving(filled(1, "1Gi"), 0, &words))), Some(272 << 20));
+}
+
+/// The last member, a follower, has been full, and is up again.
+fn was_full(mut seen: Observed) -> Observed {
+    let etcd = &mut Arc::get_mut(&mut seen.pods[2]).unwrap().running.as_mut().unwrap().containers[0];
+    let message = "panic: write /var/etcd/data/member/snap/db: no space left on device".into();
+    etcd.ended = Some(Ended { code: 2, message });
+    seen
+}
+
+#[test]
+fn a_quota_of_the_specs_own_that_filled_a_volume_counts_for_as_much_as_fits() {
+    let quota_of = |seen: Observed| {
+        let mut seen = seen;
+        Arc::get_mut(&mut seen.cluster).unwrap().spec.quota = Some("8Gi".to_owned());
+        quota(&seen)
+    };
+    assert_eq!(quota_of(silent(filled(1, "1Gi"))), Some(8 << 30));
+    assert_eq!(quota_of(silent(was_full(filled(1, "1Gi")))), Some(272 << 20), "its agent may have lowered it so far");
+    let mut tells = was_full(filled(1, "1Gi"));
+    tells.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 500 << 20);
+    assert_eq!(quota_of(tells), Some(500 << 20), "who tells is believed");
+}
+
+#[test]
+fn a_quota_of_the_specs_own_that_was_lowered_comes_back_once_volumes_have_grown() {
+    let filled = |volumes: &str, quota: i64| {
+        let mut seen = filled(500 << 20, volumes);
+        let quotas = seen.etcd.endpoints.values_mut().map(|endpoint| &mut endpoint.as_mut().unwrap().quota);
+        quotas.for_each(|told| *told = quota);
+        let cluster = Arc::get_mut(&mut seen.cluster).unwrap();
+        cluster.spec.quota = Some("8Gi".to_owned());
+        let template = wish::template(cluster, false);
+        each(&mut seen, |running| {
+            running.annotations.insert("multi-operator.example.com/template".into(), template.clone());
+        });
+        seen
+    };
+    assert_eq!(dropped(&filled("10Gi", 500 << 20)), 1, "one after the other");
+    assert_eq!(dropped(&filled("1Gi", 500 << 20)), 0, "the next pod has no more");
+    assert_eq!(dropped(&filled("10Gi", 8 << 30)), 0, "it has what is asked for");
+    assert_eq!(dropped(&silent(was_full(filled("10Gi", 0)))), 1, "one that does not tell");
+    assert_eq!(dropped(&silent(filled("10Gi", 0))), 0);
+    let mut alarmed = silent(was_full(filled("1Gi", 0)));
+    alarmed.etcd.alarms = vec![(3, Alarm::NoSpace)];
+    assert!(touches_nothing(&after(&alarmed, 60)), "the alarm would be back with the next write");
+}
+
+#[test]
 fn what_is_no_size_counts_for_nothing() {
     let fails = leaving(filled(1, "1Gi"), 1, r#"{"volumeBytes":629145600}"#);
     assert_eq!(quota(&silent(fails)), Some(272 << 20), "the step failed");

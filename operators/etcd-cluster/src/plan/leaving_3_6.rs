@@ -1,0 +1,74 @@
+//! What comes before members leave 3.6: 3.7 does not read what 3.5 left in the log, so the log is filled up to a snapshot first
+//! (docs/decisions/016). Pure.
+
+use super::Observed;
+use super::objects::{TEMPLATE, VERSION};
+use super::roster::{Node, Roster};
+use super::version::Version;
+use super::wish::Wish;
+use crate::EtcdCluster;
+
+/// After how many entries a member of 3.6 takes a snapshot, unless it is told otherwise. What follows from a volume is no more.
+const DEFAULT: u64 = 10_000;
+/// The largest snapshot count, in entries, up to which the log is filled: entries of the operator's take 100 bytes, and a
+/// volume is not to be filled with them.
+const MOST: u64 = 2_000_000;
+
+/// Whether a member is to come from before that minor version to it or a later one.
+pub(super) fn crosses(node: &Node<'_>, target: &Version, minor: u64) -> bool {
+    node.version().is_some_and(|runs| target.at_least(3, minor, 0) && !runs.at_least(3, minor, 0))
+}
+
+/// How many entries have to come before a member may leave for 3.7, if it is the first. All members take a snapshot then. An
+/// error is a sentence on why that cannot be done.
+pub(super) fn entries_to_fill(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    node: &Node<'_>,
+    wish: &Wish,
+) -> Result<Option<u64>, String> {
+    let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
+    if !first || !crosses(node, &wish.version, 7) {
+        return Ok(None);
+    }
+    match snapshot_count(&observed.cluster) {
+        Some(count) if count <= MOST => Ok(Some(count.saturating_add(1))),
+        Some(count) => {
+            Err(refusal(wish, &format!("snapshot-count is {count} entries, and at most {MOST} are written")))
+        }
+        None => Err(refusal(wish, "ETCD_SNAPSHOT_COUNT in spec.pod.etcdEnv gives no number of entries for that")),
+    }
+}
+
+fn refusal(wish: &Wish, why: &str) -> String {
+    format!(
+        "etcd cannot go to {} yet: its log is filled up to a snapshot before that, and {why}; set snapshot-count lower first, \
+         in spec.options",
+        wish.version
+    )
+}
+
+/// After how many entries members take a snapshot, as the spec has it; none where that is not to be seen in it.
+fn snapshot_count(cluster: &EtcdCluster) -> Option<u64> {
+    let spec = &cluster.spec;
+    if let Some(count) = spec.options.get("snapshot-count") {
+        // What is no number does not let etcd start.
+        return Some(count.parse().unwrap_or(DEFAULT));
+    }
+    let mut variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    match variables.find(|env| env.name == "ETCD_SNAPSHOT_COUNT") {
+        Some(env) => env.value.as_ref()?.parse().ok(),
+        None => Some(DEFAULT),
+    }
+}
+
+/// Whether members have to get the pods that the spec asks for before they leave 3.6: how much the log has to be filled follows
+/// from the spec, and members that were given a larger count would not have taken a snapshot by then.
+pub(super) fn comes_after_other_pods(roster: &Roster<'_>, target: &Version, template: &str) -> bool {
+    let begun = |node: &Node<'_>| {
+        let made_for = node.annotation(VERSION).and_then(Version::parse);
+        [node.version(), made_for].iter().flatten().any(|version| version.at_least(3, 7, 0))
+    };
+    let leaves = roster.voters().any(|node| crosses(node, target, 7)) && !roster.voters().any(begun);
+    leaves && roster.voters().any(|node| node.annotation(TEMPLATE) != Some(template))
+}
