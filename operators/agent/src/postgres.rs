@@ -13,6 +13,7 @@
 //! | `load.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; owners that log in; rows from server to server; programs side by side |
 //! | `databases.rs`, `contents.rs`, `locks.rs` | which databases there are; what is in one beyond rows, and what is in no dump; locks that it takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
+//! | `notes.rs` | the agent's tables in databases, and whether they are its own |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs`, `reserve.rs` | a server of one's own, that nobody else is at its data, and room that is held back for it |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
@@ -51,6 +52,7 @@ mod locks;
 mod logins;
 mod making;
 mod manifest;
+mod notes;
 mod outgoing;
 mod passwords;
 mod pipe;

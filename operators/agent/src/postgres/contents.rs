@@ -1,8 +1,8 @@
 //! What a database holds beyond rows, and what of a server no dump has in it: asked of catalogs alone.
 
 use super::globals;
-use super::inventory::{MAINTENANCE, SCHEMA};
 use super::manifest::Content;
+use super::notes::SCHEMA;
 use super::session::Session;
 use super::sums::{Sum, Summing};
 use crate::failure::Failure;
@@ -46,11 +46,11 @@ LEFT JOIN (SELECT loid, pg_catalog.max(pageno) AS last FROM pg_catalog.pg_largeo
 const PLACE: &str = "SELECT pg_catalog.json_build_array(datistemplate, datallowconn, datconnlimit) \
 FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()";
 
-pub(crate) fn content(session: &mut Session<'_>, name: &str) -> Result<Content, Failure> {
+/// Without the agent's notes on all databases, if they are in this one.
+pub(crate) fn content(session: &mut Session<'_>, notes: bool) -> Result<Content, Failure> {
     let mut objects = Summing::default();
     for line in session.ask(OBJECTS)? {
-        // The operator's notes on all databases are no part of the one that they are in.
-        if name != MAINTENANCE || !line.contains(&format!(", \"{SCHEMA}\", ")) {
+        if !notes || !line.contains(&format!(", \"{SCHEMA}\", ")) {
             objects.add(line.as_bytes());
         }
     }

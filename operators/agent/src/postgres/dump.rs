@@ -8,9 +8,10 @@ use serde_json::Value;
 
 use super::databases::{self, Place};
 use super::folder::{self, Verdict, Wanted};
-use super::inventory::{self, MAINTENANCE, SCHEMA};
+use super::inventory::{self, MAINTENANCE};
 use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
+use super::notes::SCHEMA;
 use super::refill::MAINTAINING;
 use super::server::Server;
 use super::session::Session;

@@ -11,6 +11,7 @@ mod attacks_by_names;
 mod attacks_by_rows;
 mod attacks_by_types;
 mod attacks_on_init;
+mod attacks_on_notes;
 mod complete;
 mod contents;
 mod finish;
