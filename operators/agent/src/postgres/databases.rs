@@ -86,8 +86,9 @@ pub(crate) fn unsafe_to_dump(number: u32) -> Option<String> {
     let (_, since) = SAFE_SINCE.into_iter().find(|(of, _)| *of == major)?;
     (minor < since).then(|| {
         format!(
-            "PostgreSQL {major}.{minor} cannot be dumped safely while clients work (CVE-2024-7348): upgrade it to \
-             {major}.{since} or later"
+            "PostgreSQL {major}.{minor} cannot be dumped while clients work: a table can be swapped for a view meanwhile \
+             (CVE-2024-7348); upgrade it to {major}.{since} or later, with upgrade.snapshotBefore: false (the snapshot \
+             before the upgrade would fail, too), or set backup.method: Physical"
         )
     })
 }
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn a_server_with_the_race_is_refused() {
         assert!(unsafe_to_dump(150_007).unwrap().contains("upgrade it to 15.8 or later"));
-        assert!(unsafe_to_dump(130_015).is_some());
+        assert!(unsafe_to_dump(130_015).unwrap().contains("upgrade.snapshotBefore: false"));
         for safe in [130_016, 150_008, 150_018, 160_004, 170_000, 180_001] {
             assert_eq!(unsafe_to_dump(safe), None, "{safe}");
         }

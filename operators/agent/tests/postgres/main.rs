@@ -15,6 +15,7 @@ mod attacks_on_notes;
 mod complete;
 mod contents;
 mod finish;
+mod gaps;
 mod init;
 mod prepare;
 mod random;
