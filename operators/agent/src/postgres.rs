@@ -17,6 +17,7 @@
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs`, `reserve.rs` | a server of one's own, that nobody else is at its data, and room that is held back for it |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
+//! | `room.rs`, `measured.rs` | how much room a volume has; that, noted while the server runs |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
 //! | `closed.rs` | whether a server lets in anybody but superusers |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
@@ -55,6 +56,7 @@ mod locks;
 mod logins;
 mod making;
 mod manifest;
+mod measured;
 mod notes;
 mod outgoing;
 mod passwords;
