@@ -126,11 +126,21 @@ pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// The first of some sentences, each cut, as they fit into a termination message: a control character, which a user's name may
-/// have, would take six bytes there.
+/// The first of some sentences, each cut, as they fit into a termination message, and how many more there are: a control
+/// character, which a user's name may have, would take six bytes there.
 pub(crate) fn in_short(sentences: &[String], most: usize, bytes: usize) -> Vec<String> {
-    let plain = |sentence: &String| sentence.replace(char::is_control, " ");
-    sentences.iter().take(most).map(|sentence| cut(&plain(sentence), bytes).to_owned()).collect()
+    const CUT: &str = " ...";
+    let short = |sentence: &String| {
+        let plain = sentence.replace(char::is_control, " ");
+        if plain.len() <= bytes { plain } else { format!("{}{CUT}", cut(&plain, bytes.saturating_sub(CUT.len()))) }
+    };
+    if sentences.len() <= most {
+        return sentences.iter().map(short).collect();
+    }
+    // The operator keeps no more than it asked for.
+    let mut shown: Vec<String> = sentences.iter().take(most.saturating_sub(1)).map(short).collect();
+    shown.push(format!("and {} more", sentences.len() - shown.len()));
+    shown
 }
 
 /// Leaves what a verb found out to the kubelet, which shows it as the container's termination message.
@@ -162,5 +172,8 @@ mod tests {
         assert!(serde_json::to_vec(&failure).unwrap().len() < 4096);
         let sentences = in_short(&vec!["\u{1}".repeat(300); 9], 5, 200);
         assert!(serde_json::to_vec(&sentences).unwrap().len() < 1100);
+        assert_eq!((sentences.len(), sentences[4].as_str()), (5, "and 5 more"));
+        assert!(sentences[0].len() == 200 && sentences[0].ends_with(" ..."));
+        assert_eq!(in_short(&["a".into(), "b".into()], 2, 200), ["a", "b"]);
     }
 }

@@ -11,12 +11,15 @@
 //! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
 //! | `toc.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
 //! | `load.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; owners that log in; rows from server to server; programs side by side |
-//! | `databases.rs`, `contents.rs`, `locks.rs` | which databases there are; what is in one beyond rows, and what is in no dump; locks that it takes |
+//! | `databases.rs`, `contents.rs`, `pristine.rs`, `gaps.rs`, `locks.rs` | which databases there are; what is in one beyond rows; whether initdb left it so; what is in no snapshot; locks that a dump takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
+//! | `notes.rs` | the agent's tables in databases, and whether they are its own |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
 //! | `server.rs`, `lock.rs`, `folder_reader.rs`, `reserve.rs` | a server of one's own, that nobody else is at its data, and room that is held back for it |
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
+//! | `room.rs`, `measured.rs` | how much room a volume has; that, noted while the server runs |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
+//! | `closed.rs` | whether a server lets in anybody but superusers |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
 //! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
@@ -29,6 +32,7 @@ use crate::failure::{Failure, leave};
 
 pub(crate) mod basebackup;
 mod checks;
+mod closed;
 pub(crate) mod configuration;
 mod contents;
 mod controldata;
@@ -38,6 +42,7 @@ mod files;
 pub(crate) mod finish;
 mod folder;
 mod folder_reader;
+mod gaps;
 mod globals;
 pub(crate) mod hba;
 mod incoming;
@@ -51,10 +56,13 @@ mod locks;
 mod logins;
 mod making;
 mod manifest;
+mod measured;
+mod notes;
 mod outgoing;
 mod passwords;
 mod pipe;
 pub(crate) mod prepare;
+mod pristine;
 pub(crate) mod prune;
 mod quote;
 mod refill;

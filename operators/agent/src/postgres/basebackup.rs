@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::databases;
+use super::gaps;
 use super::inventory::{self, MAINTENANCE};
 use super::manifest::{Database, Kind, Manifest};
 use super::session::Session;
@@ -39,12 +40,15 @@ fn make(options: &BaseBackup, slot: &Slot) -> Result<Value, Failure> {
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, _, identifier) = inventory::server(&mut session)?;
     let places = databases::all(&mut session)?;
-    drop(session);
     let mut manifest = Manifest::new(Kind::Physical, version, identifier, connection.user.clone());
+    manifest.not_covered = gaps::slots(&mut session)?;
+    drop(session);
     for place in places {
         // One that takes no connections is in the backup all the same.
         manifest.databases.push(if place.open {
-            inventory::outline(&mut Session::open(&tools, &connection, &place.name)?, &place.name)?
+            let mut session = Session::open(&tools, &connection, &place.name)?;
+            manifest.not_covered.extend(gaps::not_copied(&mut session, &place.name)?);
+            inventory::outline(&mut session, &place.name)?
         } else {
             Database { name: place.name, ..Database::default() }
         });

@@ -1,6 +1,7 @@
 //! The databases of a server, and those that take no connections opened for a dump: to superusers alone.
 
 use super::inventory::MAINTENANCE;
+use super::notes::OPENED;
 use super::quote::{identifier, literal};
 use super::session::Session;
 use super::transfer::TEMPLATE;
@@ -35,29 +36,29 @@ pub(crate) fn may_be_pristine(name: &str) -> bool {
     [MAINTENANCE, TEMPLATE].contains(&name)
 }
 
-/// Databases that were opened, noted for the next run after one that was killed.
-const NOTES: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
-CREATE TABLE IF NOT EXISTS multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL)";
-
-/// Lets superusers in, and nobody else: a limit of none holds for all others.
+/// Lets superusers in, and nobody else: a limit of none holds for all others. The next run closes it if this one is killed.
 pub(crate) fn open(session: &mut Session<'_>, place: &Place) -> Result<(), Failure> {
-    let name = identifier(&place.name);
     session.ask("SET default_transaction_read_only = off")?;
-    session.ask(NOTES)?;
+    OPENED.ensure(session)?;
     session.ask(&format!(
         "INSERT INTO multi_operator.opened VALUES ({}, {}) ON CONFLICT DO NOTHING",
         literal(&place.name),
         place.limit
     ))?;
+    open_for_good(session, &place.name)
+}
+
+/// The same where no later run closes it: in a server that is thrown away.
+pub(crate) fn open_for_good(session: &mut Session<'_>, name: &str) -> Result<(), Failure> {
+    let name = identifier(name);
+    session.ask("SET default_transaction_read_only = off")?;
     session.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT 0"))?;
     session.ask(&format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true")).map(|_| ())
 }
 
 /// Closes all that were opened, by whichever run.
 pub(crate) fn close_opened(session: &mut Session<'_>) -> Result<(), Failure> {
-    let noted = "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                 WHERE n.nspname = 'multi_operator' AND c.relname = 'opened'";
-    if session.ask_one(noted)?.is_none() {
+    if !OPENED.is_there(session)? {
         return Ok(());
     }
     session.ask("SET default_transaction_read_only = off")?;
@@ -85,8 +86,9 @@ pub(crate) fn unsafe_to_dump(number: u32) -> Option<String> {
     let (_, since) = SAFE_SINCE.into_iter().find(|(of, _)| *of == major)?;
     (minor < since).then(|| {
         format!(
-            "PostgreSQL {major}.{minor} cannot be dumped safely while clients work (CVE-2024-7348): upgrade it to \
-             {major}.{since} or later"
+            "PostgreSQL {major}.{minor} cannot be dumped while clients work: a table can be swapped for a view meanwhile \
+             (CVE-2024-7348); upgrade it to {major}.{since} or later, with upgrade.snapshotBefore: false (the snapshot \
+             before the upgrade would fail, too), or set backup.method: Physical"
         )
     })
 }
@@ -98,7 +100,7 @@ mod tests {
     #[test]
     fn a_server_with_the_race_is_refused() {
         assert!(unsafe_to_dump(150_007).unwrap().contains("upgrade it to 15.8 or later"));
-        assert!(unsafe_to_dump(130_015).is_some());
+        assert!(unsafe_to_dump(130_015).unwrap().contains("upgrade.snapshotBefore: false"));
         for safe in [130_016, 150_008, 150_018, 160_004, 170_000, 180_001] {
             assert_eq!(unsafe_to_dump(safe), None, "{safe}");
         }

@@ -8,15 +8,16 @@ use serde_json::Value;
 
 use super::databases::{self, Place};
 use super::folder::{self, Verdict, Wanted};
-use super::inventory::{self, MAINTENANCE, SCHEMA};
+use super::inventory::{self, MAINTENANCE};
 use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
+use super::notes::SCHEMA;
 use super::refill::MAINTAINING;
 use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{configuration, contents, controldata, files, folder_reader, locks, reserve, timed};
+use super::{closed, configuration, contents, controldata, files, folder_reader, gaps, locks, reserve, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -88,14 +89,17 @@ impl Source<'_> {
         let patience = self.options.connect_timeout;
         let mut session = Session::open_within(self.tools, &self.connection, MAINTENANCE, patience)?;
         let (version, number, identifier) = inventory::server(&mut session)?;
-        // Without a server nobody else is there.
-        if let Some(sentence) = databases::unsafe_to_dump(number).filter(|_| self.options.offline.is_none()) {
+        // Without a server, and where clients are shut out, nobody can swap a table.
+        if let Some(sentence) = databases::unsafe_to_dump(number)
+            && self.options.offline.is_none()
+            && !closed::is_closed(self.tools, &self.connection, &mut session)?
+        {
             return Err(Failure::new(Reason::Unsupported, sentence));
         }
         // A run of before may have been killed.
         databases::close_opened(&mut session)?;
         let places = databases::chosen(databases::all(&mut session)?, &self.options.databases)?;
-        let not_dumped = contents::not_dumped(&mut session)?;
+        let not_dumped = gaps::not_dumped(&mut session)?;
         let folder = slot.folder()?;
         let mut manifest = Manifest::new(Kind::Logical, version, identifier, self.connection.user.clone());
         manifest.not_covered = not_dumped;
@@ -128,6 +132,7 @@ impl Source<'_> {
             })?;
             if let Some(content) = &mut database.content {
                 (content.allow_connections, content.connection_limit) = (place.open, place.limit);
+                content.pristine &= place.open && place.limit == -1;
             }
             manifest.databases.push(database);
         }
@@ -163,7 +168,9 @@ impl Source<'_> {
     /// The dump and the counts are of one moment: both see what the session exports.
     fn database(&self, name: &str, folder: &Path, into: &str, manifest: &mut Manifest) -> Result<Database, Failure> {
         let mut session = Session::open(self.tools, &self.connection, name)?;
-        manifest.not_covered.extend(contents::not_loaded(&mut session, name)?);
+        manifest.not_covered.extend(gaps::not_loaded(&mut session, name)?);
+        manifest.not_covered.extend(gaps::left_out(&mut session, name)?);
+        manifest.remarks.extend(gaps::remarks(&mut session, name)?);
         session.ask("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
         let exported = session.ask_one("SELECT pg_catalog.pg_export_snapshot()")?;
         let moment = exported.ok_or_else(|| Failure::new(Reason::ToolFailed, "the server exports no snapshot"))?;

@@ -2,12 +2,10 @@
 
 use super::contents;
 use super::manifest::{Database, Extension, Table};
+use super::notes::{self, LEDGER, SCHEMA};
 use super::session::Session;
 use super::sums::{Sum, Summing};
 use crate::failure::{Failure, Reason};
-
-/// Notes of the agent and of the operator in a database.
-pub(crate) const SCHEMA: &str = "multi_operator";
 
 /// The one that every server has, and that is connected to for what concerns no database.
 pub(crate) const MAINTENANCE: &str = "postgres";
@@ -33,17 +31,13 @@ const LOOKS: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALU
 ('lc_monetary', 'C'), ('xmlbinary', 'base64'), ('client_encoding', pg_catalog.current_setting('server_encoding'))) \
 AS looks (name, value)";
 
-/// Only a ledger of the operator's own is read: what stands in its place might run as the superuser.
-const LEDGER: &str = "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner
-WHERE n.nspname = 'multi_operator' AND c.relname = 'ledger' AND c.relkind = 'r' AND r.rolsuper AND c.relowner = r.oid";
-
 pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
     let mut database = outline(session, name)?;
     let tables: Vec<(String, String, String)> = session.ask_json(TABLES)?;
     // In the database that has the notes on all others these are not dumped.
-    let own = |schema: &str| name == MAINTENANCE && schema == SCHEMA;
-    database.content = Some(contents::content(session, name)?);
+    let notes = name == MAINTENANCE && notes::schema(session)? == Some(true);
+    let own = |schema: &str| notes && schema == SCHEMA;
+    database.content = Some(contents::content(session, notes)?);
     let sql = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata";
     database.large_objects = session.ask_json(sql)?.first().copied().unwrap_or(0);
     session.ask(LOOKS)?;
@@ -66,7 +60,9 @@ pub(crate) fn outline(session: &mut Session<'_>, name: &str) -> Result<Database,
     let extensions =
         "SELECT pg_catalog.json_build_array(extname, extversion) FROM pg_catalog.pg_extension ORDER BY extname";
     let extensions = session.ask_json::<(String, String)>(extensions)?;
-    let schema_version = if session.ask_one(LEDGER)?.is_some() {
+    // Only the operator's own ledger is read: what stands in its place might run as the superuser.
+    let ledger = notes::schema(session)? == Some(true) && LEDGER.table(session)? == Some(true);
+    let schema_version = if ledger {
         let last =
             "SELECT pg_catalog.to_json(key) FROM multi_operator.ledger ORDER BY applied_at DESC, key DESC LIMIT 1";
         session.ask_json(last)?.pop()

@@ -94,8 +94,18 @@ impl<'a> Load<'a> {
         self.superuser(TEMPLATE)?.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT -1")).map(|_| ())
     }
 
+    /// The database that was dumped had no schema `public`. Before anything is in it.
+    pub(crate) fn drop_public(&self) -> Result<(), Failure> {
+        self.superuser(self.database)?.ask("DROP SCHEMA IF EXISTS public").map(|_| ())
+    }
+
     fn settle_in(&self) -> Result<(), Failure> {
         let mut session = self.superuser(self.database)?;
+        // Grants are the owner's.
+        let owner = self.entries.iter().find(|entry| entry.kind == "DATABASE").map_or("", |entry| entry.owner.as_str());
+        if !owner.is_empty() {
+            session.ask(&format!("ALTER DATABASE {} OWNER TO {}", identifier(self.database), identifier(owner)))?;
+        }
         let of = self.entries.iter().filter(|entry| self.plan.database.contains(&entry.id) && entry.kind != "DATABASE");
         for entry in of {
             session.run(&entry.definition).map_err(restore_failed)?;
@@ -115,6 +125,25 @@ impl<'a> Load<'a> {
     /// Large objects, and values of sequences.
     pub(crate) fn values(&self) -> Result<(), Failure> {
         self.by_superuser(&self.plan.values)
+    }
+
+    /// Sequences must stand where the dump has them.
+    pub(crate) fn refuse_other_sequences(&self) -> Result<(), Failure> {
+        let sets = self.entries.iter().filter(|entry| entry.kind == "SEQUENCE SET");
+        let values: Vec<&str> = sets.filter_map(|entry| toc::setval(&entry.definition)).collect();
+        let mut session = self.superuser(self.database)?;
+        for some in values.chunks(500) {
+            let sql = format!(
+                "SELECT pg_catalog.to_json(name) FROM (VALUES {}) AS dumped (name, value, called) \
+                 WHERE pg_catalog.pg_sequence_last_value(name::pg_catalog.regclass) IS DISTINCT FROM CASE WHEN called THEN value END",
+                some.iter().map(|value| format!("({value})")).collect::<Vec<_>>().join(", ")
+            );
+            if let Some(name) = session.ask_json::<String>(&sql)?.first() {
+                let sentence = format!("database {}: sequence {name} does not stand where it was", self.database);
+                return Err(Failure::new(Reason::CountMismatch, sentence));
+            }
+        }
+        Ok(())
     }
 
     /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.

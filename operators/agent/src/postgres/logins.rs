@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::hba::{self, Access};
 use super::loading::Who;
+use super::notes::LENT;
 use super::quote::{identifier, literal};
 use super::session::{Session, UNLOGGED};
 use super::tools::{Connection, Tools};
@@ -20,11 +21,6 @@ pub(crate) const LOADING: &str = "multi_operator_loading";
 
 /// How long the server may take to read its rules.
 const ADMITTED_WITHIN: Duration = Duration::from_secs(30);
-
-/// What roles had before, for the next run after one that was killed.
-const NOTES: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
-CREATE TABLE IF NOT EXISTS multi_operator.lent (role text PRIMARY KEY, undo text NOT NULL);
-REVOKE ALL ON multi_operator.lent FROM PUBLIC";
 
 pub(crate) struct Logins<'a> {
     tools: &'a Tools,
@@ -208,17 +204,29 @@ const UNTIL: &str = " VALID UNTIL ";
 /// Gives back what a run that was killed has lent.
 pub(crate) fn give_back_noted(session: &mut Session<'_>) -> Result<(), Failure> {
     session.ask(UNLOGGED)?;
-    session.ask(NOTES)?;
+    LENT.ensure(session)?;
     let noted: Vec<(String, String)> =
         session.ask_json("SELECT pg_catalog.json_build_array(role, undo) FROM multi_operator.lent")?;
     for (role, undo) in noted {
-        let there = format!("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = {}", literal(&role));
-        if session.ask_one(&there)?.is_some() {
+        // Nothing is lent to a superuser.
+        let there = format!("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = {} AND NOT rolsuper", literal(&role));
+        if session.ask_one(&there)?.is_some() && gives_back(&undo, &role) {
             session.run(&undo)?;
         }
         forget(session, &role)?;
     }
     Ok(())
+}
+
+/// Whether a note is of the form that [`Logins::undo`] writes: it gives a role its login and password, and nothing else. A role
+/// that may write to all tables is no superuser. Pure.
+fn gives_back(undo: &str, role: &str) -> bool {
+    let Some(rest) = undo.strip_prefix(&format!("ALTER ROLE {} ", identifier(role))) else { return false };
+    // Outside of quotes, where a doubled quote leaves a text and enters it again.
+    let outside: String = rest.split('\'').step_by(2).collect::<Vec<_>>().join(" ");
+    let known = ["LOGIN", "NOLOGIN", "CONNECTION", "LIMIT", "PASSWORD", "NULL", "VALID", "UNTIL"];
+    let plain = |word: &str| known.contains(&word) || word.parse::<i32>().is_ok();
+    !rest.contains('\\') && outside.split_whitespace().all(plain)
 }
 
 fn forget(session: &mut Session<'_>, role: &str) -> Result<(), Failure> {
@@ -240,4 +248,28 @@ fn write_rules(session: &mut Session<'_>, path: &str, text: &str) -> Result<(), 
 fn stand_in(superuser: &str) -> String {
     let sum = files::sha256(superuser.as_bytes());
     format!("multi_operator_stand_in_{}", &sum[..16])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gives_back;
+
+    #[test]
+    fn a_note_gives_back_a_login_and_nothing_else() {
+        let of = |rest: &str| gives_back(&format!("ALTER ROLE \"a b\" {rest}"), "a b");
+        assert!(of("LOGIN CONNECTION LIMIT -1 PASSWORD 'SCRAM-SHA-256$4096:a/b+c=$d:e' VALID UNTIL '2001-01-01'"));
+        assert!(of("NOLOGIN CONNECTION LIMIT 3 PASSWORD NULL"));
+        assert!(of("LOGIN CONNECTION LIMIT -1 PASSWORD 'it''s SUPERUSER'"));
+        for planted in [
+            "SUPERUSER",
+            "LOGIN; ALTER ROLE x SUPERUSER",
+            "LOGIN PASSWORD 'a' SUPERUSER",
+            "LOGIN PASSWORD E'\\' SUPERUSER --'",
+            "SET work_mem = 1",
+            "LOGIN PASSWORD $$ $$ CREATEROLE",
+        ] {
+            assert!(!of(planted), "{planted}");
+        }
+        assert!(!gives_back("ALTER ROLE \"a\" LOGIN", "b"));
+    }
 }

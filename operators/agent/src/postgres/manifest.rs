@@ -1,6 +1,6 @@
 //! What a snapshot holds, as its `manifest.json` says. Pure.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +36,9 @@ pub(crate) struct Manifest {
     /// What no snapshot has in it, in sentences.
     #[serde(default)]
     pub(crate) not_covered: Vec<String>,
+    /// What is otherwise after a restore, in sentences: no data is lost by it.
+    #[serde(default)]
+    pub(crate) remarks: Vec<String>,
     pub(crate) databases: Vec<Database>,
     pub(crate) files: Vec<FileEntry>,
 }
@@ -64,6 +67,12 @@ pub(crate) struct Database {
 pub(crate) struct Content {
     /// Of its objects with their kinds and owners.
     pub(crate) objects: Sum,
+    /// The same in words, unless there are very many: to name one that differs.
+    #[serde(default)]
+    pub(crate) names: Vec<String>,
+    /// Whether there is a schema `public`; not known of a manifest of before.
+    #[serde(default)]
+    pub(crate) public: Option<bool>,
     pub(crate) large_objects: Sum,
     pub(crate) is_template: bool,
     pub(crate) allow_connections: bool,
@@ -109,6 +118,7 @@ impl Manifest {
             superuser,
             completed_at: 0,
             not_covered,
+            remarks: Vec::new(),
             databases,
             files,
         }
@@ -155,7 +165,7 @@ impl Manifest {
         names
     }
 
-    /// The first five, each at most 200 bytes of it.
+    /// The first five, each at most 200 bytes of it, and how many more there are.
     pub(crate) fn not_covered_in_short(&self) -> Vec<String> {
         in_short(&self.not_covered, 5, 200)
     }
@@ -195,13 +205,16 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
     let has = |extension: &Extension| found.extensions.iter().any(|other| other.name == extension.name);
     let lost = expected.extensions.iter().filter(|extension| !has(extension));
     told.extend(lost.map(|extension| format!("extension {} is missing", extension.name)));
+    if expected.owner != found.owner {
+        told.push(format!("it belongs to {:?} instead of {:?}", found.owner, expected.owner));
+    }
     if expected.large_objects != found.large_objects {
         told.push(format!("there are {} large objects instead of {}", found.large_objects, expected.large_objects));
     }
     if let (Some(then), Some(now)) = (&expected.content, &found.content) {
         if then.objects != now.objects {
-            let (then, now) = (then.objects.count, now.objects.count);
-            told.push(format!("its objects or their owners are others ({now} now, {then} then)"));
+            let counts = format!("({} now, {} then)", now.objects.count, then.objects.count);
+            told.push(format!("its objects or their owners are others {counts}{}", differing(&then.names, &now.names)));
         }
         if expected.large_objects == found.large_objects && then.large_objects != now.large_objects {
             told.push("large objects hold something else".into());
@@ -213,6 +226,22 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
         told.push(format!("and {more} more"));
     }
     (!told.is_empty()).then(|| format!("database {}: {}", expected.name, told.join(", ")))
+}
+
+/// Names one object that is missing, and one that was not there.
+fn differing(then: &[String], now: &[String]) -> String {
+    if then.is_empty() || now.is_empty() {
+        return String::new();
+    }
+    let lacks = |of: &[String], others: &[String]| {
+        let others: BTreeSet<&String> = others.iter().collect();
+        of.iter().find(|one| !others.contains(one)).cloned()
+    };
+    let mut told = String::new();
+    for (one, how) in [(lacks(then, now), "is missing"), (lacks(now, then), "was not there")] {
+        told += &one.map(|one| format!("; {} {how}", cut(&one, 300))).unwrap_or_default();
+    }
+    told
 }
 
 /// What a manifest of before does not tell is not compared.

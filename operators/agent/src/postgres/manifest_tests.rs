@@ -77,6 +77,32 @@ fn a_planted_object_is_told() {
 }
 
 #[test]
+fn the_object_that_differs_is_named() {
+    let with = |names: &[&str]| Database {
+        content: Some(Content {
+            objects: crate::postgres::sums::tests::sum(names),
+            names: names.iter().map(ToString::to_string).collect(),
+            ..Content::default()
+        }),
+        ..database(&[], &[])
+    };
+    let (a, b, c) =
+        (r#"["relation r", "s", "a", "o"]"#, r#"["relation i", "s", "b", "o"]"#, r#"["policy", "s", "c", "o"]"#);
+    assert_eq!(differences(&with(&[a, b]), &with(&[b, a])), None);
+    let told = differences(&with(&[a, b]), &with(&[a, c])).unwrap();
+    assert!(told.ends_with(&format!("(2 now, 2 then); {b} is missing; {c} was not there")), "{told}");
+    // A manifest of before names none.
+    assert!(differences(&with(&[]), &with(&[a])).unwrap().ends_with("(1 now, 0 then)"));
+}
+
+#[test]
+fn another_owner_is_told() {
+    let of = |owner: &str| Database { owner: owner.into(), ..database(&[], &[]) };
+    assert_eq!(differences(&of("app"), &of("app")), None);
+    assert!(differences(&of("app"), &of("boss")).unwrap().contains(r#"it belongs to "boss" instead of "app""#));
+}
+
+#[test]
 fn what_is_written_is_read() {
     let mut manifest = Manifest::new(Kind::Logical, "15.18".into(), "7".into(), "postgres".into());
     manifest.databases.push(database(&[("a", 1), ("b", 2)], &[]));

@@ -9,14 +9,11 @@ use super::quote::literal;
 use super::session::Session;
 use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
-use super::{contents, controldata, hba, locks, quote, refill};
+use super::{closed, contents, controldata, gaps, hba, locks, quote};
 use crate::failure::{Failure, Reason};
 
 /// How long sessions may take to end, and the server to read its rules again. Whoever connects has 60 s for the password.
 const PATIENCE: Duration = Duration::from_secs(75);
-
-/// No such role: an open server asks it for a password, a closed one sends it away.
-const NOBODY: &str = "multi_operator_nobody";
 
 /// What a copy would lose, each with its sentence.
 const UNSUPPORTED: [(&str, &str); 3] = [
@@ -39,16 +36,6 @@ const UNSUPPORTED: [(&str, &str); 3] = [
 const OTHERS: &str = "SELECT pg_catalog.count(pg_catalog.pg_terminate_backend(a.pid)) FROM pg_catalog.pg_stat_activity a \
 LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('client backend', 'walsender') \
 AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1)";
-
-/// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell
-/// the password, is judged by the old rules. They are seen in /proc alone, and their title begins with the names that they
-/// ask for, which may be any: it is the address after them that tells them from processes of the server's.
-const COMING: &str = "SELECT child.pid::int FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(\
-pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title \
-FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format('/proc/%1$s/task/%1$s/children', \
-pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)), 0, 1000000)), ' ') AS pid) AS child \
-WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver[^([]*)$' \
-AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
 
 pub(crate) struct Outgoing<'a> {
     tools: &'a Tools,
@@ -78,7 +65,7 @@ impl<'a> Outgoing<'a> {
         let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
                    WHERE datallowconn AND datname <> 'template0' ORDER BY datname";
         let mut names: Vec<String> = self.session.ask_json(all)?;
-        if refill::is_empty(self.tools, self.connection, TEMPLATE)? {
+        if contents::content(&mut Session::open(self.tools, self.connection, TEMPLATE)?, false)?.pristine {
             names.retain(|name| name != TEMPLATE);
         }
         let extensions = "SELECT pg_catalog.to_json(extname::text) FROM pg_catalog.pg_extension";
@@ -102,7 +89,7 @@ impl<'a> Outgoing<'a> {
         let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
         for name in self.session.ask_json::<String>(open)? {
             let mut session = Session::open(self.tools, self.connection, &name)?;
-            if let Some(sentence) = contents::not_loaded(&mut session, &name)?.pop() {
+            if let Some(sentence) = gaps::not_loaded(&mut session, &name)?.pop() {
                 return Err(Failure::new(Reason::Unsupported, sentence));
             }
         }
@@ -116,7 +103,15 @@ impl<'a> Outgoing<'a> {
 
     /// What goes on as before afterwards, and is not in the new server: sentences.
     pub(crate) fn not_covered(&mut self) -> Result<Vec<String>, Failure> {
-        contents::not_dumped(&mut self.session)
+        let mut told = gaps::not_dumped(&mut self.session)?;
+        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn \
+                    AND datname <> 'template0'";
+        for name in self.session.ask_json::<String>(open)? {
+            let mut session = Session::open(self.tools, self.connection, &name)?;
+            told.extend(gaps::left_out(&mut session, &name)?);
+            told.extend(gaps::remarks(&mut session, &name)?);
+        }
+        Ok(told)
     }
 
     /// The number that the next transaction that writes is going to have.
@@ -225,31 +220,12 @@ impl<'a> Outgoing<'a> {
         }
     }
 
-    /// Asks for entry as somebody else: what the server answers holds for all who come after. That the postmaster has read
-    /// the file is not enough, as it keeps its rules if it finds the file wrong.
     fn refuses_others(&self) -> Result<bool, Failure> {
-        let nobody = self.connection.with_user(NOBODY, None);
-        let asked = Session::bare(self.tools, &nobody, MAINTENANCE).and_then(|mut session| session.ask("SELECT 1"));
-        match asked {
-            Err(failure) if failure.message().contains("no pg_hba.conf entry") => Ok(true),
-            Err(failure) if failure.reason() == Reason::ConnectionFailed => Err(failure),
-            // It was asked for a password; or all places are taken.
-            _ => Ok(false),
-        }
+        closed::refuses_others(self.tools, self.connection)
     }
 
-    /// By a session of its own, since a server that cannot look there ends it with an error. Then the moments that a
-    /// password takes are not waited for.
     fn coming(&self) -> BTreeSet<u32> {
-        let found = Session::open(self.tools, self.connection, MAINTENANCE)
-            .and_then(|mut session| session.ask_json::<u32>(COMING));
-        match found {
-            Ok(processes) => processes.into_iter().collect(),
-            Err(failure) => {
-                eprintln!("who is connecting cannot be seen: {}", failure.message());
-                BTreeSet::new()
-            }
-        }
+        closed::coming(self.tools, self.connection)
     }
 }
 

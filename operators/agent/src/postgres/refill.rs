@@ -20,7 +20,7 @@ use crate::failure::{Failure, Reason};
 
 /// What settings of a database could have it that a superuser's client does otherwise.
 pub(crate) const MAINTAINING: &str =
-    "-c role=none -c search_path= -c default_transaction_read_only=off -c statement_timeout=0";
+    "-c role=none -c search_path= -c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0";
 
 #[derive(Clone, Copy)]
 pub(crate) struct Refill<'a> {
@@ -52,11 +52,15 @@ impl Refill<'_> {
         let (tools, connection) = (self.tools, self.connection);
         let load = Load::open(tools, connection, place, &database.name, self.jobs, &self.manifest.superuser)?;
         load.create(if load::stands(&database.name) { Creation::Fill } else { Creation::Make })?;
+        if database.content.as_ref().and_then(|content| content.public) == Some(false) {
+            load.drop_public()?;
+        }
         let mut logins = Logins::new(tools, connection, MAINTENANCE, self.lasting);
         logins.lend(&load.plan.roles())?;
         load.definitions(&logins)?;
         load.rows(&logins)?;
         load.values()?;
+        load.refuse_other_sequences()?;
         let warnings = load.later(&logins)?;
         logins.give_back()?;
         let found = inventory::describe(&mut Session::open(tools, connection, &database.name)?, &database.name)?;
@@ -126,6 +130,9 @@ pub(crate) fn is_empty(tools: &Tools, connection: &Connection, name: &str) -> Re
         "SELECT (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
          ON n.oid = c.relnamespace WHERE {users}) + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_proc p \
          JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace WHERE {users}) \
+         + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace \
+         WHERE t.typtype IN ('d', 'e', 'r') AND {users}) \
+         + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_namespace WHERE {users} AND nspname <> 'public') \
          + (SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata)"
     );
     let things: Vec<u64> = Session::open(tools, connection, name)?.ask_json(&sql)?;

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::inventory::{self, MAINTENANCE};
 use super::manifest::{Database, Kind, Manifest};
+use super::notes::RESTORE;
 use super::quote;
 use super::refill::Refill;
 use super::session::Session;
@@ -25,11 +26,6 @@ pub(crate) struct Restore {
     pub(crate) jobs: u16,
     pub(crate) connect_timeout: Duration,
 }
-
-/// What this step says of a database, beside it: a database that is there and not named here is somebody's.
-const NOTES: &str = "CREATE SCHEMA IF NOT EXISTS multi_operator;
-CREATE TABLE IF NOT EXISTS multi_operator.restore (database text PRIMARY KEY, snapshot text NOT NULL,
-  finished boolean NOT NULL, at timestamptz NOT NULL DEFAULT pg_catalog.now())";
 
 pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     let since = Instant::now();
@@ -61,7 +57,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
         run: Path::new("/tmp"),
         lasting: true,
     };
-    notes.ask(NOTES)?;
+    RESTORE.ensure(&mut notes)?;
     end_creation(&mut notes, since + options.connect_timeout)?;
     // What a run of before lent, and did not live to take back.
     logins::give_back_noted(&mut notes)?;

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
-use super::{files, folder_reader, reserve};
+use super::{files, folder_reader, measured, reserve};
 use crate::failure::{Failure, Reason};
 
 #[derive(Debug)]
@@ -47,6 +47,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
     if let Some((data, bytes)) = &options.reserve {
         reserve::regain(data, *bytes);
+        measured::note(data);
     }
     let tools = Tools::find()?;
     let ask = || {

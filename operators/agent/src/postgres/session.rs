@@ -6,6 +6,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::files;
+use super::inventory::MAINTENANCE;
 use super::quote;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
@@ -72,7 +73,7 @@ impl<'a> Session<'a> {
                     progress.still(failure.message());
                     progress.pause();
                 }
-                other => return other,
+                other => return other.map_err(|failure| explained(failure, database)),
             }
         }
     }
@@ -191,6 +192,24 @@ impl<'a> Session<'a> {
         let _ = self.process.wait();
         self.tools.failure("psql", &words, Reason::ToolFailed)
     }
+}
+
+/// What to do about a database that every server has and that takes no connections, or is gone. What concerns the whole
+/// server is asked there, and the notes are there.
+fn explained(failure: Failure, database: &str) -> Failure {
+    let message = failure.message();
+    let statement = if message.contains("is not currently accepting connections") {
+        "ALTER DATABASE postgres ALLOW_CONNECTIONS true"
+    } else if failure.reason() == Reason::DatabaseMissing {
+        "CREATE DATABASE postgres TEMPLATE template0"
+    } else {
+        return failure;
+    };
+    if database != MAINTENANCE {
+        return failure;
+    }
+    let sentence = format!("{message}: the operator works by way of it; run {statement} as a superuser in template1");
+    Failure::new(failure.reason(), sentence)
 }
 
 /// What was not committed is rolled back. A psql that has nothing to do says goodbye, or the server would log a loss.

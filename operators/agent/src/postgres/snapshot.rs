@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::files;
 use super::lock::{self, Without};
 use super::manifest::{self, FileEntry, Manifest};
-use crate::failure::{Failure, Reason};
+use crate::failure::{Failure, Reason, in_short};
 
 /// A run of before may be ending.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -106,6 +106,7 @@ impl Slot {
             "databases": manifest.databases.len(),
             "databaseNames": manifest.names(),
             "notCovered": manifest.not_covered_in_short(),
+            "remarks": in_short(&manifest.remarks, 3, 150),
             "tables": manifest.tables(),
             "rows": manifest.rows(),
             "completedAt": manifest.completed_at,

@@ -42,6 +42,11 @@ impl Entry {
     }
 }
 
+/// Of the statement that sets a sequence its arguments: name, value, and whether the value was given out.
+pub(crate) fn setval(definition: &str) -> Option<&str> {
+    definition.trim().strip_prefix("SELECT pg_catalog.setval(")?.strip_suffix(");")
+}
+
 const MAGIC: &[u8] = b"PGDMP";
 
 /// Since PostgreSQL 9.2, 12 and 16, 16, 17: what each added is read or skipped below.
@@ -227,6 +232,13 @@ mod tests {
             section: Section::Definitions,
             needs: vec![6, 900],
         }
+    }
+
+    #[test]
+    fn what_a_sequence_is_set_to_is_read() {
+        let definition = "SELECT pg_catalog.setval('\"public\".\"a\"', 42, true);\n\n\n";
+        assert_eq!(setval(definition), Some("'\"public\".\"a\"', 42, true"));
+        assert_eq!(setval("SELECT 1;"), None);
     }
 
     #[test]

@@ -72,6 +72,7 @@ impl Transfer<'_> {
             MAINTENANCE => Creation::Replace,
             _ => Creation::Make,
         })?;
+        self.drop_public(&load, name)?;
         let mut logins = self.logins();
         logins.lend(&load.plan.roles())?;
         load.definitions(&logins)?;
@@ -129,6 +130,7 @@ impl Transfer<'_> {
         let load = self.load(name, &folder)?;
         // There is no other one of that name: it was dropped, to make way.
         load.create(if name == TEMPLATE { Creation::Fill } else { Creation::Make })?;
+        self.drop_public(&load, name)?;
         let mut logins = self.logins();
         logins.lend(&load.plan.roles())?;
         load.definitions(&logins)?;
@@ -139,6 +141,14 @@ impl Transfer<'_> {
         let warnings = load.later(&logins)?;
         logins.give_back()?;
         Ok(warnings)
+    }
+
+    /// Each new database has a schema `public`, which the old one may not have.
+    fn drop_public(&self, load: &Load<'_>, name: &str) -> Result<(), Failure> {
+        match contents::has_public(&mut Session::open(self.tools, self.from, name)?)? {
+            true => Ok(()),
+            false => load.drop_public(),
+        }
     }
 
     /// Their contents; that they are there, and whose, is among the definitions.

@@ -1,0 +1,127 @@
+//! What of a server or of a database a snapshot or an upgrade leaves out: a sentence each, asked of catalogs alone.
+
+use super::session::Session;
+use crate::failure::Failure;
+
+/// What a database has that is not loaded: a sentence each.
+const NOT_LOADED: [(&str, &str); 2] = [
+    (
+        "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c \
+         ON c.oid = i.inhrelid JOIN pg_catalog.pg_class p ON p.oid = i.inhparent WHERE c.relowner <> p.relowner \
+         AND c.relkind IN ('r', 'p', 'f')",
+        "it belongs to another role than the table that it is a partition or child of; give both to one (ALTER TABLE ... OWNER TO)",
+    ),
+    (
+        "SELECT pg_catalog.to_json(t.typname::text) FROM pg_catalog.pg_range r JOIN pg_catalog.pg_type t \
+         ON t.oid = r.rngtypid JOIN pg_catalog.pg_proc p ON p.oid = r.rngcanonical::pg_catalog.oid \
+         JOIN pg_catalog.pg_language l ON l.oid = p.prolang WHERE l.lanname NOT IN ('c', 'internal')",
+        "it is a range type whose canonical function is not C; make the type without that function",
+    ),
+];
+
+/// What of this database a load of its dump would refuse, or lose.
+pub(crate) fn not_loaded(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+    told(session, &NOT_LOADED, &format!("database {name}: "))
+}
+
+/// Rows that pg_dump leaves out of this database.
+const LEFT_OUT: [(&str, &str); 1] = [(
+    "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_depend d \
+         ON d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.objid = c.oid AND d.deptype = 'e' \
+         JOIN pg_catalog.pg_extension e ON e.oid = d.refobjid \
+         WHERE d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass AND c.relkind = 'r' AND c.relpersistence <> 't' \
+         AND c.oid <> ALL (coalesce(e.extconfig, '{}')) AND pg_catalog.pg_relation_size(c.oid) > 0",
+    "rows of an extension's table are left out: the extension makes its own; if the rows are yours, take the table out \
+         (ALTER EXTENSION ... DROP TABLE)",
+)];
+
+/// Rows of this database that are not in a dump of it.
+pub(crate) fn left_out(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+    told(session, &LEFT_OUT, &format!("database {name}: "))
+}
+
+/// What is otherwise after a restore, without a row lost.
+const REMARKS: [(&str, &str); 2] = [
+    (
+        "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class c \
+         ON c.oid = i.indexrelid JOIN pg_catalog.pg_class t ON t.oid = i.indrelid \
+         WHERE NOT (i.indisready AND (i.indisvalid OR t.relkind = 'p')) AND t.relpersistence <> 't' \
+         AND c.relnamespace <> 'pg_toast'::pg_catalog.regnamespace",
+        "an unfinished index is left out: CREATE INDEX CONCURRENTLY runs or has failed; if it has failed, drop the index \
+         and create it again",
+    ),
+    (
+        "SELECT pg_catalog.to_json(e.extname::text) FROM pg_catalog.pg_extension e JOIN pg_catalog.pg_roles r \
+         ON r.oid = e.extowner WHERE NOT r.rolsuper",
+        "the extension's owner is left out: it belongs to the superuser afterwards, so only a superuser alters or drops it",
+    ),
+];
+
+/// What of this database is otherwise after a restore. That holds up no deletion: no data is lost.
+pub(crate) fn remarks(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+    told(session, &REMARKS, &format!("database {name}: "))
+}
+
+/// What of this database is not in a physical snapshot.
+const NOT_COPIED: [(&str, &str); 1] = [(
+    "SELECT pg_catalog.to_json(relname::text) FROM pg_catalog.pg_class WHERE relpersistence = 'u' AND relkind = 'r'",
+    "rows of an unlogged table are left out: a physical snapshot has none of them; make it logged (ALTER TABLE ... SET \
+     LOGGED), or set backup.method: Logical",
+)];
+
+/// What of an open database is not in a physical snapshot.
+pub(crate) fn not_copied(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {
+    told(session, &NOT_COPIED, &format!("database {name}: "))
+}
+
+/// No snapshot has them, whatever its kind.
+const SLOTS: (&str, &str) = (
+    "SELECT pg_catalog.to_json(slot_name::text) FROM pg_catalog.pg_replication_slots WHERE NOT temporary",
+    "is a replication slot: what reads from it has to begin anew",
+);
+
+/// What of the whole server no dump has in it.
+const NOT_DUMPED: [(&str, &str); 5] = [
+    SLOTS,
+    (
+        "SELECT pg_catalog.to_json(external_id) FROM pg_catalog.pg_replication_origin_status \
+         JOIN pg_catalog.pg_replication_origin o ON o.roident = local_id",
+        "is a replication origin: how far its subscription came is not kept",
+    ),
+    (
+        "SELECT pg_catalog.to_json(spcname::text) FROM pg_catalog.pg_tablespace WHERE spcname !~ '^pg_'",
+        "is a tablespace: what is in it is kept, and goes to the default one",
+    ),
+    (
+        "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datconnlimit = -2",
+        "is a database that was left half dropped (DROP DATABASE takes it away)",
+    ),
+    (
+        "SELECT pg_catalog.to_json(gid) FROM pg_catalog.pg_prepared_xacts",
+        "is a prepared transaction: what it wrote is lost, until it is committed",
+    ),
+];
+
+/// What of the whole server is not in a dump of all its databases.
+pub(crate) fn not_dumped(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+    told(session, &NOT_DUMPED, "")
+}
+
+/// What of the whole server no physical snapshot has in it.
+pub(crate) fn slots(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+    told(session, &[SLOTS], "")
+}
+
+/// The first of each kind is named, and how many there are.
+fn told(session: &mut Session<'_>, kinds: &[(&str, &str)], place: &str) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for (sql, sentence) in kinds {
+        let names: Vec<String> = session.ask_json(sql)?;
+        let more = names.len().saturating_sub(1);
+        let others = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+        // A sentence that begins with what is wrong has the names before a colon.
+        let colon = if place.is_empty() { "" } else { ":" };
+        found.extend(names.first().map(|name| format!("{place}{name:?}{others}{colon} {sentence}")));
+    }
+    Ok(found)
+}

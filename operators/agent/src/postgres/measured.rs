@@ -1,0 +1,100 @@
+//! How much room the volume of the data has, noted beside the data for a superuser to read over a connection while the server
+//! runs: `SELECT pg_read_file(current_setting('data_directory') || '.room', 0, 1000, true)`.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// What the file system says, as the server's user has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Measured {
+    volume_bytes: u64,
+    free_bytes: u64,
+    /// None of a file system without a limit.
+    inodes: u64,
+    free_inodes: u64,
+}
+
+/// Measures and notes it, if it has changed. A probe must not fail for that: what cannot be noted stays as it was noted.
+pub(crate) fn note(data: &Path) {
+    let Ok(now) = measure(data) else { return };
+    let path = beside(data, ".room");
+    let noted = fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    if is_worth_a_note(noted.as_ref(), &now)
+        && let Err(error) = write(&path, &beside(data, ".room.new"), &now)
+    {
+        eprintln!("{} cannot be written: {error}", path.display());
+    }
+}
+
+fn measure(data: &Path) -> io::Result<Measured> {
+    let told = rustix::fs::statvfs(data)?;
+    Ok(Measured {
+        volume_bytes: told.f_blocks.saturating_mul(told.f_frsize),
+        free_bytes: told.f_bavail.saturating_mul(told.f_frsize),
+        inodes: told.f_files,
+        free_inodes: told.f_favail,
+    })
+}
+
+/// Whether more than a hundredth has changed, or the volume has grown: a probe comes every few seconds. Pure.
+fn is_worth_a_note(noted: Option<&Measured>, now: &Measured) -> bool {
+    let Some(noted) = noted else { return true };
+    let much = |then: u64, now: u64, all: u64| then.abs_diff(now) > all / 100;
+    (noted.volume_bytes, noted.inodes) != (now.volume_bytes, now.inodes)
+        || much(noted.free_bytes, now.free_bytes, now.volume_bytes)
+        || much(noted.free_inodes, now.free_inodes, now.inodes)
+}
+
+/// Whole or not at all: on a full volume the note of before stays.
+fn write(path: &Path, new: &Path, now: &Measured) -> io::Result<()> {
+    let written = fs::write(new, serde_json::to_vec(now)?).and_then(|()| fs::rename(new, path));
+    if written.is_err() {
+        let _ = fs::remove_file(new);
+    }
+    written
+}
+
+fn beside(data: &Path, suffix: &str) -> PathBuf {
+    let mut name = data.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    data.with_file_name(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTED: Measured = Measured { volume_bytes: 10_000, free_bytes: 5_000, inodes: 1_000, free_inodes: 900 };
+
+    #[test]
+    fn a_hundredth_more_or_less_is_worth_a_note() {
+        let of =
+            |free_bytes, free_inodes| is_worth_a_note(Some(&NOTED), &Measured { free_bytes, free_inodes, ..NOTED });
+        assert!(is_worth_a_note(None, &NOTED) && !of(5_000, 900) && !of(4_900, 900) && !of(5_000, 890));
+        assert!(of(4_899, 900) && of(5_101, 900) && of(5_000, 889));
+        assert!(is_worth_a_note(Some(&NOTED), &Measured { volume_bytes: 10_001, ..NOTED }));
+        // A file system without a limit of inodes.
+        let without = Measured { inodes: 0, free_inodes: 0, ..NOTED };
+        assert!(!is_worth_a_note(Some(&without), &without));
+    }
+
+    #[test]
+    fn what_is_noted_is_read_and_what_cannot_be_written_stays() {
+        let folder = std::env::temp_dir().join(format!("agent-measured-{}", std::process::id()));
+        fs::create_dir_all(folder.join("data")).unwrap();
+        note(&folder.join("data"));
+        let text = fs::read(folder.join("data.room")).unwrap();
+        let noted: Measured = serde_json::from_slice(&text).unwrap();
+        assert!(noted.volume_bytes >= noted.free_bytes && noted.volume_bytes > 0);
+        assert!(String::from_utf8(text.clone()).unwrap().starts_with("{\"volumeBytes\":"));
+        // In the way of the file that is written first.
+        fs::create_dir(folder.join("data.room.new")).unwrap();
+        assert!(write(&folder.join("data.room"), &folder.join("data.room.new"), &NOTED).is_err());
+        assert_eq!(fs::read(folder.join("data.room")).unwrap(), text);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

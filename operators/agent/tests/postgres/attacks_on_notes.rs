@@ -1,0 +1,172 @@
+//! An application that may create in database `postgres`, where the agent has its notes: it makes them first, in a way that a
+//! superuser who reads or writes them executes its code, or closes a database of another's.
+
+use crate::attacks::{VICTIM, check_roles, gained, prepare};
+use crate::support::{Place, Server, stderr};
+
+/// A name, and what makes the notes on databases that were opened. The last one was taken over by a superuser.
+const PLANTED: [(&str, &str); 6] = [
+    (
+        "index with a constant",
+        "CREATE TABLE multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL); \
+         CREATE INDEX ON multi_operator.opened ((connection_limit + public.hit(1)))",
+    ),
+    (
+        "view",
+        "CREATE VIEW multi_operator.opened AS SELECT 'victims'::text AS database, public.hit(0) AS connection_limit",
+    ),
+    (
+        "trigger",
+        "CREATE TABLE multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL); \
+         CREATE FUNCTION public.gone() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM public.strike(); RETURN OLD; END'; \
+         CREATE TRIGGER t BEFORE DELETE ON multi_operator.opened FOR EACH ROW EXECUTE FUNCTION public.gone(); \
+         INSERT INTO multi_operator.opened VALUES ('attack_00', 0)",
+    ),
+    (
+        "rule",
+        "CREATE TABLE multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL); \
+         CREATE RULE r AS ON DELETE TO multi_operator.opened DO ALSO SELECT public.strike()",
+    ),
+    (
+        "row on another's database",
+        "CREATE TABLE multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL); \
+         INSERT INTO multi_operator.opened VALUES ('attack_00', 0)",
+    ),
+    (
+        "taken over",
+        "CREATE TABLE multi_operator.opened (database text PRIMARY KEY, connection_limit int NOT NULL); \
+         CREATE INDEX ON multi_operator.opened ((connection_limit + public.hit(1)))",
+    ),
+];
+
+/// A server whose database `postgres` is an attacker's, and a closed database whose dump takes a note.
+fn serve(place: &Place) -> Server<'_> {
+    let server = place.serve();
+    for role in ["app", "victim"] {
+        server.sql("postgres", &format!("CREATE ROLE {role} LOGIN PASSWORD '{role}'"));
+    }
+    server.sql("postgres", "ALTER DATABASE postgres OWNER TO app; GRANT CREATE ON SCHEMA public TO app");
+    server.sql("postgres", VICTIM);
+    server.sql("postgres", "CREATE DATABASE attack_00 OWNER victim TEMPLATE template0");
+    server.sql("postgres", "CREATE DATABASE closed OWNER victim TEMPLATE template0 ALLOW_CONNECTIONS false");
+    prepare(place, &server, "postgres", 99, "SELECT 1").unwrap();
+    server
+}
+
+fn plant(server: &Server<'_>, sql: &str) {
+    let planted = server.psql("app", "app", "postgres", &format!("CREATE SCHEMA multi_operator; {sql}"));
+    assert!(planted.status.success(), "{}", stderr(&planted));
+}
+
+fn check(place: &Place, server: &Server<'_>) {
+    check_roles(place, server, &["app", "victim"]);
+    assert_eq!(gained(server, "postgres", "notes"), [""; 0]);
+    let open = "SELECT datallowconn || ' ' || datconnlimit FROM pg_catalog.pg_database WHERE datname = 'attack_00'";
+    assert_eq!(server.sql("template1", open), "true -1");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn notes_that_are_planted_are_neither_read_nor_written() {
+    let place = Place::new("attacked-notes");
+    let server = serve(&place);
+    for (name, sql) in PLANTED {
+        plant(&server, sql);
+        if name == "taken over" {
+            server.sql("postgres", "ALTER SCHEMA multi_operator OWNER TO boss");
+            server.sql("postgres", "ALTER TABLE multi_operator.opened OWNER TO boss");
+        }
+        let (reason, message) = place.fails(&["pg-dump", "--to", &place.text("snapshots/one")]);
+        assert_eq!(reason, "ForeignData", "{name}: {message}");
+        assert!(message.contains("rename the schema, or drop it"), "{message}");
+        check(&place, &server);
+        server.sql("template1", "ALTER DATABASE postgres SET client_min_messages = error");
+        server.sql("postgres", "DROP SCHEMA multi_operator CASCADE");
+    }
+    // What is in the schema is a user's: it is not left out in silence.
+    plant(&server, "CREATE TABLE multi_operator.mine (a int)");
+    assert_eq!(place.fails(&["pg-dump", "--to", &place.text("snapshots/one")]).0, "ForeignData");
+    server.sql("postgres", "DROP SCHEMA multi_operator CASCADE");
+    place.dump("one", &[]);
+    check(&place, &server);
+    // The agent's own, which it has made by now, serve it again.
+    assert_eq!(server.sql("postgres", "SELECT count(*) FROM multi_operator.opened"), "0");
+    place.dump("two", &[]);
+    place.verified("two", &[]);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn what_superusers_grant_by_default_is_not_granted_on_notes() {
+    let place = Place::new("granted-notes");
+    let server = serve(&place);
+    server.sql("postgres", "ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO app, PUBLIC");
+    server.sql("postgres", "ALTER DEFAULT PRIVILEGES GRANT ALL ON SCHEMAS TO app");
+    place.dump("one", &[]);
+    let written = server.psql("app", "app", "postgres", "INSERT INTO multi_operator.opened VALUES ('attack_00', 0)");
+    assert!(stderr(&written).contains("permission denied"), "{}", stderr(&written));
+    place.dump("two", &[]);
+    check(&place, &server);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_physical_verification_does_not_write_planted_notes() {
+    let place = Place::new("attacked-physical");
+    let server = serve(&place);
+    for (at, (name, sql)) in PLANTED.into_iter().enumerate() {
+        if name == "view" {
+            continue;
+        }
+        plant(&server, sql);
+        server.sql("postgres", "CREATE RULE i AS ON INSERT TO multi_operator.opened DO ALSO SELECT public.strike()");
+        let name = format!("base-{at}");
+        place.run(&["pg-basebackup", "--to", &place.text(&format!("snapshots/{name}"))]);
+        place.verified(&name, &[]);
+        check(&place, &server);
+        server.sql("postgres", "SET client_min_messages = error; DROP SCHEMA multi_operator CASCADE");
+    }
+}
+
+/// What a restore reads there it even executes.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_restore_does_not_execute_planted_notes() {
+    let (old, new) = (Place::new("notes-source"), Place::new("notes-target"));
+    let source = old.serve();
+    source.sql("postgres", "CREATE DATABASE other TEMPLATE template0");
+    old.dump("one", &["--database", "other"]);
+    let target = serve(&new);
+    for sql in [
+        "CREATE TABLE multi_operator.lent (role text PRIMARY KEY, undo text NOT NULL); \
+         INSERT INTO multi_operator.lent VALUES ('app', 'ALTER ROLE app SUPERUSER')",
+        "CREATE TABLE multi_operator.restore (database text PRIMARY KEY, snapshot text NOT NULL, finished boolean NOT NULL, \
+         at timestamptz NOT NULL DEFAULT now()); CREATE INDEX ON multi_operator.restore ((length(snapshot) + public.hit(1)))",
+    ] {
+        plant(&target, sql);
+        let (reason, message) = new.fails(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+        assert_eq!(reason, "ForeignData", "{message}");
+        check(&new, &target);
+        target.sql("postgres", "SET client_min_messages = error; DROP SCHEMA multi_operator CASCADE");
+    }
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    check(&new, &target);
+}
+
+/// A ledger that a superuser took over from the application keeps what the application attached to it.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_ledger_that_was_taken_over_is_not_read() {
+    let place = Place::new("attacked-ledger");
+    let server = serve(&place);
+    plant(
+        &server,
+        "CREATE TABLE multi_operator.ledger (key text PRIMARY KEY, checksum text NOT NULL, \
+         applied_at timestamptz NOT NULL DEFAULT now()); INSERT INTO multi_operator.ledger VALUES ('a', 'b'); \
+         CREATE INDEX ON multi_operator.ledger ((length(key) + public.hit(1)))",
+    );
+    server.sql("postgres", "ALTER SCHEMA multi_operator OWNER TO boss");
+    server.sql("postgres", "ALTER TABLE multi_operator.ledger OWNER TO boss");
+    place.run(&["pg-basebackup", "--to", &place.text("snapshots/base")]);
+    check(&place, &server);
+}
