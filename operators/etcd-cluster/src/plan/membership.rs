@@ -147,11 +147,17 @@ impl Step {
     }
 }
 
-/// Whether all is well, and members are about to lose their pods for others.
-pub(super) fn is_about_to_replace_pods(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+/// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
+pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
+    observed: &Observed,
+    roster: &'r Roster<'a>,
+    wish: &Wish,
+) -> Option<&'r Node<'a>> {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let goes = |node: &Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
-    well && roster.voters().any(goes)
+    let goes = |node: &&Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
+    let leader = roster.leader().map(|leader| leader.name.as_str());
+    let going = || roster.voters().filter(|node| well && goes(node));
+    going().find(|node| Some(node.name.as_str()) != leader).or_else(|| going().next())
 }
 
 /// A member without a pod begins again on its volume.
@@ -181,15 +187,16 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         return Step::DropPod { name: node.name.clone() };
     }
     if observed.cluster.status.cluster_id.is_none() {
-        return beginning::step(observed, roster, wish);
+        return beginning::step(observed, roster, wish, now);
     }
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish);
     }
     let wish = &with_a_spare(roster, wish);
+    let verified = |step| verified(observed, roster, wish, step);
     carry_through(roster, wish)
-        .or_else(|| resizing::dead(observed, roster, wish))
-        .or_else(|| healing::step(observed, roster, wish, now))
+        .or_else(|| resizing::dead(observed, roster, wish).map(verified))
+        .or_else(|| healing::step(observed, roster, wish, now).map(verified))
         .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| space::disarm(observed, roster, wish))
@@ -205,6 +212,30 @@ fn with_a_spare(roster: &Roster<'_>, wish: &Wish) -> Wish {
     let goes = |node: &Node<'_>| node.is_healthy() && node.is_doomed();
     let spare = wish.durable && roster.voters().any(goes) && roster.voters().count() <= wish.size;
     Wish { size: wish.size + usize::from(spare), ..wish.clone() }
+}
+
+/// No member is given up because its claim is gone before the API server has said that there is none. Others come back
+/// meanwhile.
+fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -> Step {
+    let Step::Remove { name, .. } = &step else { return step };
+    let without = |node: &Node<'_>| node.name == *name && node.pod.is_none() && node.claim.is_none();
+    if !wish.durable || observed.found.gone.contains(name.as_str()) || !roster.nodes.iter().any(without) {
+        return step;
+    }
+    let usable = |node: &Node<'_>| node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting);
+    let comes_back = |node: &&Node<'_>| node.pod.is_none() && node.has_started() && usable(node);
+    if let Some(other) = roster.members().find(comes_back) {
+        return again(observed, roster, wish, &other.name);
+    }
+    if observed.found.taken.contains(name.as_str()) {
+        let message = format!(
+            "PersistentVolumeClaim {name} exists and does not belong to this EtcdCluster: delete or rename it, and the member \
+             of that name is replaced; it is left untouched"
+        );
+        return Step::wait("NameTaken", message);
+    }
+    let message = format!("waiting to learn whether member {name} has a claim: it cannot be read now");
+    Step::ask_again("ClaimUnknown", message)
 }
 
 /// What a removal has left to do.

@@ -18,7 +18,8 @@ mod services;
 pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
-    Facts, Known, adopted, claim, has_yet_to_vote, held, is_larger, next, policy, proven, retired, volume,
+    Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
+    retired, volume,
 };
 pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;
@@ -58,6 +59,9 @@ pub(super) const JOINING: &str = "multi-operator.example.com/joining";
 pub(super) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
 pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
+
+/// Label of such claims that the operator itself has marked, and no person.
+pub(super) const RETIRED_BY: &str = "multi-operator.example.com/retired-by";
 
 /// The labels by which services, the budget and people find the pods.
 #[must_use]

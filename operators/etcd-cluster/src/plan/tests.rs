@@ -32,6 +32,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         published: Vec::new(),
         taken: BTreeSet::new(),
         receiving: BTreeSet::new(),
+        found: unlabeled::claims::Found::default(),
         proven: BTreeMap::new(),
         refused: None,
         cluster_version: None,
@@ -164,6 +165,7 @@ fn why_storage_is_undecided_is_told() {
 }
 
 mod bootstrap;
+mod claims;
 mod deletion;
 mod learners;
 mod members;

@@ -14,6 +14,8 @@ use super::objects::{self, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
 use crate::EtcdCluster;
 
+pub mod claims;
+
 /// What a live look at a pod finds under a member's name.
 #[derive(Debug)]
 pub enum Found {

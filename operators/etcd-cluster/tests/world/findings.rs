@@ -162,6 +162,25 @@ fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
 }
 
 #[test]
+fn while_a_pods_labels_are_put_right_no_foreign_pod_is_selected() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    bench.take(&Step::Relabel { pod: 1, label: 4 });
+    for _ in 0..4 {
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+        for name in ["c-client", "c"] {
+            let service = bench.world.get(Service::KIND, &bench.key.sibling(name)).expect("it is there");
+            assert!(
+                service["spec"]["selector"]["multi-operator.example.com/owner-uid"].is_string(),
+                "{}",
+                bench.story()
+            );
+        }
+    }
+    settle(&mut bench);
+}
+
+#[test]
 fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
     let bench = settled(&json!({ "size": 3 }));
     for (kind, name, path) in [
