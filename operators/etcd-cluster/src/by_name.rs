@@ -28,10 +28,13 @@ pub(crate) enum Answer {
 /// An object of a cluster.
 type Of = (Kind, Box<str>);
 
+/// What has been read of a cluster, and when.
+type Answers = HashMap<Of, (Instant, Answer)>;
+
 /// What has been read, by cluster.
 pub(crate) struct ByName {
     client: Client,
-    known: Mutex<HashMap<Key, HashMap<Of, (Instant, Answer)>>>,
+    known: Mutex<HashMap<Key, Answers>>,
 }
 
 /// One pass over a cluster, which reads some objects by their names.
@@ -65,7 +68,7 @@ impl ByName {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, HashMap<Of, (Instant, Answer)>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Answers>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -33,7 +33,9 @@ impl EtcdClusterOperator {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let mut pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pods: Vec<_> = pods.collect();
+        let foreign = unlabeled::foreign(cluster, &pods);
+        let mut pods: Vec<_> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let pull = plan::pull::take(cluster, &mut pods);
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
         let mut claims: Vec<_> = claims.collect();
@@ -66,6 +68,7 @@ impl EtcdClusterOperator {
             pull,
             pull_refused: false,
             taken,
+            foreign,
             found,
             published: Vec::new(),
             proven: BTreeMap::new(),
@@ -126,10 +129,11 @@ impl EtcdClusterOperator {
         for claim in observed.claims.clone() {
             let name = &claim.meta.key.name;
             let gone = || !observed.pods.iter().any(|pod| pod.meta.key.name == *name);
-            if claim.labels.contains_key(objects::PROVEN) && gone() {
-                if let Answer::Live(live) = by_name.read(Claim::KIND, name).await {
-                    observed.proven.extend(look::proven(&live).map(|proven| ((**name).into(), proven)));
-                }
+            if claim.labels.contains_key(objects::PROVEN)
+                && gone()
+                && let Answer::Live(live) = by_name.read(Claim::KIND, name).await
+            {
+                observed.proven.extend(look::proven(&live).map(|proven| ((**name).into(), proven)));
             }
         }
         if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {

@@ -41,8 +41,9 @@ pub(super) const METRICS_PORT: i32 = 2381;
 const CLUSTER: &str = "etcd_cluster";
 /// The label with a member's name, as the old operator set it.
 const NODE: &str = "etcd_node";
-/// Label of claims with the uid of the cluster that they were made for: a later one of the same name takes none of them.
-pub(super) const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
+/// Label of pods, and of claims, with the uid of the cluster that they were made for: a later one of the same name takes none of
+/// them.
+pub(super) use runtime::plan::meta::OWNER_UID;
 /// Label of claims with etcd's id of the cluster that wrote to the volume, in hexadecimal.
 pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
 /// Label of claims with etcd's id of the member whose data the volume holds, in hexadecimal.
@@ -71,7 +72,7 @@ pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
 
 /// The labels by which services and the budget find the pods: where all members' pods have it, also the uid of their
 /// owner, so that no foreign pod with the same labels gets requests that are meant for members.
-fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
+pub(super) fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
     let mut labels = selector(cluster);
     labels.extend(apart.then(|| (OWNER_UID.to_owned(), cluster.meta.uid.to_string())));
     labels

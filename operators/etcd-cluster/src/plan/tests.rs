@@ -32,6 +32,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         published: Vec::new(),
         taken: BTreeSet::new(),
         receiving: BTreeSet::new(),
+        foreign: BTreeSet::new(),
         found: unlabeled::claims::Found::default(),
         proven: BTreeMap::new(),
         refused: None,

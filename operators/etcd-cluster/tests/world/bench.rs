@@ -205,7 +205,9 @@ impl Bench {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
+        let pods: Vec<_> = pods.collect();
+        let foreign = unlabeled::foreign(cluster, &pods);
+        let pods = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
         let mut pods: Vec<Arc<Pod>> = pods.collect();
         let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
         let mut claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
@@ -243,6 +245,7 @@ impl Bench {
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
             receiving: BTreeSet::new(),
+            foreign,
             found,
             proven: self.proven(),
             refused: None,

@@ -195,6 +195,24 @@ fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
 }
 
 #[test]
+fn a_foreign_pod_with_all_our_labels_is_reported_and_left_alone() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let labels = bench.world.all(Pod::KIND).next().expect("a member's").1["metadata"]["labels"].clone();
+    let key = bench.key.sibling("stranger");
+    let pod =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "other:1" }] } });
+    bench.world.create(Pod::KIND, &key, pod.clone());
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    let stalled = bench.condition("Stalled").cloned().unwrap_or_default();
+    assert_eq!((bench.is("Stalled"), &stalled["reason"]), (true, &json!("ForeignPods")), "{}", bench.story());
+    assert!(stalled["message"].as_str().is_some_and(|why| why.contains("stranger")), "{stalled}");
+    assert_eq!(bench.world.get(Pod::KIND, &key).map(|live| &live["spec"]), Some(&pod["spec"]), "it is left alone");
+    bench.world.remove(Pod::KIND, &key);
+    settle(&mut bench);
+}
+
+#[test]
 fn deleted_claims_are_told_of_and_their_members_replaced_one_by_one() {
     for size in [1, 2, 3, 5] {
         let mut bench = settled(&json!({ "size": size }));
