@@ -18,6 +18,7 @@ use runtime::plan::Kind;
 use runtime::views::{Claim, Custom, CustomKind, DisruptionBudget, Pod, Service};
 use runtime::{Error, Operator};
 
+mod by_name;
 pub mod etcd;
 mod look;
 mod metrics;
@@ -27,6 +28,7 @@ mod scope;
 
 pub use scope::Scope;
 
+use by_name::ByName;
 use etcd::{EtcdClient, Live};
 use plan::{EtcdAct, EtcdPlan, Observed};
 
@@ -88,6 +90,7 @@ pub struct EtcdClusterOperator {
     budgets: Arc<Store<DisruptionBudget>>,
     client: Client,
     namespaces: Namespaces,
+    by_name: ByName,
     etcd: Live,
     settings: Settings,
 }
@@ -106,6 +109,7 @@ impl EtcdClusterOperator {
             services: cache.store(),
             budgets: cache.store(),
             namespaces: Namespaces::new(client.clone()),
+            by_name: ByName::new(client.clone()),
             client,
             etcd: Live::default(),
             settings,

@@ -1,6 +1,6 @@
 //! Live looks at the API server, for what no cache holds: each only while a step depends on it.
 
-use k8s_openapi::api::core::v1::{PersistentVolumeClaim, Pod as CorePod};
+use k8s_openapi::api::core::v1::Pod as CorePod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
 use kube::core::{DynamicObject, ObjectList, PartialObjectMeta};
@@ -8,10 +8,11 @@ use kube::{Api, Client};
 use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::meta::{MANAGED_BY, MANAGER, selector_text};
-use runtime::plan::{Apply, Create, DryRun, Key, Kind};
+use runtime::plan::{Apply, Create, DryRun, Key, Kind, quota};
 use runtime::pods;
 use runtime::views::Pod;
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -71,24 +72,20 @@ pub async fn default_class(client: &Client, probe: &Apply) -> Result<bool, Strin
     Ok(completed.spec.storage_class_name.is_some_and(|class| !class.is_empty()))
 }
 
-/// What a member has been seen to run with, as its claim tells; none if that cannot be read now.
-pub async fn proven(client: &Client, claim: &Key) -> Option<Proven> {
-    let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(client.clone(), &claim.namespace);
-    match api.get(&claim.name).await {
-        Ok(found) => serde_json::from_str(found.metadata.annotations?.get(objects::PROVEN_SPEC)?).ok(),
-        Err(error) => {
-            tracing::debug!(%error, %claim, "the claim cannot be read");
-            None
-        }
-    }
+/// What a member has been seen to run with, as its claim tells.
+pub fn proven(claim: &Value) -> Option<Proven> {
+    serde_json::from_str(claim["metadata"]["annotations"][objects::PROVEN_SPEC].as_str()?).ok()
 }
 
 /// Why the API server would not take a pod like that: it is asked to make one, and to forget it. What goes away by itself is
-/// no reason.
-pub async fn refused(client: &Client, trial: &Create) -> Option<String> {
-    match pods::dry_run(client, trial).await {
-        DryRun::Rejected(why) => Some(why),
-        DryRun::Accepted | DryRun::Unknown(_) => None,
+/// no reason; and a quota also counts the pod that is to be replaced, if there is one.
+pub async fn refused(client: &Client, trial: &Create, replaced: Option<&Key>) -> Option<String> {
+    let DryRun::Rejected(why) = pods::dry_run(client, trial).await else { return None };
+    let Some(replaced) = replaced.filter(|_| quota::is_exceeded(&why)) else { return Some(why) };
+    match pods::get(client, replaced).await {
+        Ok(live) if quota::has_room_without(&why, live.as_ref()) => None,
+        // A pod that cannot be read now is not deleted now.
+        _ => Some(why),
     }
 }
 
@@ -151,4 +148,48 @@ async fn found(client: &Client, kind: Kind, key: &Key) -> Result<Option<DynamicO
         http::Request::get(path).body(Vec::new()).map_err(|error| Error::transient("Unsendable", error.to_string()))?;
     let found: ObjectList<DynamicObject> = client.request(request).await?;
     Ok(found.items.into_iter().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use http::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// What is said of a pod that is to replace another one, where the API server answers its creation like that, and has that
+    /// other one.
+    async fn said(message: &str, present: Option<Value>) -> Option<String> {
+        let message: Arc<str> = message.into();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let failure = |code: u16, message: &str| {
+                (code, json!({ "kind": "Status", "status": "Failure", "code": code, "message": message }))
+            };
+            let (code, answer) = match (request.method(), &present) {
+                (&http::Method::GET, Some(present)) => (200, present.clone()),
+                (&http::Method::GET, None) => failure(500, "no"),
+                _ => failure(403, &message),
+            };
+            std::future::ready(Response::builder().status(code).body(Body::from(answer.to_string().into_bytes())))
+        });
+        let key = Key::new("n", "c-aaaaaaaaaa");
+        let trial = Create::new(Pod::KIND, key.sibling("c-probe"), &json!({ "metadata": {} }));
+        refused(&Client::new(service, "n"), &trial, Some(&key)).await
+    }
+
+    #[tokio::test]
+    async fn a_quota_that_the_next_pod_exceeds_even_without_the_present_one_refuses_it() {
+        let present = || {
+            let resources = json!({ "requests": { "cpu": "500m" } });
+            Some(json!({ "spec": { "containers": [{ "resources": resources }] } }))
+        };
+        let full = |requested| format!("exceeded quota: q, requested: cpu={requested}, used: cpu=500m, limited: cpu=1");
+        assert_eq!(said(&full("1"), present()).await, None, "the present one makes room");
+        assert_eq!(said(&full("2"), present()).await, Some(full("2")));
+        assert_eq!(said(&full("1"), None).await, Some(full("1")), "it cannot be read");
+        assert_eq!(said("violates PodSecurity", present()).await.as_deref(), Some("violates PodSecurity"));
+    }
 }

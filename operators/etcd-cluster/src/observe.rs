@@ -9,13 +9,13 @@ use api::etcd_cluster::ETCD_VOLUMES;
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
-use runtime::plan::{Owner, quota};
-use runtime::pods;
-use runtime::views::Pod;
+use runtime::plan::Owner;
+use runtime::views::{Claim, Pod};
 
+use crate::by_name::{Answer, Reader};
 use crate::etcd::{EtcdClient, Place};
 use crate::plan::recovered::recovered;
-use crate::plan::unlabeled::{self, Found};
+use crate::plan::unlabeled::{self, Found, claims};
 use crate::plan::version::Version;
 use crate::plan::{self, Etcd, Observed, names, objects, roster};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
@@ -33,38 +33,43 @@ impl EtcdClusterOperator {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let mut pods: Vec<_> = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
+        let pods: Vec<_> = pods.collect();
+        let foreign = unlabeled::foreign(cluster, &pods);
+        let mut pods: Vec<_> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let pull = plan::pull::take(cluster, &mut pods);
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let claims: Vec<_> = claims.collect();
+        let mut claims: Vec<_> = claims.collect();
+        let mut by_name = self.by_name.reader(key);
         let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
         let mut taken = BTreeSet::new();
         for name in unseen {
-            let live = pods::get(&self.client, &key.sibling(&name)).await.unwrap_or_else(|error| {
-                tracing::debug!(%error, %name, "the pod cannot be read");
-                None
-            });
-            match live.map(|live| unlabeled::found(cluster, &live)) {
-                Some(Found::Own(pod)) => {
+            let Answer::Live(live) = by_name.read(Pod::KIND, &name).await else { continue };
+            match unlabeled::found(cluster, &live) {
+                Found::Own(pod) => {
                     pods.retain(|seen| *seen.meta.key.name != *name);
                     pods.push(pod);
                 }
-                Some(Found::Taken) => drop(taken.insert(name.into())),
-                None => {}
+                Found::Taken => drop(taken.insert(name.into())),
             }
         }
+        claims::accept(cluster, &pods, &mut claims);
+        let mut found = read_claims(&mut by_name, cluster, &pods, &mut claims, None).await;
         // What was latched decides whose answers count.
         let cluster = &recovered(cluster, &claims);
+        let etcd = self.ask(cluster, &places(&pods)).await;
+        found.extend(read_claims(&mut by_name, cluster, &pods, &mut claims, Some(&etcd)).await);
         let mut observed = Observed {
             peers: self.services.child(key, &cluster.meta),
             clients: self.services.child(&key.sibling(&objects::client_service(cluster)), &cluster.meta),
             budget: self.budgets.child(key, &cluster.meta),
-            etcd: self.ask(cluster, &places(&pods)).await,
+            etcd,
             claims,
             pods,
             pull,
             pull_refused: false,
             taken,
+            foreign,
+            found,
             published: Vec::new(),
             proven: BTreeMap::new(),
             refused: None,
@@ -78,7 +83,8 @@ impl EtcdClusterOperator {
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
         };
-        self.look_further(&mut observed).await?;
+        claims::unmark(&mut observed);
+        self.look_further(&mut observed, &mut by_name).await?;
         Ok(observed)
     }
 
@@ -100,7 +106,7 @@ impl EtcdClusterOperator {
     }
 
     /// What only some steps need.
-    async fn look_further(&self, observed: &mut Observed) -> Result<(), Error> {
+    async fn look_further(&self, observed: &mut Observed, by_name: &mut Reader<'_>) -> Result<(), Error> {
         let cluster = observed.cluster.clone();
         if cluster.meta.deleting && cluster.meta.is_held_by(ETCD_VOLUMES) {
             observed.going = self.namespaces.is_going(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
@@ -123,25 +129,25 @@ impl EtcdClusterOperator {
         for claim in observed.claims.clone() {
             let name = &claim.meta.key.name;
             let gone = || !observed.pods.iter().any(|pod| pod.meta.key.name == *name);
-            if claim.labels.contains_key(objects::PROVEN) && gone() {
-                let told = look::proven(&self.client, &claim.meta.key).await;
-                observed.proven.extend(told.map(|proven| ((**name).into(), proven)));
+            if claim.labels.contains_key(objects::PROVEN)
+                && gone()
+                && let Answer::Live(live) = by_name.read(Claim::KIND, name).await
+            {
+                observed.proven.extend(look::proven(&live).map(|proven| ((**name).into(), proven)));
             }
         }
-        if let Some(trial) = plan::trial(observed, Timestamp::now()) {
-            let why = look::refused(&self.client, &trial).await;
-            // A quota goes by what the pod that is replaced takes as well.
-            observed.refused = why.filter(|why| !quota::is_exceeded(why));
+        if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
+            let replaced = cluster.meta.key.sibling(&replaced);
+            observed.refused = look::refused(&self.client, &trial, Some(&replaced)).await;
         }
         if let Some(trial) = plan::pull_trial(observed, Timestamp::now()) {
-            observed.pull_refused = look::refused(&self.client, &trial).await.is_some();
+            observed.pull_refused = look::refused(&self.client, &trial, None).await.is_some();
         }
         observed.cluster_version = self.cluster_version(observed).await;
         if let Some(leader) = plan::late_behind(observed, Timestamp::now()) {
             observed.receiving = self.etcd.receivers(&leader).await;
         }
-        let listed = observed.etcd.members.as_ref().map_or(0, Vec::len);
-        if listed > 0 && observed.staying().count() > listed {
+        if plan::awaits_dns(observed) {
             observed.published = look::published(&self.client, &cluster.meta.key).await;
         }
         Ok(())
@@ -162,6 +168,25 @@ impl EtcdClusterOperator {
         let pod = observed.pods.iter().find(differs)?;
         self.etcd.cluster_version(pod.running.as_ref()?.ip.as_deref()?).await
     }
+}
+
+/// Reads claims of members that no watch tells of by their names.
+async fn read_claims(
+    by_name: &mut Reader<'_>,
+    cluster: &EtcdCluster,
+    pods: &[Arc<Pod>],
+    claims: &mut Vec<Arc<Claim>>,
+    etcd: Option<&Etcd>,
+) -> claims::Found {
+    let mut found = claims::Found::default();
+    for name in claims::unseen(cluster, pods, claims, etcd) {
+        match by_name.read(Claim::KIND, &name).await {
+            Answer::Live(live) => found.extend(claims::read(cluster, pods, &name, Some(&live), claims)),
+            Answer::Gone => found.extend(claims::read(cluster, pods, &name, None, claims)),
+            Answer::Unknown => {}
+        }
+    }
+    found
 }
 
 /// Whom to ask: members whose pods have an address.

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
@@ -24,6 +25,7 @@ mod observed;
 pub mod proven;
 pub mod pull;
 pub mod recovered;
+mod retired;
 pub mod roster;
 pub mod size;
 pub mod space;
@@ -78,18 +80,24 @@ fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
         return Plan { status: Some(status), next: Next::After(LATER), ..Plan::nothing() };
     };
     let wish = Wish::of(observed, &roster, durable);
-    let (step, effects, aside) = decide(observed, &roster, &wish, now);
-    // Healing comes first; but no data is written before it is clear that a deletion will be noticed.
-    let idle = cluster.status.cluster_id.is_none() || step == Step::Rest;
+    let (step, mut effects, aside) = decide(observed, &roster, &wish, now);
+    // Healing comes first; but no data is written before it is clear that a deletion will be noticed. What waits, or is refused
+    // by the API server again and again, heals nothing.
+    let waits = matches!(step, Step::Rest | Step::Wait(_) | Step::Stuck(..));
+    let idle = cluster.status.cluster_id.is_none() || waits || cluster.status.contract.is_true(STALLED);
     if let Some(hold) = hold::cluster(cluster, wish.durable).filter(|_| idle && !cluster.spec.paused) {
         return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
     }
+    let rests = step == Step::Rest && effects.is_empty() && !cluster.spec.paused;
+    let excess = retired::excess(observed, &roster, &wish).filter(|_| rests);
+    effects.extend(excess.map(|claim| Effect::Delete(retired::delete(claim))));
     let mut next = Next::After(look_again(observed, &roster, &step, &effects, now));
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(STEP);
     }
-    let (events, done) = (status::events(cluster, &status), status::done(&step));
+    let (events, mut done) = (status::events(cluster, &status), status::done(&step));
+    done.extend(excess.map(|claim| retired::deleted(claim, wish.size)));
     Plan { effects, aside, events, done, status: Some(status), next }
 }
 
@@ -113,8 +121,7 @@ fn decide(
         return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
-    let peers = kept(&observed.peers, objects::peers(cluster, unlabeled::can_be_told_apart(cluster, roster)))
-        .map(Effect::Apply);
+    let peers = told_apart(&observed.peers, cluster, roster, |apart| objects::peers(cluster, apart)).map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
     (step, effects, beside(observed, roster, wish))
 }
@@ -122,14 +129,14 @@ fn decide(
 /// What stands beside the members. Trouble with it keeps no member from being healed.
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let apart = unlabeled::can_be_told_apart(cluster, roster);
     let mut beside = unlabeled::repairs(cluster, roster);
     // Nobody can have written anything before the cluster's id is latched.
     if cluster.status.cluster_id.is_some() {
-        beside.extend(kept(&observed.clients, objects::clients(cluster, apart)));
+        beside.extend(told_apart(&observed.clients, cluster, roster, |apart| objects::clients(cluster, apart)));
     }
     let voters = roster.voters().count().max(wish.size);
-    beside.extend(kept(&observed.budget, objects::budget(cluster, voters, apart)));
+    let budget = |apart| objects::budget(cluster, voters, apart);
+    beside.extend(told_apart(&observed.budget, cluster, roster, budget));
     let claims = roster.nodes.iter().filter(|node| wish.durable && node.running().is_some());
     for node in claims {
         let live = node.claim.map(|claim| (&claim.meta, claim.fingerprint));
@@ -138,8 +145,9 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         let joining = node.claim.is_some_and(objects::has_yet_to_vote) && !votes;
         // What tells of the cluster on claims is never ahead of what status does: that alone lets clients in.
         let facts = node.facts().filter(|_| cluster.status.cluster_id.is_some());
-        let known = objects::Known { live: node.claim, facts, joining };
+        let known = objects::Known { live: node.claim, facts, joining, peer: None };
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
+        beside.extend(node.claim.and_then(|claim| objects::grown(cluster, claim)).filter(|_| !leaving));
     }
     if wish.durable {
         beside.extend(proven::notes(cluster, roster, wish));
@@ -149,15 +157,15 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
 }
 
 /// A pod of which the API server should say whether it would take it, before a member that is well loses its own for one
-/// like that.
+/// like that; and that member's name.
 #[must_use]
-pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, String)> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
-    let asked = membership::is_about_to_replace_pods(observed, &roster, &wish);
+    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish)?;
     let name = format!("{}-probe", observed.cluster.meta.key.name);
-    asked.then(|| objects::pod(observed, &observed.cluster, &wish, &name, Start::Again))
+    Some((objects::pod(observed, &observed.cluster, &wish, &name, Start::Again), next.name.clone()))
 }
 
 /// The pod that is about to find out whether an image can be pulled, of which the API server should say whether it would take it.
@@ -170,6 +178,14 @@ pub fn pull_trial(observed: &Observed, now: Timestamp) -> Option<Create> {
         Step::Pull { beside } => Some(pull::pod(observed, &roster, &wish, &beside)),
         _ => None,
     }
+}
+
+/// Whether it matters of which pods cluster DNS tells: one waits to be listed, and no learner is in its way.
+#[must_use]
+pub fn awaits_dns(observed: &Observed) -> bool {
+    let Ok(members) = &observed.etcd.members else { return false };
+    let learns = members.iter().any(|member| member.learner);
+    !members.is_empty() && !learns && observed.staying().count() > members.len()
 }
 
 /// The address of the leader, if a member that joins has been getting no further for long: perhaps a snapshot is on its way
@@ -187,6 +203,23 @@ where
     Child<K>: View,
 {
     wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
+}
+
+/// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
+/// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
+fn told_apart<K>(
+    seen: &Seen<Child<K>>,
+    cluster: &EtcdCluster,
+    roster: &Roster<'_>,
+    wanted: impl Fn(bool) -> Apply,
+) -> Option<Apply>
+where
+    Child<K>: View,
+{
+    let narrow = wanted(true);
+    let is_narrow = seen.ours().is_some_and(|child| child.fingerprint == narrow.fingerprint());
+    let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
+    kept(seen, if apart { narrow } else { wanted(false) })
 }
 
 fn look_again(
@@ -208,7 +241,8 @@ fn look_again(
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
             if stagnates(cluster, now) { SLOWLY } else { SOON }
         }
-        Step::Nudge { .. } => NUDGED,
+        Step::Nudge { .. } if !stagnates(cluster, now) => NUDGED,
+        Step::Nudge { .. } => SLOWLY,
         _ => STEP,
     }
 }

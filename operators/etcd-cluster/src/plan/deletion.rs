@@ -30,8 +30,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     if !cluster.meta.is_held_by(ETCD_VOLUMES) {
         return Plan::nothing();
     }
-    let nothing_to_keep = cluster.status.cluster_id.is_none() || objects::policy(cluster) == OnDelete::Delete;
-    if observed.going || nothing_to_keep {
+    if observed.going || objects::policy(cluster) == OnDelete::Delete || !hold::anything_to_keep(observed) {
         return go(observed);
     }
     let dying: Vec<&str> =

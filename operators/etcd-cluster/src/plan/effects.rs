@@ -99,7 +99,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::DropClaim { name } => {
             let claim = node(name).and_then(|node| node.claim);
             let drop = claim.filter(|claim| !claim.meta.deleting).map(|claim| drop_claim(observed, claim));
-            claim.and_then(hold::release).into_iter().chain(drop).collect()
+            claim.and_then(hold::release).into_iter().chain(drop.into_iter().flatten()).collect()
         }
     }
 }
@@ -126,16 +126,17 @@ fn delete_pod(pod: &Pod) -> Effect<EtcdAct> {
 /// which would pile up where members join in vain. That a member never voted is told by its claim, of which the label goes as
 /// soon as it is seen to vote; and it is off the list of those who hold quorum by now. So they have all that was ever
 /// acknowledged, and it has nothing but copies of that. Should its claim have changed meanwhile, nothing is deleted.
-fn drop_claim(observed: &Observed, claim: &Claim) -> Effect<EtcdAct> {
+fn drop_claim(observed: &Observed, claim: &Claim) -> Vec<Effect<EtcdAct>> {
     let cluster = &*observed.cluster;
     let used_by = Some((Pod::KIND, claim.meta.key.clone()));
     let delete = Delete { unless: used_by, ..Delete::of(Claim::KIND, &claim.meta) };
     match objects::policy(cluster) {
-        OnDelete::Delete => Effect::Delete(delete),
+        OnDelete::Delete => vec![Effect::Delete(delete)],
         OnDelete::Retain if (claim.bound || claim.lost) && !objects::has_yet_to_vote(claim) => {
-            Effect::Apply(objects::retired(cluster, claim))
+            let disowned = objects::is_owned_in_vain(cluster, claim).then(|| objects::adopted(cluster, claim));
+            disowned.into_iter().chain([objects::retired(claim)]).map(Effect::Apply).collect()
         }
-        OnDelete::Retain => Effect::Delete(Delete { version: Some(claim.meta.version), ..delete }),
+        OnDelete::Retain => vec![Effect::Delete(Delete { version: Some(claim.meta.version), ..delete })],
     }
 }
 

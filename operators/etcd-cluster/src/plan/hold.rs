@@ -10,7 +10,7 @@ use runtime::views::Claim;
 
 use super::objects::{self, Facts, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
-use super::{EtcdAct, Observed, names};
+use super::{EtcdAct, Observed, names, recovered};
 use crate::EtcdCluster;
 
 /// Whether our finalizer keeps a claim.
@@ -33,13 +33,23 @@ pub(super) fn cluster(cluster: &EtcdCluster, durable: bool) -> Option<Effect<Etc
 /// that.
 pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let lacks = |claim: &&Claim| !is_held(claim) && !claim.meta.deleting && Facts::of(claim).is_some();
+    let marked = |claim: &Claim| observed.found.marked.contains(&*claim.meta.key.name);
+    let lacks =
+        |claim: &&Claim| !is_held(claim) && !claim.meta.deleting && !marked(claim) && Facts::of(claim).is_some();
     let held = cluster.meta.is_held_by(ETCD_VOLUMES);
     let keep = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| held && lacks(claim));
     let put_aside = observed.claims.iter().filter(|claim| {
-        is_held(claim) && claim.labels.contains_key(RETIRED) && names::is_ours(cluster, &claim.meta.key.name)
+        let aside = claim.labels.contains_key(RETIRED) || marked(claim);
+        is_held(claim) && aside && names::is_ours(cluster, &claim.meta.key.name)
     });
     keep.map(|claim| objects::held(claim, true)).chain(put_aside.map(|claim| objects::held(claim, false))).collect()
+}
+
+/// Whether there is data that a deletion must not take along: clients may have written to a cluster that was latched, and to
+/// one of which only claims tell, because its status is lost.
+pub(super) fn anything_to_keep(observed: &Observed) -> bool {
+    let latched = observed.cluster.status.cluster_id.is_some();
+    latched || own(observed).next().is_some() || recovered::tells_of_members(&observed.cluster, &observed.claims)
 }
 
 /// Releases a claim, if it is held.

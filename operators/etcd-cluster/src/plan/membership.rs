@@ -149,14 +149,20 @@ impl Step {
     }
 }
 
-/// Whether all is well, and members are about to lose their pods for others.
-pub(super) fn is_about_to_replace_pods(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+/// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
+pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
+    observed: &Observed,
+    roster: &'r Roster<'a>,
+    wish: &Wish,
+) -> Option<&'r Node<'a>> {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let goes = |node: &Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
+    let goes = |node: &&Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
     // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
     let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
     let begun = !wish.durable && roster.nodes.iter().any(joins);
-    well && !begun && roster.voters().any(goes)
+    let leader = roster.leader().map(|leader| leader.name.as_str());
+    let going = || roster.voters().filter(|node| well && !begun && goes(node));
+    going().find(|node| Some(node.name.as_str()) != leader).or_else(|| going().next())
 }
 
 /// A member without a pod begins again on its volume.
@@ -185,15 +191,16 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         return step;
     }
     if observed.cluster.status.cluster_id.is_none() {
-        return beginning::step(observed, roster, wish);
+        return beginning::step(observed, roster, wish, now);
     }
     if !roster.listed {
         return healing::without_quorum(observed, roster, wish, now);
     }
     let wish = &with_a_spare(observed, roster, wish);
+    let verified = |step| verified(observed, roster, wish, step);
     carry_through(roster, wish)
-        .or_else(|| resizing::dead(observed, roster, wish))
-        .or_else(|| healing::step(observed, roster, wish, now))
+        .or_else(|| resizing::dead(observed, roster, wish).map(verified))
+        .or_else(|| healing::step(observed, roster, wish, now).map(verified))
         .or_else(|| resizing::promote(observed, roster, wish, now))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| space::disarm(observed, roster, wish))
@@ -221,6 +228,30 @@ fn is_spare_needed(roster: &Roster<'_>, wish: &Wish) -> bool {
 /// Whether a member cannot be kept: its volume goes with its pod, or its data with a pod that has to be another.
 fn makes_way(node: &Node<'_>, wish: &Wish) -> bool {
     if wish.durable { node.is_doomed() } else { rolling::needs_other_pod(node, wish) }
+}
+
+/// No member is given up because its claim is gone before the API server has said that there is none. Others come back
+/// meanwhile.
+fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -> Step {
+    let Step::Remove { name, .. } = &step else { return step };
+    let without = |node: &Node<'_>| node.name == *name && node.pod.is_none() && node.claim.is_none();
+    if !wish.durable || observed.found.gone.contains(name.as_str()) || !roster.nodes.iter().any(without) {
+        return step;
+    }
+    let usable = |node: &Node<'_>| node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting);
+    let comes_back = |node: &&Node<'_>| node.pod.is_none() && node.has_started() && usable(node);
+    if let Some(other) = roster.members().find(comes_back) {
+        return again(observed, roster, wish, &other.name);
+    }
+    if observed.found.taken.contains(name.as_str()) {
+        let message = format!(
+            "PersistentVolumeClaim {name} exists and does not belong to this EtcdCluster: delete or rename it, and the member \
+             of that name is replaced; it is left untouched"
+        );
+        return Step::wait("NameTaken", message);
+    }
+    let message = format!("waiting to learn whether member {name} has a claim: it cannot be read now");
+    Step::ask_again("ClaimUnknown", message)
 }
 
 /// What a removal has left to do.

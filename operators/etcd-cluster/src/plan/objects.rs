@@ -18,7 +18,8 @@ mod services;
 pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
-    Facts, Known, adopted, claim, has_yet_to_vote, held, is_larger, next, policy, proven, retired, volume,
+    Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
+    retired, volume,
 };
 pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;
@@ -41,8 +42,9 @@ pub(super) const METRICS_PORT: i32 = 2381;
 const CLUSTER: &str = "etcd_cluster";
 /// The label with a member's name, as the old operator set it.
 const NODE: &str = "etcd_node";
-/// Label of claims with the uid of the cluster that they were made for: a later one of the same name takes none of them.
-pub(super) const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
+/// Label of pods, and of claims, with the uid of the cluster that they were made for: a later one of the same name takes none of
+/// them.
+pub(super) use runtime::plan::meta::OWNER_UID;
 /// Label of claims with etcd's id of the cluster that wrote to the volume, in hexadecimal.
 pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
 /// Label of claims with etcd's id of the member whose data the volume holds, in hexadecimal.
@@ -60,6 +62,9 @@ pub(super) const NEXT: &str = "multi-operator.example.com/next";
 /// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
 pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
 
+/// Label of such claims that the operator itself has marked, and no person.
+pub(super) const RETIRED_BY: &str = "multi-operator.example.com/retired-by";
+
 /// The labels by which services, the budget and people find the pods.
 #[must_use]
 pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
@@ -68,7 +73,7 @@ pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
 
 /// The labels by which services and the budget find the pods: where all members' pods have it, also the uid of their
 /// owner, so that no foreign pod with the same labels gets requests that are meant for members.
-fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
+pub(super) fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
     let mut labels = selector(cluster);
     labels.extend(apart.then(|| (OWNER_UID.to_owned(), cluster.meta.uid.to_string())));
     labels

@@ -7,6 +7,7 @@ use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 
 use super::proven::Proven;
+use super::unlabeled::claims;
 use crate::EtcdCluster;
 
 /// A cluster and what belongs to it.
@@ -38,6 +39,10 @@ pub struct Observed {
     pub receiving: BTreeSet<u64>,
     /// Members' names that foreign pods have. Only looked at where a member's own pod is missing.
     pub taken: BTreeSet<Box<str>>,
+    /// Foreign pods that bear all labels by which the Services find members.
+    pub foreign: BTreeSet<Box<str>>,
+    /// What was found out about members' claims by reading them by their names.
+    pub found: claims::Found,
     /// What members have been seen to run with, by name. Only read of those whose pods are gone.
     pub proven: BTreeMap<Box<str>, Proven>,
     /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.

@@ -1,6 +1,6 @@
 //! What status has lost and volumes still tell. Pure.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
@@ -41,9 +41,18 @@ fn lost_status(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> Option<EtcdClust
     })
 }
 
-/// Whether the cluster's claims tell of more than one cluster, so that nobody but a person knows which is meant.
-pub(super) fn is_ambiguous(observed: &Observed) -> bool {
-    ids(&members(&observed.cluster, &observed.claims)).len() > 1
+/// Whether any claim of this very object tells that a member has voted on it.
+pub(super) fn tells_of_members(cluster: &EtcdCluster, claims: &[Arc<Claim>]) -> bool {
+    !members(cluster, claims).is_empty()
+}
+
+/// The clusters that the claims tell of, each with its claims.
+pub(super) fn clusters(observed: &Observed) -> BTreeMap<String, Vec<&str>> {
+    let mut clusters: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for (name, facts) in members(&observed.cluster, &observed.claims) {
+        clusters.entry(facts.cluster_id).or_default().push(name);
+    }
+    clusters
 }
 
 fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {

@@ -275,7 +275,7 @@ fn is_settled(running: &Running, now: Timestamp) -> bool {
 }
 
 /// The name of a member: one that has never started has none but that of its host.
-fn name(member: &Member) -> String {
+pub(super) fn name(member: &Member) -> String {
     let host = member.peer_urls.first().and_then(|url| names::member_of(url));
     match (member.name.as_str(), host) {
         ("", Some(host)) => host.to_owned(),

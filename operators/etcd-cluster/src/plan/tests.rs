@@ -32,6 +32,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         published: Vec::new(),
         taken: BTreeSet::new(),
         receiving: BTreeSet::new(),
+        foreign: BTreeSet::new(),
+        found: unlabeled::claims::Found::default(),
         proven: BTreeMap::new(),
         refused: None,
         cluster_version: None,
@@ -164,6 +166,7 @@ fn why_storage_is_undecided_is_told() {
 }
 
 mod bootstrap;
+mod claims;
 mod deletion;
 mod learners;
 mod leaving_3_6;

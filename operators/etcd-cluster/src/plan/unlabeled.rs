@@ -9,10 +9,12 @@ use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
-use super::names;
 use super::objects::{self, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
+use super::{Observed, names};
 use crate::EtcdCluster;
+
+pub mod claims;
 
 /// What a live look at a pod finds under a member's name.
 #[derive(Debug)]
@@ -49,6 +51,34 @@ pub fn unseen<'a>(
 #[must_use]
 pub fn is_seen(pod: &Pod) -> bool {
     pod.running.as_ref().is_some_and(|running| running.labels.get(MANAGED_BY).is_some_and(|by| by == MANAGER))
+}
+
+/// The names of pods that are there to stay, are not the cluster's, and bear all labels by which the Services find members.
+#[must_use]
+pub fn foreign(cluster: &EtcdCluster, pods: &[Arc<Pod>]) -> BTreeSet<Box<str>> {
+    let wanted = objects::selected(cluster, true);
+    let bears = |pod: &&Arc<Pod>| {
+        let labels = pod.running.as_ref().map(|running| &running.labels);
+        labels.is_some_and(|labels| wanted.iter().all(|(key, value)| labels.get(key) == Some(value)))
+    };
+    let foreign = pods.iter().filter(|pod| !pod.meta.deleting && !pod.meta.controlled_by(&cluster.meta.uid));
+    foreign.filter(bears).map(|pod| (*pod.meta.key.name).into()).collect()
+}
+
+/// What to do about such pods: the condition's reason and message.
+pub(super) fn foreign_pods(observed: &Observed) -> Option<(&'static str, String)> {
+    if observed.foreign.is_empty() {
+        return None;
+    }
+    let names = |with: &str| observed.foreign.iter().map(|name| &**name).collect::<Vec<_>>().join(with);
+    let message = format!(
+        "pods that are not this cluster's bear all labels by which its Services find members, so clients may reach them: {}; \
+         take the label off, or delete them: kubectl label pod -n {} {} {OWNER_UID}-; they are left untouched",
+        names(", "),
+        observed.cluster.meta.key.namespace,
+        names(" "),
+    );
+    Some(("ForeignPods", message))
 }
 
 /// What a pod is that was found under a member's name. What its labels do not tell any more, its owner reference does.

@@ -179,8 +179,9 @@ pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
 #[must_use]
 pub fn durable(observed: &Observed) -> Option<bool> {
     let cluster = &*observed.cluster;
-    // Volumes are the truth, and status is a cache.
-    if cluster.status.cluster_id.is_none() && has_own_claims(observed) {
+    // Volumes are the truth, and status is a cache, of which any part may be lost.
+    let lost = cluster.status.cluster_id.is_none() || cluster.status.storage.is_none();
+    if lost && has_own_claims(observed) {
         return Some(true);
     }
     if let Some(storage) = &cluster.status.storage {

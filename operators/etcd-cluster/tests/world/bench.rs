@@ -205,10 +205,12 @@ impl Bench {
         let key = &cluster.meta.key;
         let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
         let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods = pods.filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
+        let pods: Vec<_> = pods.collect();
+        let foreign = unlabeled::foreign(cluster, &pods);
+        let pods = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
         let mut pods: Vec<Arc<Pod>> = pods.collect();
         let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
-        let claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
+        let mut claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
         let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
         let mut taken = BTreeSet::new();
         for name in unseen {
@@ -219,6 +221,8 @@ impl Bench {
             }
         }
         let pull = plan::pull::take(cluster, &mut pods);
+        unlabeled::claims::accept(cluster, &pods, &mut claims);
+        let mut found = self.read_claims(cluster, &pods, &mut claims, None);
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
         let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
         let cluster = &plan::recovered::recovered(cluster, &claims);
@@ -227,6 +231,7 @@ impl Bench {
             [] => Etcd::default(),
             places => self.etcds.look(places, &self.cut, latched),
         };
+        found.extend(self.read_claims(cluster, &pods, &mut claims, Some(&etcd)));
         self.names += 1;
         let mut observed = Observed {
             peers: self.stores.services.child(key, &cluster.meta),
@@ -240,6 +245,8 @@ impl Bench {
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
             receiving: BTreeSet::new(),
+            foreign,
+            found,
             proven: self.proven(),
             refused: None,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },
@@ -251,6 +258,7 @@ impl Bench {
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),
         };
+        unlabeled::claims::unmark(&mut observed);
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
         }
@@ -258,6 +266,22 @@ impl Bench {
             observed.pull_refused = self.refuses.is_some();
         }
         observed
+    }
+
+    /// Reads claims that no watch tells of by their names.
+    fn read_claims(
+        &self,
+        cluster: &EtcdCluster,
+        pods: &[Arc<Pod>],
+        claims: &mut Vec<Arc<Claim>>,
+        etcd: Option<&Etcd>,
+    ) -> unlabeled::claims::Found {
+        let mut found = unlabeled::claims::Found::default();
+        for name in unlabeled::claims::unseen(cluster, pods, claims, etcd) {
+            let live = self.world.get(Claim::KIND, &self.key.sibling(&name));
+            found.extend(unlabeled::claims::read(cluster, pods, &name, live, claims));
+        }
+        found
     }
 
     /// What claims tell of the pods that their members had.

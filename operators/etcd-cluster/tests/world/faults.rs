@@ -70,6 +70,8 @@ pub enum Step {
     Alarm(bool),
     /// Somebody takes a label from a pod, or gives it another value.
     Relabel { pod: usize, label: usize },
+    /// The same, of a claim.
+    RelabelClaim { pod: usize, label: usize },
     /// The object's status is gone.
     LoseStatus,
     /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
@@ -169,6 +171,7 @@ impl Bench {
                     });
                 });
             }
+            Step::RelabelClaim { pod, label } => self.relabel_claim(*pod, *label),
             Step::LoseStatus => self.lose_status(),
             Step::Reborn { status } => self.reborn(*status),
             Step::Adopt => {
@@ -261,6 +264,24 @@ impl Bench {
             // Else it might be relied upon in the same moment, and nobody could have known.
             self.world.deliver_all();
         }
+    }
+
+    /// Somebody takes a label from a member's claim, or gives it another value.
+    fn relabel_claim(&mut self, pod: usize, label: usize) {
+        // Before anything is latched, and of claims that no pod and no status refer to, labels are all that tells of them.
+        let Some(pod) = self.pick(pod).filter(|_| self.cluster_id().is_some()) else { return };
+        let is_listed = self.cluster().is_some_and(|cluster| cluster.voters().any(|member| name_of(member) == pod));
+        if !is_listed {
+            return;
+        }
+        let (label, value) = LABELS[label % LABELS.len()];
+        self.world.edit(Claim::KIND, &self.key.sibling(&pod), |claim| {
+            let labels = claim["metadata"]["labels"].as_object_mut();
+            labels.map(|labels| match value {
+                Some(value) => labels.insert(label.to_owned(), json!(value)),
+                None => labels.remove(label),
+            });
+        });
     }
 
     /// Somebody replaces the status by nothing.

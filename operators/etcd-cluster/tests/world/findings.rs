@@ -183,6 +183,25 @@ fn labels_that_were_edited_by_hand_are_put_right_by_few_writes() {
 }
 
 #[test]
+fn while_a_pods_labels_are_put_right_no_foreign_pod_is_selected() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    bench.take(&Step::Relabel { pod: 1, label: 4 });
+    for _ in 0..4 {
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+        for name in ["c-client", "c"] {
+            let service = bench.world.get(Service::KIND, &bench.key.sibling(name)).expect("it is there");
+            assert!(
+                service["spec"]["selector"]["multi-operator.example.com/owner-uid"].is_string(),
+                "{}",
+                bench.story()
+            );
+        }
+    }
+    settle(&mut bench);
+}
+
+#[test]
 fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
     let bench = settled(&json!({ "size": 3 }));
     for (kind, name, path) in [
@@ -194,6 +213,24 @@ fn a_foreign_pod_with_our_labels_is_reached_by_no_client() {
         let uid = selector.expect("it selects")["multi-operator.example.com/owner-uid"].clone();
         assert_eq!(uid, bench.object()["metadata"]["uid"], "{name}");
     }
+}
+
+#[test]
+fn a_foreign_pod_with_all_our_labels_is_reported_and_left_alone() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let labels = bench.world.all(Pod::KIND).next().expect("a member's").1["metadata"]["labels"].clone();
+    let key = bench.key.sibling("stranger");
+    let pod =
+        json!({ "metadata": { "labels": labels }, "spec": { "containers": [{ "name": "etcd", "image": "other:1" }] } });
+    bench.world.create(Pod::KIND, &key, pod.clone());
+    bench.world.deliver_all();
+    bench.pass(Pass::default());
+    let stalled = bench.condition("Stalled").cloned().unwrap_or_default();
+    assert_eq!((bench.is("Stalled"), &stalled["reason"]), (true, &json!("ForeignPods")), "{}", bench.story());
+    assert!(stalled["message"].as_str().is_some_and(|why| why.contains("stranger")), "{stalled}");
+    assert_eq!(bench.world.get(Pod::KIND, &key).map(|live| &live["spec"]), Some(&pod["spec"]), "it is left alone");
+    bench.world.remove(Pod::KIND, &key);
+    settle(&mut bench);
 }
 
 #[test]

@@ -184,12 +184,15 @@ impl Guard {
             let doomed: Vec<&String> = self.doomed.values().map(|(name, _)| name).collect();
             etcds.violations.push(format!("quorum is lost by what was done to the pods {doomed:?}"));
         }
+        // Of many claims that are retired, the oldest go while the members are well.
+        let kept = self.before.claims.values().filter(|claim| claim.retired && !claim.deleting).count();
+        let many = had && kept > (2 * self.before.size).max(5);
         for (uid, ClaimSeen { name, deleting, retired, filled, held }) in &self.before.claims {
             let after = now.claims.get(uid);
             let deleted = after.is_none_or(|now| now.deleting && !deleting);
             let put_away = after.is_some_and(|now| now.retired && !retired);
             let released = after.is_some_and(|now| *held && !now.held) && !retired && !self.before.going;
-            if deleted && *filled && self.before.retain {
+            if deleted && *filled && self.before.retain && !(*retired && many) {
                 etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
             }
             if (deleted || put_away || released) && self.before.listed.contains(name) && listed(etcds).contains(name) {

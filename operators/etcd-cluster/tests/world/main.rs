@@ -9,6 +9,7 @@ mod asked;
 mod bench;
 mod boundaries;
 mod broken_spec;
+mod claims;
 mod deletion;
 mod faults;
 mod findings;

@@ -63,6 +63,7 @@ fn fault() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(Step::Alarm),
         1 => (1..12_u8).prop_map(Step::Wait),
         1 => (which(), 0..5_usize).prop_map(|(pod, label)| Step::Relabel { pod, label }),
+        1 => (which(), 0..5_usize).prop_map(|(pod, label)| Step::RelabelClaim { pod, label }),
         1 => Just(Step::LoseStatus),
     ]
 }

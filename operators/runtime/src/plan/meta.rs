@@ -19,6 +19,9 @@ pub const INSTANCE: &str = "app.kubernetes.io/instance";
 pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
 /// Label of pods that are kept whole though one of Kubernetes' own controllers runs them.
 pub const WHOLE: &str = "multi-operator.example.com/whole";
+/// Label of what belongs to one object alone, with that object's uid: a pod that bears it is kept whole as well, be it a foreign
+/// one that gets requests by it.
+pub const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
 /// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
 /// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.

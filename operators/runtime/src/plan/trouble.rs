@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::meta::{INSTANCE, OWNER_KIND, Owner, WHOLE};
+use super::meta::{INSTANCE, OWNER_KIND, OWNER_UID, Owner, WHOLE};
 
 /// What is wrong with a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,7 +124,7 @@ impl WirePod {
     /// Whether all that tells how it fares is asked for.
     #[must_use]
     pub fn is_whole(&self) -> bool {
-        self.metadata.labels.contains_key(WHOLE)
+        [WHOLE, OWNER_UID].iter().any(|label| self.metadata.labels.contains_key(*label))
     }
 
     /// The object that the pod belongs to, by its labels.

@@ -316,6 +316,14 @@ mod tests {
     }
 
     #[test]
+    fn a_pod_that_bears_the_uid_of_one_object_is_kept_whole_whoever_controls_it() {
+        let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
+        let pod = json!({ "metadata": { "namespace": "n", "name": "a-1", "labels": labels }, "status": {} });
+        let pod = Pod::decode(&pod.to_string()).unwrap();
+        assert!(pod.kept() && pod.running.is_some());
+    }
+
+    #[test]
     fn a_pod_that_was_read_by_its_name_needs_no_label() {
         let status = json!({ "podIP": "10.0.0.1" });
         let text = json!({ "metadata": { "namespace": "n", "name": "a-1" }, "status": status }).to_string();

@@ -1,27 +1,32 @@
 //! The first member, and the pod of the second. As long as no cluster id has been latched, nothing has been acknowledged to
 //! anybody: the Service of clients is made after it.
 
+use std::collections::BTreeMap;
+
+use api::ConditionStatus;
+use api::condition_type::READY;
+use jiff::{SignedDuration, Timestamp};
 use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
-use crate::plan::objects::{CLUSTER_ID, ETCD, RETIRED, START, Start, selector};
+use crate::plan::objects::{CLUSTER_ID, ETCD, OWNER_UID, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
 use crate::plan::{names, objects, recovered};
 
+/// What is said first where only claims and pods are left of a cluster.
+const LOST: &str = "the status that told of this cluster is gone";
+/// How long members may take to answer after the status was lost, before a person is needed.
+const UNANSWERED: SignedDuration = SignedDuration::from_mins(2);
+
 /// The next step towards a cluster.
-pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
-    if recovered::is_ambiguous(observed) {
-        return Step::Stuck(
-            "VolumesAmbiguous",
-            format!(
-                "the status that told of this cluster is gone, and its claims tell of several (label {CLUSTER_ID}): put those \
-                 aside that are not meant, by the label {RETIRED}=true"
-            ),
-        );
+pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
+    let clusters = recovered::clusters(observed);
+    if clusters.len() > 1 {
+        return Step::Stuck("VolumesAmbiguous", ambiguous(observed, &clusters));
     }
     if was_made(observed, roster) {
-        return recovery(observed, roster, wish);
+        return recovery(observed, roster, wish, now);
     }
     let Some(seed) = roster.nodes.iter().find(|node| node.pod.is_some() && !node.joins()) else {
         return strangers(observed).unwrap_or_else(|| first(observed, roster));
@@ -38,8 +43,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Ste
 
 /// The way back of a cluster that has been made, and of which only the status is gone that told of it. As soon as a member
 /// answers, the cluster is latched again; until then members come back on their volumes, and nothing new is made.
-fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
-    const LOST: &str = "the status that told of this cluster is gone";
+fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     if let Some(node) = roster.nodes.iter().find(|node| node.endpoint.is_some()) {
         return Step::ask_again("StatusLost", format!("{LOST}; member {} answers and tells of it", node.name));
     }
@@ -54,7 +58,40 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::DropPod { name: node.name.clone() };
     }
     let waiting = roster.nodes.iter().find(|node| node.pod.is_some()).map(waiting_for).unwrap_or_default();
+    let ready = observed.cluster.status.contract.condition(READY);
+    let waits = ready.filter(|ready| ready.status != ConditionStatus::True).map(|ready| ready.last_transition_time);
+    if waits.is_some_and(|since| now.duration_since(since) >= UNANSWERED) {
+        return Step::Stuck("StatusLost", unanswered(observed, &waiting));
+    }
     Step::ask_again("StatusLost", format!("{LOST}, and no member answers yet that could tell of it: {waiting}"))
+}
+
+/// What to do where no member comes back that could tell of the cluster.
+fn unanswered(observed: &Observed, waiting: &str) -> String {
+    let cluster = &observed.cluster;
+    let (namespace, name, uid) = (&cluster.meta.key.namespace, &cluster.meta.key.name, &cluster.meta.uid);
+    let pods = selector_text(&selector(cluster));
+    format!(
+        "{LOST}, and no member has answered for {} minutes: {waiting}; find out why the members do not start, and correct \
+         that; or, to give their data up and begin a new cluster, put the volumes aside and delete the pods: kubectl label \
+         pvc -n {namespace} -l etcd_cluster={name},{OWNER_UID}={uid} {RETIRED}=true && kubectl delete pod -n {namespace} -l \
+         {pods}",
+        UNANSWERED.as_mins()
+    )
+}
+
+/// Which clusters claims tell of, and how to put aside those that are not meant.
+fn ambiguous(observed: &Observed, clusters: &BTreeMap<String, Vec<&str>>) -> String {
+    let (namespace, name) = (&observed.cluster.meta.key.namespace, &observed.cluster.meta.key.name);
+    let each = clusters.iter().map(|(id, claims)| {
+        let claims = claims.join(", ");
+        format!("{claims}: kubectl label pvc -n {namespace} -l etcd_cluster={name},{CLUSTER_ID}={id} {RETIRED}=true")
+    });
+    format!(
+        "{LOST}, and its claims tell of several clusters (label {CLUSTER_ID}): put the claims aside of those that are not \
+         meant; {}",
+        each.collect::<Vec<_>>().join("; ")
+    )
 }
 
 /// Whether members have joined, which happens only once the first one's cluster has been latched.

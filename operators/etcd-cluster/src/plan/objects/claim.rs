@@ -9,13 +9,14 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::cache::View;
 use runtime::plan::Apply;
-use runtime::plan::meta::{child_meta, not_for_pruning};
+use runtime::plan::meta::{MANAGER, child_meta, not_for_pruning};
 use runtime::views::Claim;
 
 use serde_json::json;
 
 use super::{
-    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, member_labels,
+    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, RETIRED_BY,
+    member_labels,
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -55,6 +56,8 @@ impl Facts {
 pub(in crate::plan) struct Known<'a> {
     /// The claim, if it is there.
     pub(in crate::plan) live: Option<&'a Claim>,
+    /// Another one, of which it is to hold the data, if it is not there yet.
+    pub(in crate::plan) peer: Option<&'a Claim>,
     /// What its volume holds.
     pub(in crate::plan) facts: Option<Facts>,
     /// Whether its member has yet to vote for the first time.
@@ -66,16 +69,19 @@ impl<'a> Known<'a> {
     pub(in crate::plan) fn beside(roster: &Roster<'a>, joining: bool) -> Self {
         let size = |claim: &&Claim| claim.requested.as_deref().and_then(bytes);
         let others = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| size(claim).is_some());
-        Self { live: others.min_by_key(size), facts: None, joining }
+        Self { live: None, peer: others.min_by_key(size), facts: None, joining }
     }
 
     fn of(live: &'a Claim) -> Self {
-        Self { live: Some(live), facts: Facts::of(live), joining: has_yet_to_vote(live) }
+        Self { live: Some(live), peer: None, facts: Facts::of(live), joining: has_yet_to_vote(live) }
     }
 }
 
 /// The claim of `member`, with what is known of its volume. Only what is deleted with the cluster has it as owner: garbage
 /// collection would take a retained one away.
+///
+/// A claim that is there keeps its size in this write; see [`grown`]. Whatever else a claim has to tell must not depend on
+/// whether its StorageClass lets volumes grow.
 pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'_>) -> Apply {
     let mut labels = member_labels(cluster, member);
     labels.extend(known.facts.into_iter().flat_map(Facts::labels));
@@ -85,15 +91,31 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
     let annotations = owner_references.is_none().then(not_for_pruning);
     let metadata = ObjectMeta { labels: Some(labels), annotations, owner_references, ..ObjectMeta::default() };
-    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster, known.live)), status: None };
-    Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim)
+    let claim = PersistentVolumeClaim { metadata, spec: Some(spec(cluster, known.live.or(known.peer))), status: None };
+    let mut apply = Apply::new(Claim::KIND, cluster.meta.key.sibling(member), &claim);
+    if let Some(requested) = known.live.and_then(|live| live.requested.as_deref()) {
+        apply.body["spec"]["resources"]["requests"]["storage"] = requested.into();
+    }
+    apply
 }
 
-/// The same, marked as that of a member that is no more.
-pub(in crate::plan) fn retired(cluster: &EtcdCluster, live: &Claim) -> Apply {
-    let mut apply = adopted(cluster, live);
-    apply.body["metadata"]["labels"][RETIRED] = "true".into();
-    apply
+/// The size that a claim is to request, if that is more than it does: a write of its own, since the API server refuses it
+/// where the StorageClass does not let volumes grow.
+pub(in crate::plan) fn grown(cluster: &EtcdCluster, live: &Claim) -> Option<Apply> {
+    let asked = asked(cluster, Some(live))?;
+    let grows = bytes(&asked)? > bytes(live.requested.as_deref()?)?;
+    grows.then(|| noted(live, "size", &json!({ "spec": { "resources": { "requests": { "storage": asked } } } })))
+}
+
+/// The mark of a claim whose member is no more. A write of its own, that a spec which the API server refuses for claims keeps
+/// none from being retired.
+pub(in crate::plan) fn retired(live: &Claim) -> Apply {
+    noted(live, "retired", &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }))
+}
+
+/// Whether garbage collection would take a claim away with the cluster, which is to be retained.
+pub(in crate::plan) fn is_owned_in_vain(cluster: &EtcdCluster, live: &Claim) -> bool {
+    policy(cluster) == OnDelete::Retain && live.meta.controlled_by(&cluster.meta.uid)
 }
 
 /// The note on a claim of what its member has been seen to run with.
@@ -173,19 +195,21 @@ pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
 
 /// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim reports less.
 pub(in crate::plan) fn volume(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<u64> {
-    let asked = spec(cluster, live).resources.and_then(|resources| resources.requests);
-    let asked = asked.and_then(|requests| bytes(&requests.get("storage")?.0))?;
+    let asked = bytes(&asked(cluster, live)?)?;
     let has = live.and_then(|claim| bytes(claim.capacity.as_deref()?));
     Some(has.map_or(asked, |has| has.min(asked)))
 }
 
 /// Whether a claim asks for more than the spec does now.
 pub(in crate::plan) fn is_larger(cluster: &EtcdCluster, live: &Claim) -> bool {
-    let asked = |live| {
-        let requests = spec(cluster, live).resources.and_then(|resources| resources.requests);
-        requests.and_then(|requests| bytes(&requests.get("storage")?.0))
-    };
+    let asked = |live| asked(cluster, live).as_deref().and_then(bytes);
     asked(Some(live)) > asked(None)
+}
+
+/// The size that the spec asks for, but never less than a live claim requests already.
+fn asked(cluster: &EtcdCluster, live: Option<&Claim>) -> Option<String> {
+    let requests = spec(cluster, live).resources?.requests?;
+    Some(requests.get("storage")?.0.clone())
 }
 
 /// The size to request, no less than a live claim does already.

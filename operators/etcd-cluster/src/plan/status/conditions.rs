@@ -8,7 +8,7 @@ use runtime::plan::conditions::{Summary, condition};
 use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, proven, space};
+use super::super::{Alarm, Observed, proven, space, unlabeled};
 use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
 
@@ -123,7 +123,8 @@ fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool 
 /// The summary: whether all is as asked, and if not, why.
 fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> (Summary, &'static str, String) {
     let judged = judge_members(observed, roster, wish, step);
-    match (&wish.refusal, judged) {
+    let refusal = wish.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
+    match (&refusal, judged) {
         (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, reason, why.clone()),
         // What befalls the members meanwhile is told too.
         (Some((reason, why)), (_, also, message)) if also != *reason => {

@@ -1,5 +1,6 @@
 //! What works, but not as well as a person might think. Pure.
 
+use super::super::objects::RETIRED;
 use super::super::roster::Roster;
 use super::super::{Observed, objects, space};
 use super::members::largest;
@@ -8,6 +9,7 @@ use super::members::largest;
 pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
     let told = largest(roster, observed.cluster.status.db_size.as_deref());
     terminating(roster)
+        .or_else(|| marked(observed))
         .or_else(|| space::warning(observed, roster, told.as_deref()))
         .or_else(|| larger(observed, roster))
         .or_else(|| of_spec(observed))
@@ -24,6 +26,20 @@ fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
             names.join(", ")
         );
         ("ClaimTerminating", message)
+    })
+}
+
+/// Members whose claims a person has marked as those of removed members.
+fn marked(observed: &Observed) -> Option<(&'static str, String)> {
+    let marked = &observed.found.marked;
+    let names = marked.iter().map(|name| &**name).collect::<Vec<_>>().join(" ");
+    (!marked.is_empty()).then(|| {
+        let message = format!(
+            "claims of members have the label {RETIRED}, so no finalizer keeps their volumes when they are deleted: unless that \
+             is intended, take it off: kubectl label pvc -n {} {names} {RETIRED}-",
+            observed.cluster.meta.key.namespace
+        );
+        ("ClaimMarked", message)
     })
 }
 

@@ -2,6 +2,7 @@
 
 use runtime::views::Claim;
 
+use super::members::{after, three, touches_nothing};
 use super::*;
 use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, RETIRED};
 
@@ -23,24 +24,31 @@ fn without_status(claims: Vec<Arc<Claim>>) -> (EtcdPlan, Option<String>) {
     seen.cluster = recovered::recovered(&seen.cluster, &claims);
     seen.claims = claims;
     let id = seen.cluster.status.cluster_id.clone();
+    if seen.cluster.status.storage.is_none() {
+        // What was decided about storage is written down first.
+        let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
+        Arc::get_mut(&mut seen.cluster).unwrap().status = status;
+    }
     (plan(&seen, Timestamp::UNIX_EPOCH), id)
 }
 
 #[test]
 fn claims_of_two_clusters_and_no_status_are_for_a_person_to_decide() {
     let (stuck, id) = without_status(vec![claim("c-aaaaaaaaaa", "a1", false), claim("c-bbbbbbbbbb", "b2", false)]);
-    assert!(stuck.effects.is_empty(), "nothing is begun beside them: {:?}", stuck.effects);
+    assert!(touches_nothing(&stuck), "nothing is begun beside them: {:?}", stuck.effects);
     assert_eq!(id, None);
     let status = stuck.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumesAmbiguous".to_owned()));
     let message = &status.contract.condition("Stalled").unwrap().message;
-    assert!(message.contains(CLUSTER_ID) && message.contains(RETIRED), "it says how to go on: {message}");
+    let command = |id| format!("kubectl label pvc -n n -l etcd_cluster=c,{CLUSTER_ID}={id} {RETIRED}=true");
+    assert!(message.contains(&command("a1")) && message.contains(&command("b2")), "it says how to go on: {message}");
 
     let (goes_on, id) = without_status(vec![claim("c-aaaaaaaaaa", "a1", false), claim("c-bbbbbbbbbb", "b2", true)]);
     assert_eq!(id.as_deref(), Some("a1"), "the one that was not put aside");
     let made: Vec<_> = goes_on.effects.iter().filter_map(created).collect();
     assert_eq!(made, ["c-aaaaaaaaaa"], "its member comes back, on its volume");
-    assert_ne!(reason(&goes_on.status.unwrap(), "Stalled").1, "VolumesAmbiguous");
+    let status = goes_on.status.unwrap();
+    assert!(status.contract.condition("Stalled").is_none_or(|stalled| stalled.reason != "VolumesAmbiguous"));
 }
 
 fn created(effect: &Effect<EtcdAct>) -> Option<String> {
@@ -69,4 +77,30 @@ fn each_cluster_that_is_begun_has_a_token_of_its_own() {
         token.expect("a token").to_owned()
     };
     assert_eq!([token("c-1111111111"), token("c-2222222222")], ["c-1111111111", "c-2222222222"]);
+}
+
+#[test]
+fn a_cluster_of_which_no_member_answers_and_no_volume_tells_needs_a_person_after_two_minutes() {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.cluster = observed(&json!({ "size": 3 }), &decided()).cluster;
+    seen.etcd = Etcd::default();
+    let condition = |plan: &EtcdPlan, type_: &str| plan.status.as_ref().unwrap().contract.condition(type_).cloned();
+    let first = after(&seen, 60);
+    assert_eq!(condition(&first, "Reconciling").unwrap().reason, "StatusLost");
+    Arc::get_mut(&mut seen.cluster).unwrap().status = first.status.unwrap();
+    assert!(condition(&after(&seen, 179), "Stalled").is_none());
+    let stalled = condition(&after(&seen, 181), "Stalled").unwrap();
+    assert_eq!(stalled.reason, "StatusLost");
+    let aside = "kubectl label pvc -n n -l etcd_cluster=c,multi-operator.example.com/owner-uid=u \
+                 multi-operator.example.com/retired=true";
+    assert!(stalled.message.contains(aside), "{}", stalled.message);
+    assert!(stalled.message.contains("kubectl delete pod -n n -l app=etcd,etcd_cluster=c"), "{}", stalled.message);
+}
+
+#[test]
+fn a_cluster_that_has_claims_keeps_its_data_on_them_though_its_status_does_not_say_so() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let lost = EtcdClusterStatus { storage: None, ..made() };
+    seen.cluster = observed(&json!({ "size": 3 }), &lost).cluster;
+    assert_eq!(after(&seen, 60).status.unwrap().storage, Some(StorageStatus { durable: true }));
 }

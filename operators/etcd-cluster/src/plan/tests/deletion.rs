@@ -3,7 +3,7 @@
 use api::UNSAVED_DATA;
 use runtime::views::Claim;
 
-use super::members::{after, three};
+use super::members::{NAMES, after, three};
 use super::*;
 
 /// The finalizers that a plan writes, with the kind that they are of.
@@ -103,4 +103,54 @@ fn a_claim_that_was_put_aside_is_released() {
         "multi-operator.example.com/owner-uid": "an earlier one", "multi-operator.example.com/retired": "true" } }),
     );
     assert_eq!(finalizers(&after(&seen, 60)), vec![("PersistentVolumeClaim", json!([])); 3]);
+}
+
+#[test]
+fn a_cluster_that_is_never_at_rest_is_held_as_well() {
+    for (step, stalled) in [("refused", false), ("wait", false), ("start", true)] {
+        let mut seen = three(&json!({ "size": 3, "options": { "max-wals": "7" } }));
+        edit_claims(&mut seen, &json!({}));
+        match step {
+            "refused" => {
+                seen.refused = Some("no".to_owned());
+                seen.pods.iter_mut().for_each(|pod| {
+                    let running = Arc::get_mut(pod).unwrap().running.as_mut().unwrap();
+                    running.annotations.insert("multi-operator.example.com/template".to_owned(), "other".to_owned());
+                });
+            }
+            "wait" => drop(seen.etcd.endpoints.insert(NAMES[0].into(), Err("refuses connections".to_owned()))),
+            _ => drop(seen.pods.pop()),
+        }
+        edit(&mut seen, &json!({}));
+        if stalled {
+            // As where a quota allows no pod.
+            let why = api::condition_type::STALLED;
+            let condition = runtime::plan::conditions::condition(
+                why,
+                ConditionStatus::True,
+                "Forbidden",
+                "no",
+                Timestamp::UNIX_EPOCH,
+            );
+            Arc::get_mut(&mut seen.cluster).unwrap().status.contract.conditions = vec![condition];
+        }
+        assert_eq!(finalizers(&after(&seen, 60)), [("EtcdCluster", json!([ETCD_VOLUMES]))], "{step}");
+    }
+}
+
+#[test]
+fn volumes_of_several_clusters_are_kept_though_no_status_tells_of_any() {
+    let dying = json!({ "finalizers": [UNSAVED_DATA], "deletionTimestamp": "2026-01-01T00:00:00Z" });
+    for claims in [&dying, &json!({ "finalizers": [UNSAVED_DATA] }), &json!({})] {
+        let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], claims);
+        let mut other = seen.claims[0].labels.clone();
+        other.insert("multi-operator.example.com/cluster-id".to_owned(), "2".to_owned());
+        Arc::get_mut(&mut seen.claims[0]).unwrap().labels = other;
+        Arc::get_mut(&mut seen.cluster).unwrap().status = decided();
+        (seen.pods, seen.etcd) = (Vec::new(), Etcd::default());
+        let plan = after(&seen, 60);
+        assert_eq!(finalizers(&plan), [], "{claims}");
+        let reason = reason(&plan);
+        assert!(matches!(reason.as_deref(), Some("DeletionBlocked" | "WaitingForClaims")), "{reason:?}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
 
-use super::members::{NAMES, after, three};
+use super::members::{NAMES, after, at, pod, three};
 use super::*;
 
 /// Two members and a learner, which has been getting no further for that many minutes, and does not answer.
@@ -55,4 +55,23 @@ fn a_learner_is_given_up_for_getting_no_further_and_not_for_being_slow() {
     assert!(!matches!(change(&after(&seen, now)), Some(Change::Remove { .. })), "a snapshot is on its way to it");
     let (seen, now) = learning(9, false);
     assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()), None);
+}
+
+#[test]
+fn what_cluster_dns_tells_of_is_read_only_where_a_pod_can_be_listed() {
+    let (mut seen, _) = learning(0, false);
+    assert!(!awaits_dns(&seen), "no pod waits");
+    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    let waits = pod("c-dddddddddd", &template, &json!({ "waiting": {} }), 0, at(9));
+    seen.pods.push(Arc::new(waits));
+    assert!(!awaits_dns(&seen), "the learner comes first");
+    seen.etcd.members.as_mut().unwrap()[2].learner = false;
+    assert!(awaits_dns(&seen));
+}
+
+#[test]
+fn a_learner_that_gets_nowhere_is_helped_along_less_often() {
+    let (seen, _) = learning(0, false);
+    assert_eq!(after(&seen, 60).next, Next::After(NUDGED));
+    assert_eq!(after(&seen, 180).next, Next::After(SLOWLY));
 }

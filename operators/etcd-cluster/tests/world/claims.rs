@@ -1,0 +1,155 @@
+//! Labels of claims are edited by hand, and claims of removed members pile up.
+
+use runtime::cache::View as _;
+use runtime::views::{Claim, Pod};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step, name_of};
+use crate::stories::settle;
+
+/// What is done to a claim's labels by hand: one is taken off or set, or all are taken off.
+const EDITS: [(&str, Option<&str>); 7] = [
+    ("app.kubernetes.io/managed-by", None),
+    ("app.kubernetes.io/instance", Some("other")),
+    ("multi-operator.example.com/owner-kind", None),
+    ("multi-operator.example.com/owner-uid", None),
+    ("multi-operator.example.com/owner-uid", Some("another")),
+    ("multi-operator.example.com/cluster-id", None),
+    ("all", None),
+];
+/// The mark of claims of removed members.
+const RETIRED: &str = "multi-operator.example.com/retired";
+
+fn settled(spec: &Value) -> Bench {
+    let mut bench = Bench::new(spec);
+    settle(&mut bench);
+    bench
+}
+
+fn members(bench: &Bench) -> Vec<String> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| name_of(member).to_owned()).collect()
+}
+
+fn relabel(bench: &mut Bench, member: &str, (label, value): (&str, Option<&str>)) {
+    let key = bench.key.sibling(member);
+    bench.world.edit(Claim::KIND, &key, |claim| {
+        let labels = claim["metadata"]["labels"].as_object_mut().expect("it has labels");
+        match value {
+            _ if label == "all" => labels.clear(),
+            Some(value) => drop(labels.insert(label.to_owned(), json!(value))),
+            None => drop(labels.remove(label)),
+        }
+    });
+}
+
+/// Lets it come to rest with the same members, on the same volumes, and with all labels put right.
+fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
+    settle(&mut bench);
+    assert_eq!(members(&bench), before, "{why}: {}", bench.story());
+    let labels = |name: &String| {
+        let claim = bench.world.get(Claim::KIND, &bench.key.sibling(name)).expect("it is there");
+        claim["metadata"]["labels"].as_object().expect("it has labels").keys().cloned().collect::<Vec<_>>()
+    };
+    let all: Vec<_> = before.iter().map(labels).collect();
+    assert!(all.iter().all(|one| *one == all[0]), "{why}: {all:?}");
+}
+
+#[test]
+fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
+    for edit in EDITS {
+        for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
+            let mut bench = settled(&json!({ "size": size }));
+            let before = members(&bench);
+            let why = format!("{edit:?}, {lost} of {size} pods");
+            let writes = bench.world.writes;
+            relabel(&mut bench, &before[0], edit);
+            for pod in &before[..lost] {
+                bench.world.begin_removal(Pod::KIND, &bench.key.sibling(pod));
+            }
+            bench.take(&Step::Calm(20));
+            assert!(lost > 0 || bench.world.writes <= writes + 8, "{why}: {}", bench.story());
+            keeps_members(bench, &before, &why);
+        }
+    }
+}
+
+#[test]
+fn a_claim_whose_labels_were_edited_is_found_though_the_status_is_lost() {
+    for edit in EDITS {
+        let mut bench = settled(&json!({ "size": 3 }));
+        let before = members(&bench);
+        relabel(&mut bench, &before[0], edit);
+        bench.take(&Step::LoseStatus);
+        keeps_members(bench, &before, &format!("{edit:?}"));
+    }
+}
+
+#[test]
+fn a_claim_of_somebody_elses_under_a_members_name_is_left_alone() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let before = members(&bench);
+    let key = bench.key.sibling(&before[0]);
+    bench.world.remove(Pod::KIND, &key);
+    bench.world.remove(Claim::KIND, &key);
+    bench.world.create(Claim::KIND, &key, json!({ "metadata": { "labels": { "app": "other" } }, "spec": {} }));
+    bench.take(&Step::Calm(30));
+    let ready = bench.condition("Ready").expect("it says how it fares").clone();
+    assert_eq!(ready["reason"], "NameTaken", "{}", bench.story());
+    assert_eq!(members(&bench), before, "{}", bench.story());
+    bench.world.remove(Claim::KIND, &key);
+    settle(&mut bench);
+    assert!(!members(&bench).contains(&before[0]), "{}", bench.story());
+}
+
+#[test]
+fn a_member_whose_claim_was_marked_as_retired_by_hand_comes_back_on_it() {
+    for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
+        let mut bench = settled(&json!({ "size": size }));
+        let before = members(&bench);
+        relabel(&mut bench, &before[0], (RETIRED, Some("true")));
+        for pod in &before[..lost] {
+            bench.world.begin_removal(Pod::KIND, &bench.key.sibling(pod));
+        }
+        bench.take(&Step::Calm(40));
+        let warning = bench.condition("Warning").map(|warning| warning["reason"].clone());
+        assert_eq!((bench.is("Ready"), warning), (true, Some(json!("ClaimMarked"))), "{}", bench.story());
+        relabel(&mut bench, &before[0], (RETIRED, None));
+        keeps_members(bench, &before, &format!("{lost} of {size} pods"));
+    }
+}
+
+fn retired(bench: &Bench) -> Vec<String> {
+    let marked = |claim: &Value| claim["metadata"]["labels"][RETIRED].is_string();
+    let claims = bench.world.all(Claim::KIND).filter(|(_, claim)| marked(claim));
+    claims.map(|(key, _)| key.name.to_string()).collect()
+}
+
+fn there_and_back(bench: &mut Bench) {
+    for size in [5, 3] {
+        bench.take(&Step::Edit(Edit::Size(size)));
+        settle(bench);
+    }
+}
+
+#[test]
+fn of_many_retired_claims_the_oldest_go_and_those_that_a_person_has_put_aside_stay() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    there_and_back(&mut bench);
+    let by_hand = retired(&bench);
+    for name in &by_hand {
+        // As an earlier manager, or a person, has marked them.
+        relabel(&mut bench, name, ("multi-operator.example.com/retired-by", None));
+    }
+    let mut ours: Vec<String> = Vec::new();
+    for _ in 0..5 {
+        there_and_back(&mut bench);
+        let left = retired(&bench);
+        assert!(by_hand.iter().all(|name| left.contains(name)), "{left:?} without {by_hand:?}");
+        let now: Vec<String> = left.into_iter().filter(|name| !by_hand.contains(name)).collect();
+        let new = now.iter().filter(|name| !ours.contains(name)).count();
+        assert!(new == 2 && now.len() <= 6, "the newest stay: {now:?} of {ours:?}");
+        ours = now;
+    }
+    assert_eq!(ours.len(), 6);
+}
