@@ -13,6 +13,7 @@ use super::*;
 use crate::Snapshot;
 
 mod backups;
+mod beside;
 mod deletion;
 mod failing;
 mod records;
@@ -73,6 +74,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         replacement: DryRun::Accepted,
         silent_for: None,
         copied: None,
+        began: None,
         asked: Asked::Nothing,
         external: Vec::new(),
         snapshots_on_data: false,
