@@ -5,7 +5,7 @@
 //! must do is done by the agent (`operators/agent`), in the pod's init steps and in Jobs. Claims, Secrets and snapshots
 //! have no owner: a foreground deletion takes away whatever has one before the last snapshot could be taken.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use kube::Client;
@@ -147,6 +147,8 @@ pub struct SampleDBOperator {
     named_claims: NamedClaims,
     server_pods: ServerPods,
     trials: Trials,
+    /// When it looked for the first time: a manager that waits for its turn does not look.
+    began: OnceLock<Timestamp>,
     settings: Settings,
 }
 
@@ -173,6 +175,7 @@ impl SampleDBOperator {
             server_pods: ServerPods::new(client.clone()),
             trials: Trials::new(client.clone()),
             namespaces: Namespaces::new(client.clone()),
+            began: OnceLock::new(),
             client,
             settings,
         }

@@ -73,6 +73,7 @@ impl SampleDBOperator {
             replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
+            began: Some(*self.began.get_or_init(Timestamp::now)),
             external: look::external(&self.client, db).await,
             existing_claim: None,
             snapshots_on_data: self.snapshots_on_data(db),
@@ -106,11 +107,14 @@ impl SampleDBOperator {
         if db.status.initialization.completed_at.is_none() && !is_at_work(&observed) {
             observed.init_sources = sources::look(&self.client, db).await;
         }
-        let next = plan::copying_to(db).and_then(|pod| reach(observed.pod_named(&pod)?, system.password.clone(), None));
-        if let Some(next) = next {
-            observed.copied = self.postgres.copied(&next).await;
+        self.ask(&mut observed, system.password.clone(), app.password).await;
+        if let Some(note) = plan::note_of(&observed, Timestamp::now()) {
+            let next = observed.pod_named(&note.pod).and_then(|pod| reach(pod, system.password, None));
+            observed.copied = match next {
+                Some(next) => self.postgres.copied(key, &next, note.every).await,
+                None => None,
+            };
         }
-        self.ask(&mut observed, system.password, app.password).await;
         if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
             observed.replacement = self.trials.ask(&trial, &key.sibling(&names::pod(db))).await;
         }

@@ -14,6 +14,7 @@ use crate::{SampleDB, Snapshot};
 
 mod answer;
 mod backup;
+mod beside;
 pub(crate) mod brief;
 pub mod catalog;
 mod deletion;
@@ -46,7 +47,7 @@ pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub(crate) use storage::VOLUME_FULL;
 pub use tuning::wanted;
-pub use upgrade::{copying_to, shuts_out, successor};
+pub use upgrade::{Note, is_young, note_of, shuts_out, successor};
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;
@@ -61,8 +62,6 @@ const STEP: Duration = Duration::from_millis(50);
 const LATER: Duration = Duration::from_secs(10);
 /// While a step of an upgrade is waited for, during which nobody may write.
 const SOON: Duration = Duration::from_millis(500);
-/// While a copy is made: how often its note is looked for.
-const NOTE: Duration = Duration::from_millis(200);
 /// How often Secrets are read while all is well: an edited one is in force within 90 s.
 const SECRETS: Duration = Duration::from_secs(60);
 
@@ -161,13 +160,7 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
         Go::Turn(turn) => (Step::Rest, Some(*turn)),
     };
     let configured = db.status.initialization.completed_at.is_some();
-    // What is waited for keeps no backups from being taken, as long as the server serves.
-    let open = match &step {
-        Step::Rest => true,
-        Step::Wait(..) | Step::Stuck(..) => db.status.upgrade.step.is_none() && observed.is_ready(),
-        Step::Take(..) => false,
-    };
-    let serves = latched && open && configured && !paused && turn.is_none();
+    let serves = latched && configured && !paused && turn.is_none() && beside::may_back_up(observed, &step, now);
     let backups = if serves { backup::decide(observed, now) } else { Backups::default() };
     let judged = status::Judged { wish: &wish, source, step: &step, backups: &backups, turn: turn.as_ref() };
     let status = status::of(observed, &judged, now);
@@ -176,25 +169,17 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     let news = turn.is_some()
         || (&status.initialization, &status.engine, &status.restore)
             != (&db.status.initialization, &db.status.engine, &db.status.restore);
-    let (effects, next) = match step {
-        Step::Take(effects, ..) => (effects, STEP),
-        Step::Rest if !latched || news => (Vec::new(), STEP),
+    let next = match &step {
+        Step::Take(..) => STEP,
+        Step::Rest if !latched || news || backups.effect.is_some() => STEP,
         Step::Rest => {
             let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
-            let next = if upgrade::is_spread(&status) { next.min(LATER) } else { next };
-            let next = if backups.effect.is_some() { STEP } else { next };
-            (backups.effect.into_iter().collect(), next)
+            if upgrade::is_spread(&status) { next.min(LATER) } else { next }
         }
-        Step::Wait(reason, _) if reason == "Upgrading" || reason == "RollingBack" => {
-            let next = match copying_to(db) {
-                Some(_) => NOTE,
-                None if upgrade::is_urgent(db, now) => SOON,
-                None => LATER,
-            };
-            (Vec::new(), next)
-        }
-        Step::Wait(..) | Step::Stuck(..) => (backups.effect.into_iter().collect(), LATER),
+        Step::Wait(reason, _) if *reason == "Upgrading" || *reason == "RollingBack" => upgrade::pace(observed, now),
+        Step::Wait(..) | Step::Stuck(..) => LATER,
     };
+    let effects = beside::in_turn(step, backups.effect, now);
     // What is latched is recorded on the volumes before anything relies on it, and they are held before anything is in them.
     let mut kept = if latched && !paused { hold::keep(observed) } else { Vec::new() };
     let next = if kept.is_empty() { next } else { STEP };

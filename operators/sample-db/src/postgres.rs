@@ -7,6 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use runtime::Error;
 use runtime::plan::Key;
 
@@ -15,13 +16,13 @@ mod change;
 mod connect;
 
 use crate::SampleDB;
-use crate::plan::{Asked, Login, Said, names, pause, shuts_out, wanted};
+use crate::plan::{Asked, Login, Said, is_young, names, pause, shuts_out, wanted};
 use crate::secrets::Password;
 use connect::{Address, Refused};
 
 /// How long an answer is taken for true. With the pass that follows, an edit of a Secret is in force within 90 s.
 const FRESH: Duration = Duration::from_secs(20);
-/// How long an answer is while an upgrade opens and closes the door.
+/// How long an answer is while an upgrade opens and closes the door, and for some minutes at most.
 const UPGRADING: Duration = Duration::from_secs(2);
 /// After how long a password that was set, and is not taken all the same, is set again.
 const SET_AGAIN: Duration = Duration::from_secs(60);
@@ -49,6 +50,8 @@ struct Held {
     failures: u32,
     /// Since when it does not answer.
     silent: Option<Instant>,
+    /// When the note of a copy was last looked for.
+    noted: Option<Instant>,
     /// When it was last knocked at, while it is not ready.
     knocked: Option<Instant>,
     /// When the application's password was set last, if nobody has come in with it since.
@@ -156,8 +159,16 @@ impl Servers {
         self.lock().entry(key.clone()).or_default().silent.get_or_insert_with(Instant::now);
     }
 
-    /// The note of a finished copy in a server, if there is one, and it can be read.
-    pub(crate) async fn copied(&self, access: &Access) -> Option<Said> {
+    /// The note of a finished copy in a server, if there is one, and it can be read; not looked for more often than that.
+    pub(crate) async fn copied(&self, key: &Key, access: &Access, every: Duration) -> Option<Said> {
+        {
+            let mut all = self.lock();
+            let held = all.entry(key.clone()).or_default();
+            if held.noted.is_some_and(|at| at.elapsed() < every) {
+                return None;
+            }
+            held.noted = Some(Instant::now());
+        }
         match ask::copied(&Address::of(access), access).await {
             Ok(said) => said,
             Err(refused) => {
@@ -246,7 +257,7 @@ fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
 fn lasts(db: &SampleDB, answer: &Asked, failures: u32) -> Duration {
     match answer {
         _ if failures > 0 => pause(failures),
-        Asked::Answered(_) if shuts_out(db) => UPGRADING,
+        Asked::Answered(_) if shuts_out(db) && is_young(db, Timestamp::now()) => UPGRADING,
         _ => FRESH,
     }
 }

@@ -9,9 +9,10 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
+use super::retention::{self, Alone};
 use super::schedule::{Due, Schedule};
 use super::storage::SNAPSHOTS_TERMINATING;
-use super::{DbAct, Observed, objects, retention};
+use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -26,27 +27,37 @@ pub(super) struct Backups {
     pub(super) effect: Option<Effect<DbAct>>,
     /// What the schedule says; why it says nothing, otherwise.
     pub(super) due: Option<Result<Due, String>>,
-    /// The time that is being made a snapshot of.
+    /// The time of which there is a snapshot by now.
     pub(super) taken: Option<Timestamp>,
 }
 
 /// Decides; for a database that serves.
 pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     let db = &*observed.db;
-    let due = due(db, now);
-    let busy = is_busy(observed, now);
+    let due = due(observed, now);
     let first = db.spec.backup.immediate() && db.status.backup.last_scheduled.is_none();
     let slot = match &due {
-        _ if db.spec.backup.suspend || busy => None,
+        _ if db.spec.backup.suspend => None,
         _ if first && db.spec.backup.schedule().is_some() => now.round(Unit::Second).ok(),
         Some(Ok(due)) => due.slot,
         _ => None,
     };
-    let effect = match slot {
-        Some(slot) => Some(Effect::Create(scheduled(db, slot))),
-        None => surplus(observed, now).map(gone),
+    let Some(slot) = slot else { return Backups { effect: surplus(observed, now).map(gone), taken: None, due } };
+    // The status that is planned is written even if the snapshot could not be made: so it has to be seen first.
+    let create = scheduled(db, slot);
+    let is_it = |of: &Snapshot| of.meta.key == create.key || first && is_scheduled(observed, of);
+    let (taken, effect) = match observed.snapshots.iter().any(|of| is_it(of)) {
+        true => (Some(slot), surplus(observed, now).map(gone)),
+        false if is_busy(observed, now) => (None, surplus(observed, now).map(gone)),
+        false => (None, Some(Effect::Create(create))),
     };
-    Backups { effect, taken: slot, due }
+    Backups { effect, taken, due }
+}
+
+/// Whether a snapshot is one of the schedule's for this very database.
+fn is_scheduled(observed: &Observed, of: &Snapshot) -> bool {
+    let ours = of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == *observed.db.meta.uid);
+    of.spec.reason == SnapshotReason::Scheduled && !of.meta.deleting && ours
 }
 
 /// How many snapshots may be stuck. One that is, such as one that nothing lets begin, keeps no others from being tried, and
@@ -61,12 +72,11 @@ fn is_busy(observed: &Observed, now: Timestamp) -> bool {
     // The backup, its proof, and some time to begin them.
     let longest = SignedDuration::from_secs(deadline.saturating_mul(2).saturating_add(600));
     let overruns = |of: &&Snapshot| of.status.started_at.is_some_and(|at| now.duration_since(at) > longest);
-    let ours = |of: &&Snapshot| of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == *observed.db.meta.uid);
     let all = || observed.snapshots.iter().map(|snapshot| &**snapshot);
     let running = || all().filter(|of| of.status.phase == Some(SnapshotPhase::Running));
     let pending = all().filter(|of| {
         let waits = matches!(of.status.phase, None | Some(SnapshotPhase::Pending));
-        waits && of.spec.reason == SnapshotReason::Scheduled && !of.meta.deleting && ours(of)
+        waits && is_scheduled(observed, of)
     });
     let mut in_time = running().filter(|of| !overruns(of));
     in_time.next().is_some() || pending.count() + running().count() >= WAITING
@@ -86,9 +96,11 @@ fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
     matches!(status.verification.phase, Some(VerificationPhase::Running | VerificationPhase::Pending))
 }
 
-fn due(db: &SampleDB, now: Timestamp) -> Option<Result<Due, String>> {
+fn due(observed: &Observed, now: Timestamp) -> Option<Result<Due, String>> {
+    let db = &*observed.db;
     let backup = &db.spec.backup;
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).map(|schedule| schedule.spread(place(db)));
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
+    let schedule = schedule.map(|schedule| schedule.spread(place(db)).looked_at_since(observed.began));
     let since = db.status.backup.last_scheduled.or(db.status.initialization.completed_at).unwrap_or(now);
     let deadline = SignedDuration::from_secs(backup.starting_deadline_seconds());
     Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
@@ -118,13 +130,13 @@ fn scheduled(db: &SampleDB, slot: Timestamp) -> Create {
 /// What retention makes of a snapshot of the schedule's.
 enum Fate<'a> {
     Stays,
-    /// For these databases alone.
-    Kept(Vec<&'a str>),
+    /// For what it alone holds.
+    Kept(Alone<'a>),
     Goes,
 }
 
 /// What becomes of the schedule's snapshots, newest first. Never goes the newest that is proved, none that is being judged, and
-/// none that alone holds a database. One that did not stand its proof does not count among those that are kept, and no more of
+/// none that alone holds a database, nor the one that tells that it was gone. One that did not stand its proof does not count among those that are kept, and no more of
 /// them stay than of the good ones.
 fn fates(observed: &Observed, now: Timestamp) -> Vec<(&Snapshot, Fate<'_>)> {
     let retention = &observed.db.spec.backup.retention;
@@ -148,14 +160,18 @@ fn fates(observed: &Observed, now: Timestamp) -> Vec<(&Snapshot, Fate<'_>)> {
         until || Some(place) == proved || is_in_doubt(&snapshot.status) || !(old || many)
     };
     let stays: Vec<bool> = all.iter().copied().enumerate().map(fate).collect();
-    let fate = |(snapshot, stays)| match stays {
-        true => (snapshot, Fate::Stays),
-        false => match retention::held_alone(snapshot, &every) {
-            names if names.is_empty() => (snapshot, Fate::Goes),
-            names => (snapshot, Fate::Kept(names)),
-        },
-    };
-    all.into_iter().zip(stays).map(fate).collect()
+    let witnesses: Vec<&str> =
+        every.iter().filter_map(|snapshot| retention::held_alone(snapshot, &every).witness).collect();
+    // Of those that may hold something alone, and of which nobody can tell, one is kept: where databases come and go, all would be.
+    let mut unknown = false;
+    let all = all.into_iter().zip(stays).map(|(snapshot, stays)| match retention::held_alone(snapshot, &every) {
+        _ if stays => (snapshot, Fate::Stays),
+        alone if !alone.names.is_empty() => (snapshot, Fate::Kept(alone)),
+        alone if alone.unknown && !std::mem::replace(&mut unknown, true) => (snapshot, Fate::Kept(alone)),
+        _ if witnesses.contains(&&*snapshot.meta.uid) => (snapshot, Fate::Stays),
+        _ => (snapshot, Fate::Goes),
+    });
+    all.collect()
 }
 
 /// A snapshot of the schedule's that is kept no longer.

@@ -23,6 +23,14 @@ impl Release {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
         Some(Self { major: major.parse().ok()?, minor: digits.parse().ok()? })
     }
+
+    /// Whether the agent does not dump a server of it while clients work in it (CVE-2024-7348), as in
+    /// `operators/agent/src/postgres/databases.rs`.
+    #[must_use]
+    pub fn is_unsafe_to_dump(self) -> bool {
+        const SAFE_SINCE: [(u32, u32); 5] = [(12, 20), (13, 16), (14, 13), (15, 8), (16, 4)];
+        SAFE_SINCE.iter().any(|(major, minor)| self.major == *major && self.minor < *minor)
+    }
 }
 
 impl fmt::Display for Release {

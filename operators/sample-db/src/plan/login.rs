@@ -14,6 +14,8 @@ pub enum Login {
     ShutOut,
     /// The server answers, and has no connection left for it at the moment.
     Busy,
+    /// The server answers, and the application's database is gone.
+    Gone,
     /// The server answers, and does not let it in until somebody changes something: why, and what.
     Refused(String),
 }
@@ -44,10 +46,7 @@ impl Account {
     #[must_use]
     pub fn obstacle(&self, name: &str) -> Option<String> {
         let why = match self {
-            Self { database: false, .. } => format!(
-                "the database {name} is gone: restore a snapshot into a new SampleDB, or make it again with CREATE DATABASE \
-                 {name} OWNER {name}"
-            ),
+            Self { database: false, .. } => gone(name, None),
             Self { role: false, .. } => format!("the role {name} is gone: make it again with CREATE ROLE {name} LOGIN"),
             Self { may_log_in: false, .. } => format!("the role {name} may not log in: ALTER ROLE {name} LOGIN"),
             Self { expired: true, .. } => {
@@ -69,6 +68,20 @@ impl Account {
         };
         Some(why)
     }
+}
+
+/// What to say of a database that is gone, of which that snapshot is the newest.
+#[must_use]
+pub(crate) fn gone(name: &str, newest: Option<&str>) -> String {
+    let snapshot = match newest {
+        Some(newest) => format!("the snapshot {newest}, the newest that holds it,"),
+        None => "a snapshot that holds it".to_owned(),
+    };
+    format!(
+        "the database {name} is gone: restore {snapshot} into a new SampleDB by bootstrap.fromSnapshot; if nobody wants what was \
+         in it, CREATE DATABASE {name} OWNER {name} makes an empty one of that name, and example.com/release-snapshot releases \
+         the snapshots that are kept of the earlier one"
+    )
 }
 
 /// How long one failed attempt after another is waited for: 2 s, twice as long each time, and at most a quarter of a minute,

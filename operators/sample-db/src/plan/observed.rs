@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
@@ -65,6 +66,8 @@ pub struct Observed {
     pub replacement: DryRun,
     /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
     pub silent_for: Option<Duration>,
+    /// When the manager that runs now looked for the first time; as if it had always done so, if that is not known.
+    pub began: Option<Timestamp>,
     /// The note of a finished copy in the server that is to follow: it is there before the Job's end is heard of.
     pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.

@@ -20,7 +20,12 @@ pub struct Schedule {
     zone: TimeZone,
     /// Who it is of, as a number: how far in the spread it starts.
     of: u64,
+    /// When the manager that runs now began to look.
+    began: Option<Timestamp>,
 }
+
+/// Over which time that is spread which came while no manager ran.
+const MISSED: SignedDuration = SignedDuration::from_mins(5);
 
 /// What of a schedule is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,13 +50,35 @@ impl Schedule {
         let cron = cron.map_err(|error| format!("backup.schedule {fields:?} cannot be read: {error}"))?;
         let zone = TimeZoneDatabase::bundled().get(zone);
         let zone = zone.map_err(|error| format!("backup.timeZone is not known: {error}"))?;
-        Ok(Self { cron, zone, of: 0 })
+        Ok(Self { cron, zone, of: 0, began: None })
     }
 
     /// The same times, of which each is started later: by how much follows from a number, and is the same every time.
     #[must_use]
     pub fn spread(self, of: u64) -> Self {
         Self { of, ..self }
+    }
+
+    /// The same times; those that came before a manager began to look are started some time after that.
+    #[must_use]
+    pub fn looked_at_since(self, began: Option<Timestamp>) -> Self {
+        Self { began, ..self }
+    }
+
+    /// When what is due at `slot` begins: all databases see in the same pass what came before any manager looked.
+    fn begins(&self, slot: Timestamp) -> Timestamp {
+        let start = self.start(slot);
+        match self.began.filter(|began| start <= *began) {
+            Some(began) => began.checked_add(missed_by(self.of)).unwrap_or(began),
+            None => start,
+        }
+    }
+
+    /// By how much it is late. Whoever waits for its turn after the manager has come back is no later for that.
+    fn late(&self, slot: Timestamp, now: Timestamp) -> SignedDuration {
+        let waits = self.began.filter(|began| self.start(slot) <= *began).map(|began| now.duration_since(began));
+        let waited = waits.map_or(SignedDuration::ZERO, |waited| waited.min(missed_by(self.of)));
+        now.duration_since(self.start(slot)).saturating_sub(waited)
     }
 
     /// The first time after `since`; none if none ever comes.
@@ -97,11 +124,15 @@ impl Schedule {
         // The one whose time has come, and whose start has not, is still to come.
         let next = self.after(started.unwrap_or(now));
         let next = self.start(next.ok_or_else(|| "backup.schedule names a time that never comes".to_owned())?);
+        let waits = |slot: &Timestamp| self.begins(*slot) > now && self.late(*slot, now) <= deadline;
+        if let Some(slot) = started.filter(|slot| *slot > since).filter(waits) {
+            return Ok(Due { next: Some(self.begins(slot)), ..Due::default() });
+        }
         let before = |time: &Zoned, inclusive| self.cron.find_previous_occurrence(time, inclusive).ok();
         let Some(latest) = started.filter(|latest| *latest > since).map(at) else {
             return Ok(Due { next: Some(next), ..Due::default() });
         };
-        let slot = Some(latest.timestamp()).filter(|slot| now.duration_since(self.start(*slot)) <= deadline);
+        let slot = Some(latest.timestamp()).filter(|slot| self.late(*slot, now) <= deadline);
         let mut missed = i64::from(slot.is_none());
         let mut earlier = before(&latest, false);
         while let Some(time) = earlier.filter(|time| time.timestamp() > since && missed < MOST_MISSED) {
@@ -112,9 +143,39 @@ impl Schedule {
     }
 }
 
+/// How far in the spread of what came while no manager ran that of a database is.
+pub(super) fn missed_by(of: u64) -> SignedDuration {
+    let seconds = of.checked_rem(MISSED.as_secs().unsigned_abs()).and_then(|seconds| i64::try_from(seconds).ok());
+    SignedDuration::from_secs(seconds.unwrap_or(0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each database has its own time, and all are late when a manager comes back.
+    #[test]
+    fn what_came_while_no_manager_ran_is_spread_again() {
+        let (slot, began) = (at("2026-11-21T02:00:00Z"), at("2026-11-21T02:40:00Z"));
+        let daily = |of| Schedule::parse("0 2 * * *", "Etc/UTC").unwrap().spread(of).looked_at_since(Some(began));
+        let due = |of, now: Timestamp| daily(of).due(at("2026-11-20T02:00:00Z"), now, HOUR).unwrap();
+        let first: Vec<u64> = (0..900).filter(|of| due(*of, began).slot.is_some()).collect();
+        assert_eq!(first, [0, 300, 600]);
+        let early = due(10, began);
+        assert_eq!((early.slot, early.missed, early.latest), (None, 0, None));
+        assert_eq!(early.next, Some(at("2026-11-21T02:40:10Z")));
+        assert_eq!(due(10, at("2026-11-21T02:40:10Z")).slot, Some(slot));
+        // It waits no longer than it may, and what was too late when the manager came is.
+        let short = |of, now: &str, minutes| {
+            let deadline = SignedDuration::from_mins(minutes);
+            daily(of).due(at("2026-11-20T02:00:00Z"), at(now), deadline).unwrap()
+        };
+        assert_eq!(short(299, "2026-11-21T02:45:00Z", 41).slot, Some(slot));
+        let late = short(10, "2026-11-21T02:40:00Z", 30);
+        assert_eq!((late.slot, late.missed), (None, 1));
+        // What comes later is started in its own time.
+        assert_eq!(due(10, at("2026-11-22T02:00:10Z")).slot, Some(at("2026-11-22T02:00:00Z")));
+    }
 
     const HOUR: SignedDuration = SignedDuration::from_hours(1);
 

@@ -4,10 +4,10 @@ use runtime::cache::View;
 use runtime::plan::{Apply, DryRun, Effect, Seen};
 use runtime::views::Child;
 
-use super::login::Login;
+use super::login::{self, Login};
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, DbAct, Observed, SecretSeen, names, tuning, unlabeled};
+use super::{Asked, DbAct, Observed, SecretSeen, names, retention, tuning, unlabeled};
 use crate::Snapshot;
 
 mod fill;
@@ -16,6 +16,7 @@ mod silence;
 mod volume;
 
 pub(super) use server::{Follows, ended, follows, server};
+pub(super) use silence::ready as silent;
 
 /// The reason of a server that runs, and does not let the application in.
 pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
@@ -145,16 +146,19 @@ pub(super) fn is_foreign(observed: &Observed) -> bool {
     known.zip(said).is_some_and(|(known, said)| known != said)
 }
 
+/// What to say of a server that does not take the superuser's password.
+pub(super) fn superuser_shut_out() -> Step {
+    let message = "the server does not take the password of the superuser's Secret, or that has expired: delete the Secret, \
+                   and one is made that it takes";
+    Step::Stuck("SuperuserShutOut", message.to_owned())
+}
+
 /// What the server's answer asks for.
 fn answered(observed: &Observed) -> Option<Step> {
     let answer = match &observed.asked {
         Asked::Nothing => return None,
         Asked::Failed(why) => return Some(silence::ready(observed, why)),
-        Asked::BadPassword => {
-            let message = "the server does not take the password of the superuser's Secret, or that has expired: delete the \
-                           Secret, and one is made that it takes";
-            return Some(Step::Stuck("SuperuserShutOut", message.to_owned()));
-        }
+        Asked::BadPassword => return Some(superuser_shut_out()),
         Asked::Answered(answer) => answer,
     };
     if is_foreign(observed) {
@@ -170,7 +174,7 @@ fn answered(observed: &Observed) -> Option<Step> {
             let act = Effect::Act(DbAct::SetPassword);
             return Some(Step::take(act, "SettingPassword", "setting the password that the Secret has"));
         }
-        Login::In | Login::Busy | Login::Unknown | Login::Refused(_) => {}
+        Login::In | Login::Busy | Login::Unknown | Login::Gone | Login::Refused(_) => {}
     }
     let parameters = &answer.parameters;
     if let Some(why) = tuning::refusal(&observed.db).or_else(|| parameters.refused.clone()) {
@@ -185,11 +189,17 @@ fn answered(observed: &Observed) -> Option<Step> {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
         return Some(server::restart(observed, &why));
     }
-    match &answer.login {
-        Login::Refused(why) => {
-            let message = format!("the server runs, and the application cannot log in: {why}");
-            Some(Step::Stuck(APPLICATION_REFUSED, message))
-        }
-        _ => None,
-    }
+    let why = match &answer.login {
+        Login::Refused(why) => why.clone(),
+        Login::Gone => gone(observed),
+        _ => return None,
+    };
+    Some(Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and the application cannot log in: {why}")))
+}
+
+/// What to say of the application's database, which is gone.
+fn gone(observed: &Observed) -> String {
+    let name = names::database(&observed.db);
+    let newest = retention::newest_with(name, observed.own_snapshots());
+    login::gone(name, newest.map(|snapshot| &*snapshot.meta.key.name))
 }

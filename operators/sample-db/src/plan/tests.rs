@@ -14,6 +14,7 @@ use crate::Snapshot;
 
 mod adoption;
 mod backups;
+mod beside;
 mod deletion;
 mod failing;
 mod records;
@@ -75,6 +76,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         replacement: DryRun::Accepted,
         silent_for: None,
         copied: None,
+        began: None,
         asked: Asked::Nothing,
         external: Vec::new(),
         existing_claim: None,

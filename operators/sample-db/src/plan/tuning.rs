@@ -77,7 +77,8 @@ pub fn refusal(db: &SampleDB) -> Option<String> {
 fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
     match name {
         "max_connections" => {
-            let few = value.trim().parse::<i128>().ok().filter(|connections| *connections <= RESERVED)?;
+            let few = number(value).filter(|(_, unit)| unit.is_empty()).and_then(|(connections, _)| whole(connections));
+            let few = few.filter(|connections| *connections <= RESERVED)?;
             Some(format!(
                 "max_connections {few} lets the server not start: {RESERVED} are kept for superusers, so give at least {}",
                 RESERVED + 1
@@ -100,20 +101,54 @@ fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
     }
 }
 
-/// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is not a whole number: then the
-/// server judges it.
+/// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is no number: then the server
+/// judges it.
 fn bytes(value: &str) -> Option<i128> {
-    let value = value.trim();
-    let (number, unit) = value.split_at(value.find(|c: char| !c.is_ascii_digit()).unwrap_or(value.len()));
-    let unit = match unit.trim() {
-        "B" => 1,
-        "kB" => 1 << 10,
-        "" | "MB" => MB,
-        "GB" => 1 << 30,
-        "TB" => 1 << 40,
+    let (number, unit) = number(value)?;
+    let unit = match unit {
+        "B" => 1.0,
+        "kB" => 1024.0,
+        "" | "MB" => 1_048_576.0,
+        "GB" => 1_073_741_824.0,
+        "TB" => 1_099_511_627_776.0,
         _ => return None,
     };
-    number.parse::<i128>().ok()?.checked_mul(unit)
+    whole(number * unit / 1_048_576.0)?.checked_mul(MB)
+}
+
+/// A number as PostgreSQL reads it (`parse_int` in `guc.c`), and the unit after it: hexadecimal after `0x`, octal after `0`,
+/// decimal otherwise, and with a point or an exponent a fraction.
+fn number(value: &str) -> Option<(f64, &str)> {
+    let value = value.trim();
+    let (sign, digits) = match value.split_at_checked(1) {
+        Some(("-", rest)) => (-1.0, rest),
+        Some(("+", rest)) => (1.0, rest),
+        _ => (1.0, value),
+    };
+    let (radix, digits) = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+        Some(rest) => (16, rest),
+        None if digits.starts_with('0') => (8, digits),
+        None => (10, digits),
+    };
+    let end = digits.find(|c: char| !c.is_digit(radix)).unwrap_or(digits.len());
+    let (whole, rest) = digits.split_at(end);
+    let (read, rest) = match rest.starts_with(['.', 'e', 'E']) {
+        true if radix != 16 => fraction(digits)?,
+        _ => (i64::from_str_radix(whole, radix).ok()?.to_string().parse().ok()?, rest),
+    };
+    Some((sign * read, rest.trim_start()))
+}
+
+/// A decimal fraction, and what comes after it: the longest beginning that is one.
+fn fraction(text: &str) -> Option<(f64, &str)> {
+    let most = text.find(|c: char| !(c.is_ascii_digit() || ".eE+-".contains(c))).unwrap_or(text.len());
+    let beginnings = (1..=most).rev().filter_map(|end| text.split_at_checked(end));
+    beginnings.filter_map(|(number, rest)| Some((number.parse().ok()?, rest))).next()
+}
+
+/// The nearest whole number, as PostgreSQL rounds.
+fn whole(number: f64) -> Option<i128> {
+    format!("{:.0}", number.round_ties_even()).parse().ok()
 }
 
 #[cfg(test)]
@@ -180,6 +215,16 @@ mod tests {
             ("min_wal_size", "16MB"),
             ("max_wal_size", "1GB"),
             ("wal_keep_size", "600"),
+            // As PostgreSQL reads numbers.
+            ("max_connections", "0x2"),
+            ("max_connections", "3.4"),
+            ("max_connections", " 03 "),
+            ("max_connections", "3e0"),
+            ("max_connections", "-1"),
+            ("max_wal_size", "0x10"),
+            ("max_wal_size", "0.6GB"),
+            ("max_wal_size", "6e2"),
+            ("min_wal_size", "020 MB"),
         ] {
             assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
             let with = database(&json!({ "engine": { "parameters": { name: value } } }), &json!({}));
@@ -187,6 +232,9 @@ mod tests {
         }
         for (name, value) in
             [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]
+                .into_iter()
+                .chain([("max_connections", "0x64"), ("max_connections", "3.6"), ("max_connections", "1e2")])
+                .chain([("max_wal_size", "0.25GB"), ("max_wal_size", "0x80"), ("max_wal_size", "many")])
         {
             assert_eq!(refused(name, value), None, "{name} {value}");
         }

@@ -14,16 +14,19 @@ use super::login::Login;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, target};
 use super::wish::Wish;
-use super::{DbAct, Observed, names};
+use super::{Asked, DbAct, Observed, names};
 use crate::SampleDB;
 
 mod copy;
 mod end;
 mod jobs;
+pub(super) mod pace;
 mod roll;
 mod start;
 mod told;
 
+pub use pace::{Note, is_young, note_of};
+pub(super) use pace::{lets_back_up, pace};
 pub(super) use start::is_spread;
 use told::leave_behind;
 pub(super) use told::{refusal, told_target, up_to_date};
@@ -94,33 +97,19 @@ pub(super) fn aside(observed: &Observed) -> Option<Apply> {
 /// Whether writers are, or may be, shut out.
 #[must_use]
 pub fn shuts_out(db: &SampleDB) -> bool {
-    matches!(db.status.upgrade.step, Some(At::Copy | At::Switch | At::Roll | At::RollBack))
+    let upgrade = &db.status.upgrade;
+    match upgrade.step {
+        Some(At::Copy | At::Switch | At::Roll | At::RollBack) => true,
+        // Until that is known, nobody has seen them in.
+        Some(At::Finish) => upgrade.downtime_milliseconds.is_none(),
+        None | Some(At::Check | At::Snapshot | At::Prepare) => false,
+    }
 }
 
 /// The StatefulSet of the server that an upgrade of `db` leads to.
 #[must_use]
 pub fn successor(db: &SampleDB) -> Option<String> {
     goal(db).map(|goal| names::upgrade_server(db, goal.major))
-}
-
-/// The pod that a copy goes to, as long as its note is of use.
-#[must_use]
-pub fn copying_to(db: &SampleDB) -> Option<String> {
-    let upgrade = &db.status.upgrade;
-    let copying = matches!(upgrade.step, Some(At::Copy | At::Switch | At::Finish));
-    let server = successor(db).filter(|_| copying && upgrade.downtime_milliseconds.is_none())?;
-    Some(names::pod_of(&server))
-}
-
-/// For how long a step of which watches tell is looked at often.
-const YOUNG: SignedDuration = SignedDuration::from_mins(2);
-
-/// Whether a waiting upgrade is to be reconciled often: writers are shut out meanwhile, or the step is young.
-#[must_use]
-pub fn is_urgent(db: &SampleDB, now: Timestamp) -> bool {
-    let upgrade = &db.status.upgrade;
-    let open = matches!(upgrade.step, Some(At::Check | At::Snapshot | At::Prepare));
-    !open || upgrade.step_since.is_some_and(|since| now.duration_since(since) < YOUNG)
 }
 
 /// What the upgrade leads to, as it was written down.
@@ -238,7 +227,7 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return end::fail(observed, "what it leads to is not known", now);
     };
     let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {
-        let create = jobs::snapshot(observed, &name, now);
+        let create = jobs::snapshot(observed, wish, &name, now);
         return Go::On(Step::Take(vec![create], "Upgrading", format!("taking the snapshot {name} before the upgrade")));
     };
     match found.status.phase {
@@ -267,14 +256,33 @@ fn let_in(observed: &Observed, now: Timestamp) -> Result<(), Step> {
     let since = observed.db.status.upgrade.step_since;
     let late = since.is_none_or(|since| now.duration_since(since) > LOGIN);
     match observed.asked.answer().map(|answer| &answer.login) {
-        Some(Login::In | Login::WrongPassword | Login::Busy | Login::Refused(_)) => Ok(()),
+        Some(Login::In | Login::WrongPassword | Login::Busy | Login::Gone | Login::Refused(_)) => Ok(()),
         Some(Login::Unknown) if late => Ok(()),
         Some(Login::ShutOut) => Err(Step::Take(
             vec![runtime::plan::Effect::Act(DbAct::LetIn)],
             "Upgrading",
             "letting writers in".to_owned(),
         )),
-        Some(Login::Unknown) | None => Err(Step::Wait("Upgrading", "asking the server who gets in".to_owned())),
+        Some(Login::Unknown) => Err(asking(observed)),
+        None => Err(unanswered(observed)),
+    }
+}
+
+fn asking(observed: &Observed) -> Step {
+    let back = observed.db.status.upgrade.step == Some(At::RollBack);
+    Step::Wait(if back { "RollingBack" } else { "Upgrading" }, "asking the server who gets in".to_owned())
+}
+
+/// What to do about a server that says nothing, and has nothing to give way to: a person is told, once that is no moment's
+/// matter.
+fn unanswered(observed: &Observed) -> Step {
+    match &observed.asked {
+        Asked::BadPassword => steps::superuser_shut_out(),
+        Asked::Failed(why) => match steps::silent(observed, why) {
+            stuck @ Step::Stuck(..) => stuck,
+            _ => asking(observed),
+        },
+        Asked::Nothing | Asked::Answered(_) => asking(observed),
     }
 }
 

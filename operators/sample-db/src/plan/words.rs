@@ -87,6 +87,20 @@ pub fn trouble<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Trouble> {
     pods.iter().filter(|pod| is_of(pod, job)).find_map(|pod| pod.trouble.as_ref())
 }
 
+/// The container that does a Job's work, if one has begun to.
+#[must_use]
+pub(crate) fn work<'a>(pods: &'a [Arc<Pod>], job: &str) -> Option<&'a Container> {
+    let of = |pod: &'a Arc<Pod>| pod.running.as_deref()?.container(WORK);
+    let begun = |work: &&Container| work.running || work.ended.is_some();
+    pods.iter().filter(|pod| is_of(pod, job)).filter_map(of).find(begun)
+}
+
+/// Whether a Job has a pod.
+#[must_use]
+pub(crate) fn has_pod(pods: &[Arc<Pod>], job: &str) -> bool {
+    pods.iter().any(|pod| is_of(pod, job))
+}
+
 fn is_of(pod: &Pod, job: &str) -> bool {
     let labels = pod.running.as_ref().map(|running| &running.labels);
     labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)

@@ -124,6 +124,7 @@ async fn login(address: &Address<'_>, client: &Client, db: &SampleDB, access: &A
         Err(refused) => refused,
     };
     let obstacle = match account(client, user).await {
+        Ok(account) if !account.database && !matches!(refused, Refused::Failed(_)) => return Login::Gone,
         Ok(account) => account.obstacle(user),
         Err(why) => {
             tracing::debug!(db = %db.meta.key, ?why, "the application's role could not be looked at");

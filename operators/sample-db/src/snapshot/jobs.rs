@@ -137,6 +137,7 @@ fn base(observed: &Observed, name: &str, arguments: Vec<String>) -> JobOf {
     let snapshot = &*observed.snapshot;
     let mut labels = meta::labels(&Snapshot::KIND, &snapshot.meta);
     labels.insert(OWNER_KIND.to_owned(), Snapshot::KIND.qualified());
+    labels.insert(pod::DATABASE.to_owned(), snapshot.spec.sample_db.clone());
     let claim = snapshot.status.location.claim.clone().unwrap_or_default();
     JobOf {
         key: snapshot.meta.key.sibling(name),

@@ -13,7 +13,8 @@ use runtime::views::{Job, JobEnd};
 use super::observed::Observed;
 use super::{events, jobs, proof, record, release, status, volume};
 use crate::Snapshot;
-use crate::plan::{Heard, Words, retention};
+use crate::plan::retention::{self, Alone};
+use crate::plan::{Heard, Words};
 
 /// After a step: its own events are no news, so look again by ourselves.
 pub(super) const STEP: Duration = Duration::from_millis(50);
@@ -188,7 +189,8 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
     {
         let held = held_alone(observed);
-        if held.is_empty() {
+        // That one whose names do not fit may hold something, does not keep it: those of the schedule are there.
+        if held.names.is_empty() {
             return told(status::expired(observed, now));
         }
         let status = status::kept(observed, &held, now);
@@ -206,12 +208,12 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
 }
 
 /// The databases that it holds and none of those does that were taken since. Without a later one its time is over as it says.
-fn held_alone(observed: &Observed) -> Vec<&str> {
+fn held_alone(observed: &Observed) -> Alone<'_> {
     let of = |other: &&Snapshot| other.status.sample_db_uid == observed.snapshot.status.sample_db_uid;
     let all: Vec<&Snapshot> = observed.siblings.iter().map(|other| &**other).filter(of).collect();
     match retention::has_later(&observed.snapshot, &all) {
         true => retention::held_alone(&observed.snapshot, &all),
-        false => Vec::new(),
+        false => Alone::default(),
     }
 }
 

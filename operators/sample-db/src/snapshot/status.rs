@@ -10,7 +10,8 @@ use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
 use super::{jobs, proof, volume};
-use crate::plan::{Words, brief, names, retention};
+use crate::plan::retention::{self, Alone};
+use crate::plan::{Words, brief, names};
 use crate::{SampleDB, Snapshot};
 
 type Status = SampleDBSnapshotStatus;
@@ -169,14 +170,14 @@ pub(super) fn taken(status: &Status) -> String {
 }
 
 /// Its time is over, but no later one holds those databases. One that is not Ready says why instead.
-pub(super) fn kept(observed: &Observed, names: &[&str], now: Timestamp) -> Status {
+pub(super) fn kept(observed: &Observed, alone: &Alone<'_>, now: Timestamp) -> Status {
     let status = observed.snapshot.status.clone();
     let (reason, how) = match status.verification.phase {
         Some(VerificationPhase::Passed) => ("BackupVerified", proved(&status)),
         Some(VerificationPhase::Skipped) => ("BackupCompleted", taken(&status)),
         _ => return status,
     };
-    let why = retention::sentence(&observed.snapshot, names);
+    let why = retention::sentence(&observed.snapshot, alone);
     with(status, &Summary::Ready, reason, format!("{how}; its time is over, but {why}"), now)
 }
 

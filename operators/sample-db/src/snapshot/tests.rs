@@ -232,3 +232,13 @@ fn one_that_has_lost_its_status_is_as_old_as_its_files() {
     let new = json!({ "completedAt": 1_798_761_600, "reused": false });
     assert_eq!(told(new), ("2027-01-15T07:00:00Z".to_owned(), "2027-01-15T08:00:00Z".to_owned(), None));
 }
+
+/// By it a policy of the network lets a Job through to the server of its own database alone.
+#[test]
+fn pods_of_jobs_tell_their_database() {
+    let taken = plan(&seen(&json!({}), &json!({}), &running()), now());
+    let Some(Effect::Create(create)) = taken.effects.first() else { panic!("{:?}", taken.effects) };
+    let labels = &create.body["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(labels["multi-operator.example.com/sampledb"], "shop");
+    assert_eq!(labels["app.kubernetes.io/instance"], "one");
+}

@@ -112,6 +112,7 @@ impl Stores {
             replacement: DryRun::Accepted,
             silent_for: None,
             copied: None,
+            began: None,
             external: Vec::new(),
             existing_claim: None,
             snapshots_on_data: false,
@@ -145,13 +146,13 @@ impl Stores {
         if db.status.initialization.completed_at.is_none() && !at_work && !db.spec.init.sql_from.is_empty() {
             observed.init_sources = InitSources::Digest(site.sql.0.clone());
         }
-        if let Some(pod) = plan::copying_to(db).and_then(|pod| observed.pod_named(&pod)) {
-            observed.copied = site.copied(&pod.meta.uid);
-        }
         match observed.contact() {
             Contact::Nothing => {}
             Contact::Knock => observed.silent_for = observed.pod().and_then(|pod| site.silent_for(&pod.meta.uid)),
             Contact::Ask => observed.asked = site.ask(world, db, &observed, (&secrets.0, &secrets.1)),
+        }
+        if let Some(pod) = plan::note_of(&observed, site.now).and_then(|note| observed.pod_named(&note.pod)) {
+            observed.copied = site.copied(&pod.meta.uid);
         }
         if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) {
             observed.replacement = DryRun::Rejected("the policy says no".to_owned());

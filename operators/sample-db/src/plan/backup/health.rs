@@ -6,7 +6,7 @@ use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::condition;
 
-use super::{Backups, Fate, fates, is_in_doubt, is_under_way, place};
+use super::{Backups, Fate, fates, is_in_doubt, is_scheduled, is_under_way, place};
 use crate::Snapshot;
 use crate::plan::schedule::Schedule;
 use crate::plan::{Observed, retention, storage};
@@ -52,7 +52,7 @@ fn lacks(last: &Snapshot) -> String {
 /// The newest that is kept for a database which later ones lack: which was dropped, probably.
 fn kept(observed: &Observed, now: Timestamp) -> String {
     let kept = fates(observed, now).into_iter().find_map(|(snapshot, fate)| match fate {
-        Fate::Kept(names) => Some(retention::sentence(snapshot, &names)),
+        Fate::Kept(alone) => Some(retention::sentence(snapshot, &alone)),
         Fate::Stays | Fate::Goes => None,
     });
     kept.map_or_else(String::new, |why| format!("; {why}"))
@@ -81,10 +81,14 @@ fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
 }
 
 fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
-    let waiting = observed.own_snapshots().find(|of| is_under_way(&of.status));
-    let cause = waiting.map_or_else(String::new, |of| {
+    // One that has not begun does not say yet whose it is.
+    let all = || observed.snapshots.iter().map(|of| &**of).filter(|of| is_scheduled(observed, of));
+    let waiting = all().find(|of| of.status.sample_db_uid.is_none() && is_under_way(&of.status));
+    let under_way = observed.own_snapshots().find(|of| is_under_way(&of.status));
+    let cause = under_way.or(waiting).map_or_else(String::new, |of| {
         let why = of.status.contract.condition(condition_type::READY).map(|ready| format!(": {}", ready.message));
-        format!("; the snapshot {} is under way{}", of.meta.key.name, why.unwrap_or_default())
+        let how = if of.status.sample_db_uid.is_some() { "is under way" } else { "has not begun" };
+        format!("; the snapshot {} {how}{}", of.meta.key.name, why.unwrap_or_default())
     });
     let done = if observed.db.spec.backup.verify.mode == VerifyMode::None { "taken" } else { "verified" };
     format!("no snapshot that was begun since {since} has been {done}, though backup.schedule asks for one{cause}")

@@ -13,7 +13,7 @@ use runtime::plan::meta::{Key, WHOLE, child_meta, not_for_pruning};
 use runtime::views::Job;
 
 use super::labels;
-use super::pod::Place;
+use super::pod::{self, Place};
 use crate::SampleDB;
 use crate::plan::names;
 use crate::plan::words::WORK;
@@ -45,9 +45,11 @@ pub(crate) struct JobOf {
 impl JobOf {
     /// One of a database's own, which goes with it, and comes to its server as the superuser.
     pub(crate) fn of_database(db: &SampleDB, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> Self {
+        let mut labels = labels(db);
+        labels.insert(pod::DATABASE.to_owned(), db.meta.key.name.to_string());
         Self {
             key: db.meta.key.sibling(name),
-            labels: labels(db),
+            labels,
             owners: child_meta(&SampleDB::KIND, &db.meta).owner_references,
             arguments,
             env: Vec::new(),

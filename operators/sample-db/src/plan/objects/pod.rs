@@ -21,6 +21,9 @@ pub(crate) const PGDATA: &str = "/var/lib/postgresql/data/pgdata";
 /// Where snapshots are.
 pub(crate) const SNAPSHOTS: &str = "/snapshots";
 
+/// Label of pods of Jobs with the name of the database that they are for: by it a policy of the network tells them apart.
+pub(crate) const DATABASE: &str = "multi-operator.example.com/sampledb";
+
 /// Where a pod of ours runs, and as whom.
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'a> {

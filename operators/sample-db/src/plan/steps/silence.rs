@@ -40,7 +40,7 @@ fn filling(observed: &Observed) -> Option<&Job> {
 
 /// What to say of a server that is ready, and does not answer the operator. Its own probe says that it serves, so it is left
 /// alone.
-pub(super) fn ready(observed: &Observed, why: &str) -> Step {
+pub(in crate::plan) fn ready(observed: &Observed, why: &str) -> Step {
     match too_long(observed) {
         None => Step::Wait("ServerSilent", format!("the server was asked in vain: {why}")),
         Some(silent) => {

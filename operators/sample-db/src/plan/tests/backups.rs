@@ -150,6 +150,14 @@ fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule
         "completedAt": "2027-01-15T06:30:02Z", "verification": { "phase": "Running" } });
     seen.snapshots = vec![snapshot("one", "Scheduled", &under_way)];
     assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
+    // One that has not begun is of no database yet, but for its name.
+    seen.snapshots = vec![snapshot(
+        "waits",
+        "Scheduled",
+        &json!({ "conditions": [{ "type": "Ready", "status": "False",
+        "reason": "DatabaseNotReady", "message": "the volume is full", "lastTransitionTime": "2027-01-15T06:30:01Z" }] }),
+    )];
+    assert!(health(&seen).2.contains("the snapshot waits has not begun: the volume is full"), "{}", health(&seen).2);
     let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
     seen = serving(&rests, &json!({}));
     assert_ne!(health(&seen).1, "Overdue");

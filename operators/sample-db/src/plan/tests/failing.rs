@@ -199,6 +199,27 @@ fn an_application_that_may_not_log_in_is_told_of_and_nothing_is_set_for_ever() {
 }
 
 #[test]
+fn of_a_database_that_is_gone_the_newest_snapshot_with_it_is_named() {
+    let mut seen = standing(&json!({}), &settled());
+    let with = |name: &str, at: &str, names: &Value| {
+        let status = json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": at, "completedAt": at,
+            "databaseNames": names, "verification": { "phase": "Passed" } });
+        snapshot(name, "Scheduled", &status)
+    };
+    seen.snapshots = vec![
+        with("old", "2027-01-12T02:00:00Z", &json!(["app"])),
+        with("good", "2027-01-13T02:00:00Z", &json!(["app"])),
+        with("empty", "2027-01-14T02:00:00Z", &json!([])),
+    ];
+    seen.asked = says(|answer| answer.login = Login::Gone);
+    let (done, status) = told(&seen);
+    assert_eq!(done, Vec::<String>::new());
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "ApplicationRefused".to_owned()));
+    let told = &status.contract.condition("Stalled").unwrap().message;
+    assert!(told.contains("restore the snapshot good") && told.contains("release-snapshot"), "{told}");
+}
+
+#[test]
 fn parameters_that_no_server_starts_with_get_into_no_file() {
     let spec = json!({ "engine": { "parameters": { "max_connections": "2" } } });
     let first = plan(&observed(&spec, &json!({})), now());

@@ -69,7 +69,7 @@ fn what_is_kept_for_a_database_that_was_dropped_is_released_by_its_name() {
 fn only_one_that_is_as_good_takes_the_place_of_another() {
     let app = json!(["app"]);
     let places =
-        |first: Arc<Snapshot>| pruned(&seen(vec![first, old(2, "Passed", &json!([])), old(3, "Skipped", &app)]));
+        |first: Arc<Snapshot>| pruned(&seen(vec![first, old(2, "Passed", &Value::Null), old(3, "Skipped", &app)]));
     assert_eq!(places(made(1, "Failed", "Failed", &app, &json!({}))), Vec::<String>::new(), "its files are bad");
     assert_eq!(places(old(1, "Failed", &app)), Vec::<String>::new(), "it could not be proved");
     assert_eq!(places(made(1, "Running", "Running", &app, &json!({}))), Vec::<String>::new(), "it is being proved");
@@ -97,4 +97,49 @@ fn what_the_last_one_does_not_hold_is_told_while_the_database_is_there() {
         "databaseNames": ["app"], "notCovered": ["the replication slot feed"], "verification": { "phase": "Passed" } });
     let words = told(&seen(vec![snapshot("one", "Scheduled", &status)]));
     assert!(words.contains("it does not hold: the replication slot feed"), "{words}");
+}
+
+/// A database that was dropped and made again, empty, does not take the place of the earlier one.
+#[test]
+fn the_last_snapshot_of_a_database_that_was_made_again_is_kept() {
+    let (with, without) = (json!(["app"]), json!([]));
+    let mut of = seen(vec![
+        old(1, "Passed", &with),
+        old(2, "Passed", &with),
+        old(3, "Passed", &without),
+        old(4, "Passed", &with),
+    ]);
+    of.snapshots.push(old(5, "Passed", &with));
+    let mut gone = Vec::new();
+    while let Some(one) = pruned(&of).first().map(|words| words.rsplit(' ').next().unwrap().to_owned()) {
+        of.snapshots.retain(|snapshot| *snapshot.meta.key.name != *one);
+        gone.push(one);
+    }
+    assert_eq!(gone, ["shop-2", "shop-5"], "shop-4 holds it, and shop-3 tells that it was gone since");
+    assert!(told(&of).contains("shop-4") && told(&of).contains("made again"), "{}", told(&of));
+    let released = made(4, "Ready", "Passed", &with, &json!({ RELEASE_SNAPSHOT: "shop-4" }));
+    of.snapshots.retain(|snapshot| *snapshot.meta.key.name != *"shop-4");
+    of.snapshots.push(released);
+    assert_eq!(pruned(&of).len(), 1);
+}
+
+/// Of more names than fit a snapshot's status a sum stands for the rest, and databases that come and go change it each time.
+#[test]
+fn of_those_whose_names_do_not_fit_one_is_kept() {
+    let sum = |days: i64| json!(["app", format!("...{days}")]);
+    let mut of = seen((1..6).map(|days| old(days, "Passed", &sum(days))).collect());
+    let mut gone = Vec::new();
+    while let Some(one) = pruned(&of).first().map(|words| words.rsplit(' ').next().unwrap().to_owned()) {
+        of.snapshots.retain(|snapshot| *snapshot.meta.key.name != *one);
+        gone.push(one);
+    }
+    assert_eq!(gone, ["shop-3", "shop-4", "shop-5"], "shop-2 is the newest beyond keepLast");
+    let words = told(&of);
+    assert!(words.contains("shop-2") && words.contains("too many databases"), "{words}");
+    // A name that others push behind the sum is not known to be gone; one that stands before them is.
+    of.snapshots = vec![old(1, "Passed", &json!(["app", "...1"])), old(2, "Passed", &json!(["app", "b", "...2"]))];
+    of.snapshots.push(old(3, "Passed", &json!(["app", "b", "c", "...3"])));
+    assert_eq!(pruned(&of), ["delete SampleDBSnapshot shop-3"]);
+    of.snapshots[2] = old(3, "Passed", &json!(["aaa", "app", "...3"]));
+    assert_eq!(pruned(&of), Vec::<String>::new(), "aaa is gone for certain");
 }

@@ -5,9 +5,10 @@ use api::sample_db::{UpgradeResult, UpgradeStep as At};
 use super::server::{says, stand};
 use super::*;
 use crate::plan::Login;
-use crate::plan::upgrade::is_urgent;
+use crate::plan::upgrade::pace::is_urgent;
 
-mod play;
+pub(super) mod play;
+mod waiting;
 
 use play::{Play, of};
 
@@ -313,6 +314,10 @@ fn what_a_new_catalog_leads_to_does_not_begin_everywhere_at_once() {
     assert_eq!(play.condition("Ready").0, ConditionStatus::True);
     let later = plan(&play.seen, now() + jiff::SignedDuration::from_secs(300)).status.unwrap();
     assert_eq!(later.upgrade.step, Some(At::Check));
+    // Nor does it once a manager is back that was away when the time came.
+    play.seen.began = Some(now() + jiff::SignedDuration::from_secs(600));
+    let at = |seconds| plan(&play.seen, now() + jiff::SignedDuration::from_secs(seconds)).status.unwrap().upgrade.step;
+    assert_eq!((at(600), at(900)), (None, Some(At::Check)));
     // What somebody asks for begins at once.
     play.meta["generation"] = json!(2);
     play.seen.db = with(&play.meta, &spec, &serde_json::to_value(&play.seen.db.status).unwrap()).db;

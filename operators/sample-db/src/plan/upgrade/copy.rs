@@ -13,7 +13,7 @@ use crate::plan::objects::{self, OWNER_UID};
 use crate::plan::steps::{self, Follows, Step};
 use crate::plan::target::Goal;
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Said, names};
+use crate::plan::{Observed, Said, names, words};
 
 const UNKNOWN: &str = "what it leads to is not known";
 
@@ -87,11 +87,25 @@ pub(super) fn copy(observed: &Observed, wish_now: &Wish, now: Timestamp) -> Go {
         (None, Follows::Starting(why)) if !is_late(observed, now) => return wait(why),
         (None, Follows::Starting(why) | Follows::Failing(why)) => return end::fail(observed, &why, now),
     };
+    if let Some(why) = does_nothing(observed, &job, now) {
+        return end::fail(observed, &why, now);
+    }
     match jobs::run(observed, &job, || jobs::copy(observed, &goal, &job, &to)) {
         Ok(words) => switched(observed, wish_now, &words.said, now),
         Err(NotDone::Step(step)) => Go::On(step),
         Err(NotDone::Failed(why)) => end::fail(observed, &why, now),
     }
+}
+
+/// Why a copy that should have been at work for long is not: no node takes the pod of its Job, or it gets none. Writers may be
+/// shut out by a pod of before, and its deadline is a matter of hours.
+fn does_nothing(observed: &Observed, name: &str, now: Timestamp) -> Option<String> {
+    observed.job(name).filter(|job| job.end.is_none() && !job.meta.deleting && is_late(observed, now))?;
+    if words::work(&observed.pods, name).is_some() {
+        return None;
+    }
+    let why = words::trouble(&observed.pods, name).map_or("it has no pod that starts", |trouble| &trouble.message);
+    Some(format!("the Job {name} is not at work, ten minutes after its time: {why}"))
 }
 
 /// Why nothing is to be brought onto the volume of the new version: its claim would go with the pod that has it.
@@ -158,7 +172,14 @@ pub(super) fn switch(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         Err(Ok(step)) => return Go::On(step),
         Err(Err(why)) => return end::fail(observed, &why, now),
     }
-    let Some(answer) = observed.asked.answer() else { return wait("asking the new server what it is") };
+    let Some(answer) = observed.asked.answer() else {
+        return match is_late(observed, now) {
+            true => {
+                end::fail(observed, "the new server has not told the manager what it is for more than ten minutes", now)
+            }
+            false => wait("asking the new server what it is"),
+        };
+    };
     let same = observed.db.status.system_identifier.as_deref() == Some(answer.system_identifier.as_str());
     let major = Release::parse(&answer.version).map(|release| release.major);
     if !same || major != Some(wish.major) {

@@ -1,10 +1,12 @@
 //! The Jobs of upgrades, and how they fare. Pure.
 
+use api::sample_db::Method;
 use api::sample_db_snapshot::SnapshotReason;
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Create, Delete, Effect};
 use runtime::views::{Job, JobEnd};
+use serde_json::json;
 
 use crate::plan::catalog::Release;
 use crate::plan::objects::{self, JobOf};
@@ -78,11 +80,16 @@ pub(super) fn last_name(observed: &Observed, release: Release) -> String {
     format!("{}-finish-{}-{}", observed.db.meta.key.name, release.major, release.minor)
 }
 
-/// The snapshot of before.
-pub(super) fn snapshot(observed: &Observed, name: &str, now: Timestamp) -> Effect<DbAct> {
+/// The snapshot of before. A server that cannot be dumped while clients work is copied file by file.
+pub(super) fn snapshot(observed: &Observed, wish: &Wish, name: &str, now: Timestamp) -> Effect<DbAct> {
     let db = &*observed.db;
     let until = after(now, db.spec.backup.retention.max_age());
-    Effect::Create(objects::snapshot(db, name, SnapshotReason::PreUpgrade, until))
+    let mut create = objects::snapshot(db, name, SnapshotReason::PreUpgrade, until);
+    let running = db.status.engine.running.as_deref().and_then(Release::parse);
+    if running.or(wish.release).is_some_and(Release::is_unsafe_to_dump) {
+        create.body["spec"]["method"] = json!(Method::Physical);
+    }
+    Effect::Create(create)
 }
 
 /// What the new image says of itself; and of the server, if it is to be copied.

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::plan::Observed;
 use crate::plan::objects::fingerprint;
+use crate::plan::schedule::missed_by;
 use crate::plan::target::Goal;
 use crate::plan::wish::{Refusal, Wish};
 
@@ -52,8 +53,17 @@ fn spread(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Opti
     let told = db.status.contract.condition(domain::UP_TO_DATE);
     let told = told.filter(|told| told.status == ConditionStatus::False).map(|told| told.last_transition_time);
     let seen = told.or_else(|| now.round(Unit::Second).ok())?;
-    let delay = i64::try_from(fingerprint(&db.meta.uid) % SPREAD).unwrap_or(0);
-    let start = seen.checked_add(SignedDuration::from_secs(delay)).ok().filter(|start| *start > now)?;
+    let place = fingerprint(&db.meta.uid);
+    let delay = i64::try_from(place % SPREAD).unwrap_or(0);
+    let start = seen.checked_add(SignedDuration::from_secs(delay)).ok()?;
+    // What came while no manager ran would begin everywhere in the same pass.
+    let start = match observed.began.filter(|began| start <= *began) {
+        Some(began) => began.checked_add(missed_by(place)).ok()?,
+        None => start,
+    };
+    if start <= now {
+        return None;
+    }
     let goal = goal.name();
     Some(format!("PostgreSQL {goal} of the catalog is to run, from {start} on: not all databases are upgraded at once"))
 }

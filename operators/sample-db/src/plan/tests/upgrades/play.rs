@@ -83,6 +83,37 @@ impl Play {
         self.seen.pods.push(Arc::new(Pod::decode(&pod.to_string()).unwrap()));
     }
 
+    /// A Job that runs, with the state of its pod.
+    fn runs(&mut self, name: &str, status: &Value) {
+        let job = json!({ "metadata": { "namespace": "n", "name": name, "uid": name } });
+        self.seen.jobs = vec![Arc::new(Job::decode(&job.to_string()).unwrap())];
+        let pod = json!({ "metadata": { "namespace": "n", "name": format!("{name}-x"), "uid": name, "labels": {
+            "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": name } }, "status": status });
+        self.seen.pods.retain(|pod| names::is_server(&self.seen.db, &pod.meta.key.name));
+        self.seen.pods.push(Arc::new(Pod::decode(&pod.to_string()).unwrap()));
+    }
+
+    /// A Job whose pod works.
+    pub fn at_work(&mut self, name: &str) {
+        self.works_since(name, "2027-01-15T07:59:00Z");
+    }
+
+    /// The same, since then.
+    pub fn works_since(&mut self, name: &str, at: &str) {
+        let work = json!({ "name": "work", "image": "i", "restartCount": 0, "state": { "running": {
+            "startedAt": at } } });
+        self.runs(name, &json!({ "containerStatuses": [work] }));
+    }
+
+    /// A Job whose pod no node takes.
+    pub fn pending(&mut self, name: &str) {
+        self.runs(
+            name,
+            &json!({ "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False",
+            "reason": "Unschedulable", "message": "0/3 nodes are available" }] }),
+        );
+    }
+
     /// The server's pod is replaced by one as the StatefulSet has it now.
     pub fn restarted(&mut self, release: &str, login: Login, identifier: &str) {
         let (jobs, pods) = (std::mem::take(&mut self.seen.jobs), self.seen.pods.split_off(1));
