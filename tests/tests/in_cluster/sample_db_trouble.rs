@@ -5,8 +5,8 @@ use api::sample_db_snapshot::SampleDBSnapshot;
 use e2e::namespace::Namespace;
 use e2e::sample_db::{Database, Files, message, namespace};
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::api::DeleteParams;
 use kube::Api;
+use kube::api::DeleteParams;
 
 /// A volume of this class gets full, as real ones do; most others of a test cluster do not.
 async fn sized(ns: &Namespace) -> bool {

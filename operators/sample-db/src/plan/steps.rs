@@ -189,12 +189,18 @@ fn answered(observed: &Observed) -> Option<Step> {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
         return Some(server::restart(observed, &why));
     }
-    let why = match &answer.login {
+    let why = locked_out(observed)?;
+    Some(Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and {why}")))
+}
+
+/// Why the application cannot log in to a server that answers, if that is for a person to change.
+pub(super) fn locked_out(observed: &Observed) -> Option<String> {
+    let why = match &observed.asked.answer()?.login {
         Login::Refused(why) => why.clone(),
         Login::Gone => gone(observed),
-        _ => return None,
+        Login::In | Login::Busy | Login::Unknown | Login::ShutOut | Login::WrongPassword => return None,
     };
-    Some(Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and the application cannot log in: {why}")))
+    Some(format!("the application cannot log in: {why}"))
 }
 
 /// What to say of the application's database, which is gone.

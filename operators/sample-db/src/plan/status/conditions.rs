@@ -37,10 +37,7 @@ impl Serving {
             Some(_) => false,
             None => upgrade::shuts_out(&observed.db),
         };
-        let locked_out = match login {
-            Some(Login::Refused(why)) => Some(format!("the application cannot log in: {why}")),
-            _ => None,
-        };
+        let locked_out = steps::locked_out(observed);
         let open = pod_ready && configured && !shut_out && !steps::is_foreign(observed);
         Self { pod_ready, configured, open, now: open && locked_out.is_none(), locked_out }
     }

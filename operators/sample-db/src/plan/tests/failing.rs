@@ -257,6 +257,12 @@ fn an_application_that_cannot_log_in_is_not_served_whatever_else_is_wrong() {
         answer.parameters.refused = Some("work_mem is out of range".to_owned());
     });
     judged(&refused, "ParameterRefused");
+    let mut gone = standing(&json!({}), &settled());
+    gone.asked = says(|answer| {
+        answer.login = Login::Gone;
+        answer.parameters.refused = Some("work_mem is out of range".to_owned());
+    });
+    assert_eq!(reason(&told(&gone).1, "Ready"), (ConditionStatus::False, "ParameterRefused".to_owned()));
     refused.snapshots_on_data = true;
     judged(&refused, "SnapshotsOnData");
     let mut malformed = standing(&json!({}), &settled());
