@@ -70,7 +70,9 @@ impl<'a> Roster<'a> {
         let mut nodes: Vec<Node<'a>> = nodes.into_values().collect();
         for node in &mut nodes {
             node.listen(observed);
-            node.ready = node.running().is_some_and(|running| running.ready && is_settled(running, now));
+            let running =
+                node.running().filter(|running| running.ready && !is_outdated(running, node.restarts_before()));
+            node.ready = running.is_some_and(|running| is_settled(running, now));
         }
         let newest = nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.raft_index).max();
         Self { nodes, listed: observed.etcd.members.is_ok(), newest: newest.unwrap_or(0) }
@@ -263,6 +265,12 @@ impl<'a> Node<'a> {
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.endpoint?.version)
     }
+}
+
+/// Whether what the kubelet says of a pod is of the etcd before its image was changed last: the next one may answer before the
+/// kubelet has reported that it started it.
+fn is_outdated(running: &Running, restarts: i32) -> bool {
+    running.container(ETCD).is_some_and(|etcd| etcd.restarts < restarts)
 }
 
 /// Whether what the kubelet says of a pod's readiness is of the container that runs now. Times are compared that the same

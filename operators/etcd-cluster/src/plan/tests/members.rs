@@ -47,7 +47,8 @@ pub(super) fn pod(name: &str, template: &str, state: &Value, restarts: i32, read
             "ownerReferences": [{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c",
                 "uid": "u", "controller": true }],
             "annotations": { "etcd.version": "3.6.16", "multi-operator.example.com/template": template,
-                "multi-operator.example.com/start": "join", "multi-operator.example.com/restarts": "3" },
+                "multi-operator.example.com/start": "join",
+                "multi-operator.example.com/restarts": restarts.min(3).to_string() },
         },
         "status": {
             "podIP": "10.0.0.1",
@@ -100,6 +101,22 @@ fn a_member_is_given_up_for_crashes_of_its_own_only() {
     assert!(!removes(&crashing(4, &waiting)), "three restarts were changes of the image");
     assert!(!removes(&crashing(6, &json!({ "terminated": { "exitCode": 2, "message": "panic: x" } }))));
     assert!(removes(&crashing(6, &waiting)), "three crashes, each soon after a start");
+}
+
+/// etcd answers as soon as it runs, and the kubelet reports a second later that it has started it.
+#[test]
+fn a_report_on_the_etcd_of_the_image_before_makes_no_member_ready() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+    let state = json!({ "running": { "startedAt": at(1) } });
+    let mut ready = |reported: i32| {
+        let mut pod = pod(NAMES[0], &template, &state, reported, at(9));
+        let running = pod.running.as_mut().unwrap();
+        running.annotations.insert("multi-operator.example.com/restarts".to_owned(), "3".to_owned());
+        seen.pods[0] = Arc::new(pod);
+        after(&seen, 60).status.unwrap().ready.unwrap()
+    };
+    assert_eq!([ready(2), ready(3)], ["2/3", "3/3"]);
 }
 
 #[test]
