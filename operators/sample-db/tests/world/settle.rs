@@ -160,6 +160,9 @@ impl Bench {
         let pod = self.site.server(&self.world, key).ok_or("no server runs")?;
         let claim = self.site.claim_of(&pod).ok_or("it has no claim")?;
         check(status["storage"]["claimUID"] == *claim, || format!("the server is on {claim}"))?;
+        let growing = |volume: &Value| volume["status"]["capacity"] != volume["spec"]["resources"]["requests"];
+        let grows = self.world.all(Claim::KIND).any(|(_, volume)| growing(volume));
+        check(!grows, || "a volume is growing".to_owned())?;
         let data = self.site.disks.data(&claim).ok_or("there is no data")?;
         check(status["systemIdentifier"] == *data.id, || format!("the data are {}", data.id))?;
         check(data.open, || "nobody gets in".to_owned())?;
