@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Deserialize;
+
 use super::Login;
 
 /// What the server said when it was asked.
@@ -42,6 +44,22 @@ pub struct Answer {
     pub parameters: Parameters,
     /// The size of all databases and of the WAL, in bytes.
     pub bytes: i64,
+    /// What the readiness probe noted last of the data's file system; pods of earlier agents have no such note.
+    pub room: Option<Room>,
+}
+
+/// How much room the file system of the data has, as the server's user has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Room {
+    /// Its size, in bytes.
+    pub volume_bytes: i64,
+    /// What is free of it, in bytes.
+    pub free_bytes: i64,
+    /// How many files it can have; 0 if it has no limit.
+    pub inodes: i64,
+    /// How many more it can have.
+    pub free_inodes: i64,
 }
 
 /// What is to be done so that the server's parameters are the spec's.

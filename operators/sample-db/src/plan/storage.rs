@@ -49,29 +49,26 @@ pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
         .collect()
 }
 
-/// How full the data volume is, as far as the databases and the WAL go; if it has not been asked, as it was told last. It has
-/// as much room as the smaller of what was asked for and of its file system, but for what is held back. The file system is
-/// measured when the server starts; what the volume has grown by since, it has grown by too. Of files it has as many as then.
+/// How full the data volume is; if the server has not been asked, as it was last. Databases and WAL are counted, and whatever
+/// else takes their room or their files: the volume has as much as the smaller of what was asked for and of its file system,
+/// but for what is held back, and no more than is free. Of an earlier agent's pod only what its server found at its start is known.
 fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let before = observed.db.status.volumes.iter().find(|of| of.claim.as_deref() == Some(&*claim.meta.key.name));
     let Some(answer) = observed.asked.answer() else { return before.and_then(|before| before.used_percent) };
     let capacity = quantity::whole(claim.capacity.as_deref()?).filter(|capacity| *capacity > 0)?;
     let said = started(observed).unwrap_or_default();
-    let measured = said.volume_bytes.map(i128::from).filter(|bytes| *bytes > 0);
-    let room = measured.map_or(capacity, |bytes| (bytes + grown_by(observed)).min(capacity));
-    let room = (room - tuning::reserve(&observed.db)).max(1);
-    let files = said.inodes.zip(said.free_inodes).filter(|(all, _)| *all > 0);
+    let of_start = (said.volume_bytes, said.inodes.zip(said.free_inodes));
+    let (volume, files) =
+        answer.room.map_or(of_start, |room| (Some(room.volume_bytes), Some((room.inodes, room.free_inodes))));
+    let volume = volume.map(i128::from).filter(|bytes| *bytes > 0);
+    let bytes = i128::from(answer.bytes);
+    let room = volume.map_or(capacity, |volume| volume.min(capacity)) - tuning::reserve(&observed.db);
+    let room = answer.room.map_or(room, |now| room.min(bytes + i128::from(now.free_bytes))).max(1);
+    let files = files.filter(|(all, _)| *all > 0);
     let files = files.map_or(0, |(all, free)| i128::from(all - free) * 100 / i128::from(all));
-    let percent = (i128::from(answer.bytes) * 100 / room).max(files);
+    let percent = (bytes * 100 / room).max(files);
     let percent = i32::try_from(percent.clamp(0, 100)).ok()?;
     Some(percent / STEPS * STEPS)
-}
-
-/// By how many bytes the volume has grown since the server's pod was made.
-fn grown_by(observed: &Observed) -> i128 {
-    let made_for = || observed.pod()?.running.as_deref()?.annotations.get(objects::VOLUME)?.parse::<i128>().ok();
-    let (now, then) = (tuning::volume(&observed.db), made_for());
-    now.zip(then).map_or(0, |(now, then)| (now - then).max(0))
 }
 
 /// What the init step of the server's pod has told of the volume.

@@ -50,8 +50,8 @@ pub(super) fn reserve(db: &SampleDB) -> i128 {
     if volume < 4 * RESERVES.0 { 0 } else { (volume / RESERVE).clamp(RESERVES.0, RESERVES.1) }
 }
 
-/// The size of the volume, in bytes: what is asked for, or less as long as it has not grown to that.
-pub(super) fn volume(db: &SampleDB) -> Option<i128> {
+/// The size of the volume: what is asked for, or less as long as it has not grown to that.
+fn volume(db: &SampleDB) -> Option<i128> {
     let asked = quantity::whole(db.spec.storage.size())?;
     let claim = db.status.storage.claim.as_deref();
     let live = db.status.volumes.iter().find(|volume| claim.is_some() && volume.claim.as_deref() == claim);

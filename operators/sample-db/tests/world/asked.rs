@@ -156,7 +156,8 @@ impl Site {
             (true, _) => Login::WrongPassword,
         };
         let (system_identifier, version) = (data.id.clone(), server.release);
-        Asked::Answered(Box::new(plan::Answer { system_identifier, version, login, parameters, bytes: 1 << 20 }))
+        let bytes = 1 << 20;
+        Asked::Answered(Box::new(plan::Answer { system_identifier, version, login, parameters, bytes, room: None }))
     }
 
     /// Performs an act, unless the question is lost; the answer may be.

@@ -29,8 +29,6 @@ pub(in crate::plan) const PARAMETERS: &str = "multi-operator.example.com/paramet
 /// Annotation of pods with a fingerprint of what the spec said of them. What a later manager renders otherwise from the
 /// same spec is none of it: pods do not restart because the manager's version changed.
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
-/// Annotation of pods with the size of the volume that they were made for, in bytes.
-pub(in crate::plan) const VOLUME: &str = "multi-operator.example.com/volume";
 /// Label of the pods of a server that follows another one: its StatefulSet's name.
 const SERVER_LABEL: &str = "multi-operator.example.com/server";
 /// The container of the server.
@@ -126,9 +124,7 @@ pub(in crate::plan) fn labeled(db: &SampleDB, live: &Pod, server: &str) -> Optio
 fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: Option<&Snapshot>) -> Apply {
     let db = &*observed.db;
     let place = observed.place(&wish.image);
-    let volume = tuning::volume(db).map(|bytes| (VOLUME.to_owned(), bytes.to_string()));
-    let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))];
-    let annotations = annotations.into_iter().chain(volume).collect();
+    let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
     let steps = vec![prepare(observed, wish, &place, made, source)];
     let mut spec = place.spec(steps, vec![postgres(db, &place)], volumes(db, wish, source));
     // A shutdown waits for a checkpoint.

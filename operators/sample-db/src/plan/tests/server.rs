@@ -85,6 +85,7 @@ pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
         login: Login::In,
         parameters: Parameters::default(),
         bytes: 1 << 20,
+        room: None,
     };
     but(&mut answer);
     Asked::Answered(Box::new(answer))

@@ -64,28 +64,43 @@ fn a_volume_that_fills_is_told_of_early() {
     assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
 }
 
-/// The file system was measured when it was smaller, and the server has not started again.
-#[test]
-fn a_volume_that_has_grown_under_its_server_has_the_room_it_grew_by() {
+/// A claim of that size, and the database with it.
+fn of_size(seen: &mut Observed, size: &str) {
     let mut of = settled();
-    of["volumes"] = json!([{ "claim": "data-shop-0", "capacity": "1Gi" }]);
-    let said = json!({ "volumeBytes": 900 << 20 }).to_string();
+    of["volumes"] = json!([{ "claim": "data-shop-0", "capacity": size }]);
+    seen.db = observed(&json!({ "storage": { "size": size } }), &of).db;
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": labels_of("u-1") },
+        "status": { "phase": "Bound", "capacity": { "storage": size } } });
+    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+}
+
+/// The probe measures while the server runs: a volume grows, and others write to the same file system.
+#[test]
+fn what_is_measured_beside_a_running_server_counts() {
+    let said = json!({ "volumeBytes": 900 << 20, "inodes": 100, "freeInodes": 90 }).to_string();
     let status = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
         "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
             "state": { "terminated": { "exitCode": 0, "message": said } } }] });
-    let mut seen = with_pod_of(&json!({}), &of, &status);
-    let mut used = |capacity: &str| {
-        of["volumes"][0]["capacity"] = json!(capacity);
-        seen.db = observed(&json!({ "storage": { "size": capacity } }), &of).db;
-        let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1",
-            "labels": { "multi-operator.example.com/owner-uid": "u-1" } },
-            "status": { "phase": "Bound", "capacity": { "storage": capacity } } });
-        seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
-        seen.asked = says(|answer| answer.bytes = 860 << 20);
-        told(&seen).1.volumes[0].used_percent
+    let mut seen = with_pod_of(&json!({}), &settled(), &status);
+    let mut used = |size: &str, megabytes: i64, room: Option<[i64; 4]>| {
+        of_size(&mut seen, size);
+        let room = room.map(|[volume, free, inodes, free_inodes]| crate::plan::Room {
+            volume_bytes: volume << 20,
+            free_bytes: free << 20,
+            inodes,
+            free_inodes,
+        });
+        seen.asked = says(|answer| (answer.bytes, answer.room) = (megabytes << 20, room));
+        let status = told(&seen).1;
+        (status.volumes[0].used_percent.unwrap(), reason(&status, "StorageHealthy").1)
     };
-    assert_eq!(used("1Gi"), Some(95), "of 868 MiB");
-    assert_eq!(used("2Gi"), Some(45), "of 900 + 1,024 - 64");
+    let sound = |percent| (percent, "Sound".to_owned());
+    let nearly = |percent| (percent, "NearlyFull".to_owned());
+    assert_eq!(used("1Gi", 860, None), nearly(95), "of an earlier agent's pod: of 868 MiB");
+    assert_eq!(used("2Gi", 860, Some([1900, 980, 0, 0])), sound(45), "it has grown");
+    assert_eq!(used("1Gi", 300, Some([900, 20, 0, 0])), nearly(90), "others have taken the rest: of 320");
+    assert_eq!(used("1Gi", 300, Some([900_000, 500_000, 0, 0])), sound(30), "of what was asked for, on a large disk");
+    assert_eq!(used("1Gi", 300, Some([900, 500, 65_536, 2_000])), nearly(95), "files, since the start");
 }
 
 /// A growth that the class refused can be taken back, as GitOps does.
