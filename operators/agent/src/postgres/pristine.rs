@@ -28,9 +28,10 @@ const CATALOGS: [&str; 18] = [
     "pg_extension",
 ];
 
-/// Settings, owner, comment and grants of the database, and those of its schema `public`.
+/// Settings, owner, comment and grants of the database, and those of its schema `public`. A database without a comment makes the
+/// comparison with its comment unknown, which counts as another one.
 const PLACE: &str =
-    "SELECT pg_catalog.to_json(NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setdatabase = d.oid)
+    "SELECT pg_catalog.to_json((NOT EXISTS (SELECT FROM pg_catalog.pg_db_role_setting s WHERE s.setdatabase = d.oid)
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_subscription s WHERE s.subdbid = d.oid)
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_seclabel) AND NOT EXISTS (SELECT FROM pg_catalog.pg_shseclabel l
   WHERE l.classoid = 'pg_catalog.pg_database'::pg_catalog.regclass AND l.objoid = d.oid)
@@ -47,7 +48,7 @@ AND NOT EXISTS (SELECT FROM pg_catalog.pg_namespace n LEFT JOIN pg_catalog.pg_in
   ON i.objoid = n.oid AND i.classoid = 'pg_catalog.pg_namespace'::pg_catalog.regclass
   LEFT JOIN pg_catalog.pg_roles r ON r.oid = n.nspowner WHERE n.nspname = 'public'
   AND (n.nspacl::text IS DISTINCT FROM i.initprivs::text OR NOT (n.nspowner = 10 OR r.rolname = 'pg_database_owner')
-    OR pg_catalog.obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM 'standard public schema')))
+    OR pg_catalog.obj_description(n.oid, 'pg_namespace') IS DISTINCT FROM 'standard public schema'))) IS TRUE)
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database()";
 
 /// Whether nothing of a user's is in the database of the session, beyond the objects that are compared. What cannot be told
