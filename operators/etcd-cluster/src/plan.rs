@@ -130,8 +130,9 @@ fn decide(
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
     let mut beside = unlabeled::repairs(cluster, roster);
-    // Nobody can have written anything before the cluster's id is latched.
-    if cluster.status.cluster_id.is_some() {
+    // Nobody can have written anything before the cluster's id is latched, nor before a finalizer keeps it.
+    let kept = || observed.clients.ours().is_some() || hold::unheld(observed, roster, wish).is_none();
+    if cluster.status.cluster_id.is_some() && kept() {
         beside.extend(told_apart(&observed.clients, cluster, roster, |apart| objects::clients(cluster, apart)));
     }
     let voters = roster.voters().count().max(wish.size);

@@ -10,6 +10,7 @@ use runtime::views::Claim;
 
 use super::objects::{self, Facts, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
+use super::wish::Wish;
 use super::{EtcdAct, Observed, names, recovered};
 use crate::EtcdCluster;
 
@@ -43,6 +44,14 @@ pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
         is_held(claim) && aside && names::is_ours(cluster, &claim.meta.key.name)
     });
     keep.map(|claim| objects::held(claim, true)).chain(put_aside.map(|claim| objects::held(claim, false))).collect()
+}
+
+/// A voter whose claim could still go with a deletion: clients are let in, and the cluster is ready, only once nothing takes
+/// away what they write.
+pub(super) fn unheld<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>, wish: &Wish) -> Option<&'r Node<'a>> {
+    let marked = |claim: &Claim| observed.found.marked.contains(&*claim.meta.key.name);
+    let lacks = |claim: &Claim| !is_held(claim) && !claim.meta.deleting && !marked(claim);
+    roster.voters().find(|node| wish.durable && node.claim.is_some_and(lacks))
 }
 
 /// Whether there is data that a deletion must not take along: clients may have written to a cluster that was latched, and to

@@ -207,7 +207,14 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| pull::clear(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish, now))
         .or_else(|| leading::step(observed, roster))
+        .or_else(|| held(observed, roster, wish))
         .unwrap_or(Step::Rest)
+}
+
+/// What clients write now would go with a claim that nothing keeps yet.
+fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let node = hold::unheld(observed, roster, wish)?;
+    Some(Step::wait("MemberStarting", format!("waiting until a finalizer keeps the volume of member {}", node.name)))
 }
 
 /// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on

@@ -70,8 +70,7 @@ impl<'a> Roster<'a> {
         let mut nodes: Vec<Node<'a>> = nodes.into_values().collect();
         for node in &mut nodes {
             node.listen(observed);
-            let running =
-                node.running().filter(|running| running.ready && !is_outdated(running, node.restarts_before()));
+            let running = node.running().filter(|running| running.ready && !node.is_outdated());
             node.ready = running.is_some_and(|running| is_settled(running, now));
         }
         let newest = nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.raft_index).max();
@@ -212,6 +211,13 @@ impl<'a> Node<'a> {
         Some(Version::parse(self.annotation(VERSION)?)? == Version::parse(told)?)
     }
 
+    /// Whether what the kubelet tells of its pod is of the etcd before its image was changed last: the next one may answer before
+    /// the kubelet has reported that it started it. Where it tells no version, it tells of another start.
+    fn is_outdated(&self) -> bool {
+        let earlier = || self.container(ETCD).is_some_and(|etcd| etcd.restarts < self.restarts_before());
+        self.is_reported().map_or_else(earlier, |reported| !reported)
+    }
+
     /// Whether its etcd is about to be restarted, or has not come up since.
     #[must_use]
     pub fn is_restarting(&self) -> bool {
@@ -265,12 +271,6 @@ impl<'a> Node<'a> {
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.endpoint?.version)
     }
-}
-
-/// Whether what the kubelet says of a pod is of the etcd before its image was changed last: the next one may answer before the
-/// kubelet has reported that it started it.
-fn is_outdated(running: &Running, restarts: i32) -> bool {
-    running.container(ETCD).is_some_and(|etcd| etcd.restarts < restarts)
 }
 
 /// Whether what the kubelet says of a pod's readiness is of the container that runs now. Times are compared that the same

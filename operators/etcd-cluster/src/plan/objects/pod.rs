@@ -109,7 +109,8 @@ pub(in crate::plan) fn pod(
 /// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
 pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
     let etcd = live.running.as_ref().and_then(|running| running.container(container::ETCD));
-    let restarts = etcd.map_or(0, |etcd| etcd.restarts + 1);
+    // What has never run is started, not started again.
+    let restarts = etcd.map_or(0, |etcd| etcd.restarts + i32::from(etcd.running || etcd.ended.is_some()));
     let change = json!({
         "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },

@@ -61,11 +61,26 @@ fn the_cluster_is_held_before_its_claims_are() {
     let all: Vec<_> = [new, seen].iter().flat_map(|seen| finalizers(&after(seen, 60))).collect();
     assert_eq!(all, [("EtcdCluster", json!([ETCD_VOLUMES])), ("EtcdCluster", json!([ETCD_VOLUMES]))]);
     let mut seen = three(&json!({ "size": 3 }));
+    edit_claims(&mut seen, &json!({ "labels": { "multi-operator.example.com/owner-uid": "u" } }));
     assert_eq!(finalizers(&after(&seen, 60)), [], "claims do not tell yet that they hold data");
     edit_claims(&mut seen, &json!({}));
     assert_eq!(finalizers(&after(&seen, 60)), vec![("PersistentVolumeClaim", json!([UNSAVED_DATA])); 3]);
     edit_claims(&mut seen, &json!({ "finalizers": [UNSAVED_DATA] }));
     assert_eq!(finalizers(&after(&seen, 60)), []);
+}
+
+/// What clients write before would go with claims that somebody deletes.
+#[test]
+fn clients_are_let_in_once_claims_are_held() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let lets_in = |seen: &Observed| {
+        let plan = after(seen, 60);
+        let service = plan.aside.iter().any(|apply| *apply.key.name == *"c-client");
+        (service, plan.status.unwrap().contract.is_true(api::condition_type::READY))
+    };
+    assert_eq!(lets_in(&seen), (true, true));
+    edit_claims(&mut seen, &json!({}));
+    assert_eq!(lets_in(&seen), (false, false));
 }
 
 #[test]

@@ -4,6 +4,8 @@ use runtime::views::{Claim, Pod};
 
 use super::*;
 use crate::plan::roster::hex;
+use crate::plan::version::Version;
+use crate::plan::wish::Wish;
 
 pub(super) const NAMES: [&str; 3] = ["c-aaaaaaaaaa", "c-bbbbbbbbbb", "c-cccccccccc"];
 
@@ -14,7 +16,8 @@ pub(super) fn three(spec: &Value) -> Observed {
     for (id, name) in (1..).zip(NAMES) {
         seen.pods.push(Arc::new(pod(name, &wish.template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9))));
         let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
-        let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels },
+        let held = [api::UNSAVED_DATA];
+        let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels, "finalizers": held },
             "status": { "phase": "Bound" } });
         seen.claims.push(Arc::new(Claim::decode(&claim.to_string()).unwrap()));
         let endpoint =
@@ -103,20 +106,42 @@ fn a_member_is_given_up_for_crashes_of_its_own_only() {
     assert!(removes(&crashing(6, &waiting)), "three crashes, each soon after a start");
 }
 
-/// etcd answers as soon as it runs, and the kubelet reports a second later that it has started it.
+/// etcd answers as soon as it runs, and the kubelet reports a second later that it has started it. It tells the image by its tag,
+/// or as some runtimes do by a digest.
 #[test]
 fn a_report_on_the_etcd_of_the_image_before_makes_no_member_ready() {
     let mut seen = three(&json!({ "size": 3 }));
     let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
     let state = json!({ "running": { "startedAt": at(1) } });
-    let mut ready = |reported: i32| {
+    let mut ready = |image: &str, reported: i32| {
         let mut pod = pod(NAMES[0], &template, &state, reported, at(9));
         let running = pod.running.as_mut().unwrap();
         running.annotations.insert("multi-operator.example.com/restarts".to_owned(), "3".to_owned());
+        running.containers.iter_mut().for_each(|etcd| etcd.image = image.into());
         seen.pods[0] = Arc::new(pod);
         after(&seen, 60).status.unwrap().ready.unwrap()
     };
-    assert_eq!([ready(2), ready(3)], ["2/3", "3/3"]);
+    let (before, now, digest) = ("quay.io/coreos/etcd:v3.6.15", "quay.io/coreos/etcd:v3.6.16", "sha256:a");
+    assert_eq!([ready(before, 2), ready(now, 3), ready(now, 0)], ["2/3", "3/3", "3/3"]);
+    assert_eq!([ready(digest, 2), ready(digest, 3)], ["2/3", "3/3"]);
+}
+
+/// The kubelet counts from zero once the first image can be pulled.
+#[test]
+fn an_etcd_that_has_never_run_is_not_started_again() {
+    let restarts = |state: &Value, restarts: i32| {
+        let pod = pod(NAMES[0], "t", state, restarts, at(9));
+        let wish = {
+            let seen = three(&json!({ "size": 3 }));
+            let wish = Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
+            Wish { version: Version::parse("3.6.17").unwrap(), ..wish }
+        };
+        let change = objects::next_image(&pod, &wish).body;
+        change["metadata"]["annotations"]["multi-operator.example.com/restarts"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(restarts(&json!({ "waiting": { "reason": "ImagePullBackOff" } }), 0), "0");
+    assert_eq!(restarts(&json!({ "waiting": { "reason": "ImagePullBackOff" } }), 2), "3");
+    assert_eq!(restarts(&json!({ "running": { "startedAt": at(1) } }), 0), "1");
 }
 
 #[test]
