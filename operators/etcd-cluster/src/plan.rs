@@ -150,6 +150,8 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
         beside.extend(node.claim.and_then(|claim| objects::grown(cluster, claim)).filter(|_| !leaving));
     }
+    let dying = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| wish.durable && hold::is_held(claim));
+    beside.extend(dying.filter_map(|claim| objects::relabeled(cluster, claim)));
     if wish.durable {
         beside.extend(proven::notes(cluster, roster, wish));
         beside.extend(hold::claims(observed, roster));

@@ -19,7 +19,7 @@ pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
     Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
-    retired, volume,
+    relabeled, retired, volume,
 };
 pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;

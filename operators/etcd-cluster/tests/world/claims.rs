@@ -55,6 +55,17 @@ fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
     assert!(all.iter().all(|one| *one == all[0]), "{why}: {all:?}");
 }
 
+/// What watches no longer tell of would neither be retired nor released.
+#[test]
+fn a_claim_that_is_deleted_without_its_label_goes_once_its_member_is_replaced() {
+    let mut bench = settled(&json!({ "size": 3 }));
+    let before = members(&bench);
+    bench.take(&Step::RelabelClaim { pod: 0, label: 0 });
+    bench.take(&Step::DropClaim(0));
+    settle(&mut bench);
+    assert_ne!(members(&bench), before, "{}", bench.story());
+}
+
 #[test]
 fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
     for edit in EDITS {
