@@ -4,6 +4,7 @@
 # The table at the top of scripts/README.md names each script once, and nothing else.
 script_table() {
   local differences
+  # shellcheck disable=SC2016
   differences=$(diff <(git ls-files --cached --others --exclude-standard -- 'scripts/*' | grep -x 'scripts/[^/]*' | grep -vx scripts/README.md | sort) \
     <(sed -n '1,/^## /s/^| `\(scripts\/[^` ]*\)` .*/\1/p' scripts/README.md | sort)) ||
     { say "scripts/README.md lacks (<) or names needlessly (>): $differences"; return 1; }
