@@ -48,7 +48,8 @@ func take(file, architecture, name, folder string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := written.AppendImage(image, layout.WithAnnotations(ocilayout.Annotations(name))); err != nil {
+	if err := written.AppendImage(image, layout.WithAnnotations(ocilayout.Annotations(name)),
+		layout.WithPlatform(v1.Platform{OS: "linux", Architecture: architecture})); err != nil {
 		return "", err
 	}
 	return digest.String(), ocilayout.Pack(again, filepath.Join(folder, "image.tar"))
