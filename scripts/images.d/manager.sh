@@ -70,7 +70,7 @@ image_of_manager() {
   require_static "$manager"
   require_static "$agent"
   tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" "${@:4}" &&
-    declare -f image_of_manager && image_writer) | key_of).tar
+    declare -f image_of_manager without_debug_information && image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     mkdir -p "$IMAGES"
     slim=$(mktemp -d "$IMAGES/manager.XXXXXX")
