@@ -13,12 +13,12 @@ tree_hash() { tree_files "$@" | xargs -0 sha256sum | sha256sum | cut -c1-12; }
 # What each of these steps reads, as paths of the repository. Every other step runs always; so does `bundle`, whose answer
 # depends on tags, too.
 declare -A STAGE_INPUTS=(
-  [shell]='. .shellcheckrc' [spelling]='.' [workflows]='.github scripts' [go-checks]='scripts benches'
+  [shell]='scripts .shellcheckrc' [spelling]='.' [workflows]='.github scripts' [go-checks]='scripts benches'
   [rules]='config docs/runbooks kustomize scripts' [health]='kustomize operators scripts' [manifests]='config kustomize scripts'
 )
 
 # What else decides what a step finds: the output of these commands. One that fails leaves the step without a hash, so it runs.
-declare -A STAGE_ASKS=([shell]='shellcheck --version' [spelling]='codespell --version' [workflows]='shellcheck --version'
+declare -A STAGE_ASKS=([shell]=shell_says [spelling]='codespell --version' [workflows]='shellcheck --version'
   [manifests]='manager_says')
 
 # Overlays set the manager's variables: which there are, it says itself. It is there once the build has passed.
