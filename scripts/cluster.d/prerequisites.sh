@@ -77,6 +77,9 @@ RUST_PROGRAMS=(gcc:gcc /usr/include/stdlib.h:libc6-dev protoc:protobuf-compiler
   /usr/include/google/protobuf/any.proto:libprotobuf-dev "$CERTIFICATES:ca-certificates")
 # shellcheck disable=SC2034
 DEBIAN_PROGRAMS=(mmdebstrap:mmdebstrap /usr/share/keyrings/debian-archive-keyring.gpg:debian-archive-keyring)
+# Checks ask git which files there are.
+# shellcheck disable=SC2034
+CHECK_PROGRAMS=("${RUST_PROGRAMS[@]}" git:git)
 # The tests send signals with kill(1), mount file systems, and read the history of the checkout.
 # shellcheck disable=SC2034
 TEST_PROGRAMS=("${RUST_PROGRAMS[@]}" curl:curl git:git /bin/kill:procps mount:mount)

@@ -49,9 +49,14 @@ require_static() {
   fi
 }
 
-# manager_image [NAME OPTION...]: by another name, and with what else write_image takes.
+# manager_image [NAME OPTION...]: by another name, and with what else write_image takes. MANAGER_IMAGE_TAR is the image by its usual
+# name, made before.
 manager_image() {
   local manager agent
+  if (($# == 0)) && [[ -n ${MANAGER_IMAGE_TAR:-} ]]; then
+    printf '%s' "$MANAGER_IMAGE_TAR"
+    return
+  fi
   manager=$(manager_binary)
   agent=${AGENT_BINARY:-${manager%/*}/agent}
   [[ -e $agent ]] || die "there is no agent beside $manager: AGENT_BINARY says where it is"
@@ -65,7 +70,7 @@ image_of_manager() {
   require_static "$manager"
   require_static "$agent"
   tar=$IMAGES/manager-$( (sha256sum <"$manager" && sha256sum <"$agent" && sha256sum <"$certificates" && printf '%s' "$name" "${@:4}" &&
-    declare -f image_of_manager && image_writer) | key_of).tar
+    declare -f image_of_manager without_debug_information && image_writer) | key_of).tar
   if [[ ! -s $tar ]]; then
     mkdir -p "$IMAGES"
     slim=$(mktemp -d "$IMAGES/manager.XXXXXX")

@@ -7,10 +7,10 @@ SBOM_TOOL_VERSION=0.5.9
 make_images_and_files() {
   local manager bundle
   printf 'commit %s\nversion %s\n' "$COMMIT" "$VERSION" >"$NEW/commit.txt"
-  if [[ -n ${MANAGER_BINARY:-} || -n $MANAGER_FEATURES || $MANAGER_PROFILE != release ]]; then
+  if [[ -n ${MANAGER_BINARY:-}${MANAGER_IMAGE_TAR:-} || -n $MANAGER_FEATURES || $MANAGER_PROFILE != release ]]; then
     # Whoever publishes this later is to know.
     printf 'manager given\n' >>"$NEW/commit.txt"
-    object "the manager is not as a release has it: MANAGER_BINARY, MANAGER_FEATURES or MANAGER_PROFILE is set"
+    object "the manager is not as a release has it: MANAGER_BINARY, MANAGER_IMAGE_TAR, MANAGER_FEATURES or MANAGER_PROFILE is set"
   fi
 
   step "the manager's image"

@@ -99,6 +99,8 @@ run_part() {
 # run_parts PART...: each a scripts/test of its own, so that what one leaves behind or breaks is no other's.
 run_parts() {
   local part record status=0
+  # The record of a part is named by what git says of the tree.
+  require_programs git:git
   for part in "$@"; do
     record=$(part_record "$part")
     if [[ ${CI:-} != true && $AGAIN == no && -s $record ]]; then

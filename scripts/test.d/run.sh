@@ -3,12 +3,14 @@
 
 FAILED=no
 
-# A folder for this run alone: logs, timings, and what stages hand to one another.
+# new_run PROGRAM:PACKAGE...: a folder for this run alone: logs, timings, and what stages hand to one another. What the machine lacks of
+# these programs is installed first: without certificates of authorities, Go downloads no module to build anything from.
 new_run() {
-  RUN_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/multi-operator-test.XXXXXX") || die "no folder for this run can be made in ${TMPDIR:-/tmp}"
   RUN_BEGIN=$(now_ms)
   BACKGROUND=()
   mkdir -p "$CACHE" || die "the cache $CACHE cannot be made: MULTI_OPERATOR_CACHE names another place"
+  require_programs "$@"
+  RUN_FOLDER=$(mktemp -d "${TMPDIR:-/tmp}/multi-operator-test.XXXXXX") || die "no folder for this run can be made in ${TMPDIR:-/tmp}"
   # One number makes all that is random: a failure is repeated by giving it back.
   export MULTI_OPERATOR_SEED=${MULTI_OPERATOR_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
   say "seed $MULTI_OPERATOR_SEED (--seed $MULTI_OPERATOR_SEED makes randomized tests do the same again)"

@@ -62,8 +62,9 @@ run_stages() {
       sleep "$TICK" 5>&- &
       clock=$!
     fi
-    status=0
-    wait -n -p ended "${STAGE_PID[@]}" "$clock" || status=$?
+    end_lost
+    status=0 ended=''
+    wait -n -p ended "${STAGE_PID[@]}" "$clock" 2>/dev/null || status=$?
     if [[ $ended == "$clock" ]]; then
       clock=''
       ((SECONDS - heard < HEARTBEAT)) || { heartbeat; heard=$SECONDS; }
@@ -77,6 +78,18 @@ run_stages() {
   local failed=0
   for name in "${STAGES[@]}"; do has_passed "$name" || failed=1; done
   return "$failed"
+}
+
+# end_lost: ends stages that `wait -n` knows no more. Bash forgets the job of a process that a signal killed while it was not
+# waiting, and only `wait PID` still tells its status: without this, a run would wait for that stage for ever.
+end_lost() {
+  local name status
+  for name in "${!STAGE_PID[@]}"; do
+    ! kill -0 "${STAGE_PID[$name]}" 2>/dev/null || continue
+    status=0
+    wait "${STAGE_PID[$name]}" 2>/dev/null || status=$?
+    end_stage "$name" "$status"
+  done
 }
 
 some_pending() {

@@ -2,7 +2,8 @@
 # Checks by other projects' programs: these are built when first needed.
 
 # The overlays need an API server, and no node: it is one without kubelet.
-manifests() { scripts/check-kustomize --self-test && scripts/check-kustomize; }
+manifests() { with_its_inputs manifests check_kustomize; }
+check_kustomize() { scripts/check-kustomize --self-test && scripts/check-kustomize; }
 
 bundle() { scripts/check-bundle; }
 
@@ -12,5 +13,5 @@ workflows() {
   (ensure_tools actionlint actionlint) && "$(tool actionlint actionlint)"
 }
 
-rules() { scripts/check-alerts; }
-health() { scripts/check-health; }
+rules() { with_its_inputs rules scripts/check-alerts; }
+health() { with_its_inputs health scripts/check-health; }

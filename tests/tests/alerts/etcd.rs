@@ -14,12 +14,14 @@ async fn members_that_cannot_come_back() {
     ns.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: none}\nspec: {hard: {pods: '0'}}\n").await;
     etcd.lose_pods(&members[..1]).await;
     fires("EtcdClusterQuorumAtRisk", &of_it).await;
+    fires("EtcdClusterMemberDown", &of_it).await;
     is_silent("EtcdClusterQuorumLost", &of_it).await;
     etcd.lose_pods(&members[1..2]).await;
     fires("EtcdClusterQuorumLost", &of_it).await;
     drop(ns.kubectl(&["delete", "resourcequota/none"]).await.ok());
     resolves("EtcdClusterQuorumLost", &of_it).await;
     resolves("EtcdClusterQuorumAtRisk", &of_it).await;
+    resolves("EtcdClusterMemberDown", &of_it).await;
 }
 
 #[tokio::test]

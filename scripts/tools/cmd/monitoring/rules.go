@@ -49,6 +49,7 @@ func hurry(rule *monitoring.Rule, faster, ages float64) error {
 			node.Range = time.Duration(float64(node.Range) / faster)
 		case *parser.SubqueryExpr:
 			node.Range = time.Duration(float64(node.Range) / faster)
+			node.Step = time.Duration(float64(node.Step) / faster)
 		case *parser.BinaryExpr:
 			if node.Op.IsComparisonOperator() && ofTime(node.LHS) {
 				divisor := &parser.NumberLiteral{Val: ages}

@@ -29,6 +29,16 @@ func TestTimesAndAgesAreDividedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestStepsOfSubqueriesAreDividedToo(t *testing.T) {
+	text, err := rulesFile(rendered(t, "rate(sampledb_errors_total[10m])", "avg_over_time((sampledb_errors_total)[10m:30s])"), 20, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "[30s:1s500ms]") {
+		t.Errorf("there is no range of 30 s in steps of 1.5 s in\n%s", text)
+	}
+}
+
 func TestRulesThatPrometheusWouldNotTakeAreErrors(t *testing.T) {
 	for old, new := range map[string]string{"expr: time()": "expr: tim()", "for: 10m": "for: soon", "kind: PrometheusRule": "kind: Other"} {
 		if text, err := rulesFile(rendered(t, old, new), 1, 1); err == nil {

@@ -6,6 +6,8 @@
 //	release-images may-push NAME        fails unless the registry would take it
 //	release-images exists NAME...       prints those that the registry does not have
 //	release-images push TAR NAME        prints the digest that the registry then has
+//	release-images take TAR ARCHITECTURE NAME FOLDER   writes the image as FOLDER/image.tar by another name, and the programs
+//	                                    in its root folder beside it; prints the image's digest
 //
 // Credentials are those of `docker login` or `podman login`.
 package main
@@ -20,7 +22,7 @@ import (
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) < 3 {
-		log.Fatal("usage: release-images index | may-push | exists | push (see main.go)")
+		log.Fatal("usage: release-images index | may-push | exists | push | take (see main.go)")
 	}
 	arguments := os.Args[2:]
 	var err error
@@ -37,6 +39,14 @@ func main() {
 		}
 		var digest string
 		if digest, err = push(arguments[0], arguments[1]); err == nil {
+			fmt.Println(digest)
+		}
+	case "take":
+		if len(arguments) != 4 {
+			log.Fatal("usage: release-images take TAR ARCHITECTURE NAME FOLDER")
+		}
+		var digest string
+		if digest, err = take(arguments[0], arguments[1], arguments[2], arguments[3]); err == nil {
 			fmt.Println(digest)
 		}
 	default:

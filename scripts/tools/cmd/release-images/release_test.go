@@ -114,6 +114,44 @@ func registryHas(image v1.Image) error {
 	return nil
 }
 
+func TestAnImageIsTakenAsItIsPublished(t *testing.T) {
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	where := strings.TrimPrefix(server.URL, "http://") + "/p:1.0.0"
+	file, folder := filepath.Join(t.TempDir(), "p.oci.tar"), t.TempDir()
+	index(t, file, "one")
+	digest, err := take(file, "amd64", "localhost/p:dev", folder)
+	check(t, err)
+	content, err := os.ReadFile(filepath.Join(folder, "file"))
+	check(t, err)
+	if string(content) != "one" {
+		t.Fatalf("its program is %q", content)
+	}
+
+	_, err = push(file, where)
+	check(t, err)
+	reference, err := name.ParseReference(where)
+	check(t, err)
+	published, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "amd64"}))
+	check(t, err)
+	if known, err := published.Digest(); err != nil || known.String() != digest {
+		t.Fatalf("%s was taken, and %s is published (%v)", digest, known, err)
+	}
+	unpacked, err := ocilayout.Unpack(filepath.Join(folder, "image.tar"))
+	check(t, err)
+	defer os.RemoveAll(unpacked)
+	tar, err := layout.ImageIndexFromPath(unpacked)
+	check(t, err)
+	manifest, err := tar.IndexManifest()
+	check(t, err)
+	if len(manifest.Manifests) != 1 || manifest.Manifests[0].Digest.String() != digest {
+		t.Fatalf("the tar has %+v", manifest.Manifests)
+	}
+	if _, err := take(file, "riscv64", "localhost/p:dev", folder); err == nil {
+		t.Fatal("there is no such architecture")
+	}
+}
+
 func TestTheSameImagesMakeTheSameBytes(t *testing.T) {
 	one, two := filepath.Join(t.TempDir(), "one"), filepath.Join(t.TempDir(), "two")
 	index(t, one, "same")
