@@ -27,6 +27,7 @@ mod rolling;
 
 pub(super) use healing::{is_full, is_late, was_full};
 pub(super) use leading::{Led, led, why_not_led};
+pub(super) use repair::has_run_for_long;
 pub(super) use rolling::filling_from;
 
 /// One step.

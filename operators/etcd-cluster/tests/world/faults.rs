@@ -10,7 +10,7 @@ use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
-use crate::kubelet::{NODES, seen};
+use crate::kubelet::NODES;
 use crate::raft::Cluster;
 
 /// The versions that users ask for.
@@ -189,15 +189,6 @@ impl Bench {
     }
 
     fn user(&mut self, edit: &Edit) {
-        // A first member that cannot be reached is never latched, and is waited for: the user deletes its pod. And members that
-        // run isolated get no other minor version, for which they would have to answer: the user corrects the spec first.
-        let isolated = seen(&self.world).iter().any(|pod| pod.isolated)
-            || self.object()["spec"]["pod"]["labels"]["isolated"].is_string();
-        match edit {
-            Edit::Isolated(true) if self.cluster_id().is_none() => return,
-            Edit::Version(_) if isolated => return,
-            _ => {}
-        }
         self.edit(|object| match edit {
             Edit::Size(size) => object["spec"]["size"] = json!(size),
             Edit::Version(version) => object["spec"]["version"] = json!(VERSIONS[version % VERSIONS.len()]),

@@ -14,6 +14,7 @@ mod deletion;
 mod faults;
 mod findings;
 mod guard;
+mod isolated;
 mod kubelet;
 mod lost_status;
 mod outlived;
