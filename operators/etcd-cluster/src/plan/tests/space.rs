@@ -33,7 +33,7 @@ fn members_fit_their_volumes_and_ask_for_something() {
     };
     let (command, requests) = render(&json!({ "size": 3 }));
     for argument in
-        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=1024", "--auto-compaction-retention=5m"]
+        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=213", "--auto-compaction-retention=5m"]
     {
         assert!(command.contains(argument), "{argument}: {command}");
     }
@@ -52,6 +52,15 @@ fn members_fit_their_volumes_and_ask_for_something() {
     assert!(!command.contains("--quota=") && command.contains("--reserve=33554432"), "{command}");
     assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
     assert_eq!(requests, json!({ "cpu": "1" }));
+    for large in [
+        json!({ "options": { "max-request-bytes": "8388608" } }),
+        json!({ "pod": { "etcdEnv": [{ "name": "ETCD_MAX_REQUEST_BYTES", "value": "8388608" }] } }),
+    ] {
+        let mut spec = json!({ "size": 3 });
+        spec.as_object_mut().unwrap().extend(large.as_object().unwrap().clone());
+        let (command, _) = render(&spec);
+        assert!(command.contains("--snapshot-count=40"), "{command}");
+    }
 }
 
 /// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
