@@ -56,7 +56,8 @@ fn fit(options: &RunOptions) -> Result<Planned, Failure> {
     let room = if held { room(data_dir) } else { 0 };
     let variable = std::env::var_os(QUOTA_VARIABLE);
     let limits = limits.beside(data_dir, room, given_quota(&options.command, variable.as_deref()));
-    keeper::start(data_dir, bytes, held && room == 0 && limits.is_reached(data_dir));
+    let release = held && room == 0 && limits.is_reached(data_dir);
+    keeper::start(data_dir, bytes, release, options.volume_port);
     Ok(limits)
 }
 

@@ -37,6 +37,8 @@ pub(super) const CLIENT_PORT: i32 = 2379;
 pub(super) const PEER_PORT: i32 = 2380;
 /// Port of health and metrics, plain and without authentication.
 pub(super) const METRICS_PORT: i32 = 2381;
+/// Port at which the agent tells how full a member's volume is.
+pub(crate) const VOLUME_PORT: u16 = 2382;
 
 /// The label with the cluster's name, as the old operator set it.
 const CLUSTER: &str = "etcd_cluster";

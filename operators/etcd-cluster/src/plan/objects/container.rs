@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::pod::Start;
-use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
+use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT, probes};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
 use crate::plan::wish::Wish;
@@ -102,6 +102,7 @@ pub(super) fn etcd(
     if probes::has_metrics_listener(&wish.version) {
         ports.push(port("metrics", METRICS_PORT));
     }
+    ports.extend(volume.map(|_| port("volume", VOLUME_PORT.into())));
     Container {
         name: ETCD.to_owned(),
         image: Some(wish.image()),
@@ -177,10 +178,10 @@ pub(in crate::plan) fn quota_follows_volume(cluster: &EtcdCluster) -> bool {
 }
 
 /// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which
-/// lowers it where the file system has less than the claim asks for.
+/// lowers it where the file system has less than the claim asks for, and tells how full that is.
 fn limits(cluster: &EtcdCluster, volume: u64) -> Vec<String> {
     let Limits { reserve, quota, snapshot_count } = Limits::of(volume, largest_request(cluster));
-    let mut limits = vec![format!("--reserve={reserve}")];
+    let mut limits = vec![format!("--reserve={reserve}"), format!("--volume-port={VOLUME_PORT}")];
     limits.extend(quota_follows_volume(cluster).then(|| format!("--quota={quota}")));
     limits.extend((!is_given(cluster, "snapshot-count")).then(|| format!("--snapshot-count={snapshot_count}")));
     limits

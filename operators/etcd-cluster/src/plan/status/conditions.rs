@@ -16,8 +16,7 @@ use crate::EtcdCluster;
 pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 /// Whether data outlives pods.
 const DURABLE: &str = "Durable";
-/// What works, but not as well as a person might think; absent otherwise.
-pub(super) const WARNING: &str = "Warning";
+pub(super) use super::super::space::WARNING;
 
 /// The reason where etcd wants to know who asks.
 const DENIED: &str = "AuthenticationRequired";

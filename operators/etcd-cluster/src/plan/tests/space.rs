@@ -95,6 +95,61 @@ fn little_room_is_warned_of_before_there_is_none() {
     assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
 }
 
+/// Three members on volumes of 1Gi, whose file systems have so much free.
+fn on_volumes_with(free: [Room; 3]) -> Observed {
+    let mut seen = filled(20 << 20, "1Gi");
+    for (name, room) in NAMES.iter().zip(free) {
+        seen.etcd.endpoints.get_mut(*name).unwrap().as_mut().unwrap().room = Some(room);
+    }
+    seen
+}
+
+const ROOM: Room = Room { volume_bytes: 1_054_257_152, free_bytes: 500 << 20, files: 65_536, free_files: 65_000 };
+
+#[test]
+fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
+    let warning = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
+    };
+    assert_eq!(warning(&on_volumes_with([ROOM; 3])), None);
+    assert_eq!(warning(&on_volumes_with([Room { free_bytes: 130 << 20, ..ROOM }; 3])), None);
+    let few_bytes = Room { free_bytes: 100 << 20, ..ROOM };
+    let (reason, message) = warning(&on_volumes_with([ROOM, few_bytes, ROOM])).unwrap();
+    assert_eq!(reason, "VolumeLow");
+    assert!(message.contains(&format!("of member {} less than 125.6 MiB of 1005.4 MiB are free", NAMES[1])), "{message}");
+    assert!(message.contains("raise spec.storage.size") && !message.contains(NAMES[0]), "{message}");
+    let few_files = Room { free_files: 900, ..ROOM };
+    let (reason, message) = warning(&on_volumes_with([ROOM, ROOM, few_files])).unwrap();
+    assert_eq!(reason, "VolumeLow");
+    assert!(message.contains(&format!("of member {} fewer than 1250 more files can be made", NAMES[2])), "{message}");
+    // Some file systems have no bound, and tell 0 of 0.
+    let boundless = Room { files: 0, free_files: 0, ..ROOM };
+    assert_eq!(warning(&on_volumes_with([boundless; 3])), None);
+    // One that many share has more than is meant for this one.
+    let shared = Room { volume_bytes: 1 << 40, free_bytes: 1 << 30, ..ROOM };
+    assert_eq!(warning(&on_volumes_with([shared; 3])), None);
+}
+
+#[test]
+fn a_volume_that_is_nearly_full_is_told_of_until_there_is_clearly_more_room() {
+    let warned = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| warning.message.clone())
+    };
+    let told = |status: EtcdClusterStatus, free_bytes: u64| {
+        let mut seen = on_volumes_with([Room { free_bytes, ..ROOM }; 3]);
+        Arc::get_mut(&mut seen.cluster).unwrap().status = status;
+        seen
+    };
+    let before = after(&on_volumes_with([Room { free_bytes: 110 << 20, ..ROOM }; 3]), 60).status.unwrap();
+    let message = warned(&told(before.clone(), 110 << 20));
+    assert!(message.is_some());
+    assert_eq!(warned(&told(before.clone(), 105 << 20)), message, "sizes move in steps");
+    assert!(warned(&told(before.clone(), 140 << 20)).is_some());
+    assert_eq!(warned(&told(before, 160 << 20)), None);
+}
+
 #[test]
 fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
     let dropped = |seen: &Observed| {
