@@ -174,7 +174,7 @@ pub(super) fn can_have_more(observed: &Observed, roster: &Roster<'_>, node: &Nod
 }
 
 /// Whether a member's agent may have lowered the quota that the spec asks for, because the volume had no room left.
-fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+pub(super) fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
     let asked = || size::quota(&cluster.spec, std::iter::empty(), None).unwrap_or(i64::MAX);
     match node.endpoint.map(|endpoint| endpoint.quota).filter(|quota| *quota > 0) {
         _ if objects::quota_follows_volume(cluster) => false,

@@ -155,7 +155,7 @@ fn judge_members(
         return (Summary::Stalled, reason, message.clone());
     }
     if let Some((id, alarm)) = alarm(observed) {
-        return (Summary::Stalled, alarm.reason(), alarmed(roster, id, alarm));
+        return (Summary::Stalled, alarm.reason(), alarmed(observed, roster, id, alarm));
     }
     match step {
         Step::Rest if observed.cluster.status.storage.is_none() => {
@@ -190,7 +190,7 @@ fn alarm(observed: &Observed) -> Option<(u64, Alarm)> {
 }
 
 /// What an alarm means, and what to do.
-fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
+fn alarmed(observed: &Observed, roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
     let of = |node: &&Node<'_>| node.member.is_some_and(|member| member.id == id);
     let node = roster.members().find(of);
     let name = node.map_or_else(|| format!("{} (no member any more)", hex(id)), |node| node.name.clone());
@@ -203,6 +203,15 @@ fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
         (Alarm::Corrupt, None) => format!(
             "the alarm CORRUPT of member {name} is still on, so requests are refused: make sure that the members agree \
              (etcdctl endpoint hashkv), then disarm it (etcdctl alarm disarm)"
+        ),
+        (Alarm::NoSpace, Some(node)) if space::is_lowered(&observed.cluster, node) => format!(
+            "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused; the quota is less than \
+             the spec asks for, since the volume had no room left when etcd started, and stays so until its next start: raise \
+             spec.storage.size, after which members start again by themselves; or compact and defragment, after which the alarm \
+             is taken back, and either set spec.quota to what the volumes have room for, or have members start again with the \
+             one they have: kubectl annotate etcd {cluster} kubectl.kubernetes.io/restartedAt=\"$(date -u +%FT%TZ)\" \
+             --overwrite",
+            cluster = observed.cluster.meta.key.name
         ),
         (Alarm::NoSpace, _) => format!(
             "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact and \

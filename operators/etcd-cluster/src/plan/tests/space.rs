@@ -151,6 +151,29 @@ fn a_volume_that_is_nearly_full_is_told_of_until_there_is_clearly_more_room() {
 }
 
 #[test]
+fn a_quota_that_was_lowered_is_told_of_with_what_ends_that() {
+    let told = |asked: Option<&str>| {
+        let mut seen = filled(260 << 20, "1Gi");
+        seen.etcd.alarms = vec![(2, Alarm::NoSpace)];
+        let mut status = made();
+        status.size = 3;
+        let mut spec = json!({ "size": 3, "storage": { "size": "1Gi" } });
+        if let Some(asked) = asked {
+            spec["quota"] = json!(asked);
+        }
+        seen.cluster = observed(&spec, &status).cluster;
+        message(&after(&seen, 60).status.unwrap()).to_owned()
+    };
+    let lowered = told(Some("8Gi"));
+    assert!(lowered.contains("until its next start: raise spec.storage.size"), "{lowered}");
+    assert!(lowered.contains("kubectl annotate etcd c kubectl.kubernetes.io/restartedAt="), "{lowered}");
+    for not in [None, Some("272Mi")] {
+        let message = told(not);
+        assert!(message.contains("alarm NOSPACE") && !message.contains("next start"), "{message}");
+    }
+}
+
+#[test]
 fn once_volumes_have_grown_databases_that_need_it_may_grow_too() {
     let dropped = |seen: &Observed| {
         let pod = |effect: &Effect<EtcdAct>| matches!(effect, Effect::Delete(delete) if delete.kind.kind == "Pod");
