@@ -71,7 +71,7 @@ pub(super) fn isolated(
     let harmless =
         if roster.listed { roster.can_lose(node) } else { is_useless(observed, roster, wish, node, !keeps_minor, now) };
     let name = node.name.clone();
-    harmless.then(|| if keeps_minor { Step::Renew { name } } else { Step::DropPod { name } })
+    harmless.then_some(if keeps_minor { Step::Renew { name } } else { Step::DropPod { name } })
 }
 
 /// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet

@@ -117,7 +117,10 @@ fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
     let few_bytes = Room { free_bytes: 100 << 20, ..ROOM };
     let (reason, message) = warning(&on_volumes_with([ROOM, few_bytes, ROOM])).unwrap();
     assert_eq!(reason, "VolumeLow");
-    assert!(message.contains(&format!("of member {} less than 125.6 MiB of 1005.4 MiB are free", NAMES[1])), "{message}");
+    assert!(
+        message.contains(&format!("of member {} less than 125.6 MiB of 1005.4 MiB are free", NAMES[1])),
+        "{message}"
+    );
     assert!(message.contains("raise spec.storage.size") && !message.contains(NAMES[0]), "{message}");
     let few_files = Room { free_files: 900, ..ROOM };
     let (reason, message) = warning(&on_volumes_with([ROOM, ROOM, few_files])).unwrap();
