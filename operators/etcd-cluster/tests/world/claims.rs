@@ -56,6 +56,19 @@ fn keeps_members(mut bench: Bench, before: &[String], why: &str) {
 }
 
 #[test]
+fn a_claim_that_is_being_deleted_is_released_though_its_labels_were_edited_by_hand() {
+    for edit in EDITS {
+        let mut bench = settled(&json!({ "size": 3 }));
+        let member = members(&bench)[1].clone();
+        let place = bench.pods().iter().position(|pod| *pod == member).expect("it has a pod");
+        bench.take(&Step::DropClaim(place));
+        relabel(&mut bench, &member, edit);
+        settle(&mut bench);
+        assert!(bench.world.get(Claim::KIND, &bench.key.sibling(&member)).is_none(), "{edit:?}: {}", bench.story());
+    }
+}
+
+#[test]
 fn a_claim_whose_labels_were_edited_by_hand_is_the_members_all_the_same() {
     for edit in EDITS {
         for (size, lost) in [(3, 0), (3, 1), (1, 1), (3, 3)] {
