@@ -143,6 +143,11 @@ pub(super) fn keeps_minor(node: &Node<'_>, wish: &Wish) -> bool {
     made.is_some_and(|made| made.same_minor(&wish.version))
 }
 
+/// Whether a member's claim tells what it has been seen to run with.
+pub(super) fn is_told(node: &Node<'_>) -> bool {
+    told(node).is_some()
+}
+
 /// The version that a member ran last, by what its claim tells of its data.
 pub(super) fn version_of_data(node: &Node<'_>) -> Option<Version> {
     Version::parse(&Facts::of(node.claim?)?.version)

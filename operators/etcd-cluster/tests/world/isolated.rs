@@ -163,6 +163,23 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
 }
 
 #[test]
+fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() {
+    for other in [Edit::Quota(true), Edit::Option { good: true }, Edit::Version(version("v3.7.3"))] {
+        let mut bench = settled(2);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Calm(40));
+        assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Edit(other.clone()));
+        bench.take(&Step::Calm(120));
+        assert!(bench.is("Ready"), "{other:?}: {}", bench.story());
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
+
+#[test]
 fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
     // The only member is a whole cluster that has gone up, though nobody has seen that: there is no way back.
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
