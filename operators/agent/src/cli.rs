@@ -67,6 +67,7 @@ pub(crate) struct RunOptions {
     pub(crate) member: MemberOptions,
     pub(crate) state: PathBuf,
     pub(crate) limits: Planned,
+    pub(crate) volume_port: Option<u16>,
     pub(crate) command: Vec<OsString>,
 }
 
@@ -155,7 +156,7 @@ fn etcd_wait(parser: &mut Parser) -> Result<Command, Stop> {
 
 fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     let mut flags = MemberFlags::default();
-    let (mut state, mut limits) = (None, Planned::default());
+    let (mut state, mut limits, mut volume_port) = (None, Planned::default(), None);
     let mut command = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -163,6 +164,7 @@ fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
             Arg::Long("reserve") => limits.reserve = Some(value(parser, "--reserve")?),
             Arg::Long("quota") => limits.quota = Some(value(parser, "--quota")?),
             Arg::Long("snapshot-count") => limits.snapshot_count = Some(value(parser, "--snapshot-count")?),
+            Arg::Long("volume-port") => volume_port = Some(value(parser, "--volume-port")?),
             Arg::Long(flag) => {
                 let flag = flag.to_owned();
                 flags.take(&flag, parser)?;
@@ -179,12 +181,12 @@ fn etcd_run(parser: &mut Parser) -> Result<Command, Stop> {
     match state {
         None => wrong("--state is missing"),
         Some(_) if command.is_empty() => wrong("there is no command after --"),
-        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, limits, command })),
+        Some(state) => Ok(Command::EtcdRun(RunOptions { member, state, limits, volume_port, command })),
     }
 }
 
 fn etcd_keep(parser: &mut Parser) -> Result<Command, Stop> {
-    let (mut data_dir, mut reserve, mut beside, mut release) = (None, None, None, false);
+    let (mut data_dir, mut reserve, mut beside, mut release, mut volume_port) = (None, None, None, false, None);
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Err(Stop::Help),
@@ -192,6 +194,7 @@ fn etcd_keep(parser: &mut Parser) -> Result<Command, Stop> {
             Arg::Long("reserve") => reserve = Some(value(parser, "--reserve")?),
             Arg::Long("beside") => beside = Some(value(parser, "--beside")?),
             Arg::Long("release") => release = true,
+            Arg::Long("volume-port") => volume_port = Some(value(parser, "--volume-port")?),
             other => return Err(other.unexpected().into()),
         }
     }
@@ -200,6 +203,7 @@ fn etcd_keep(parser: &mut Parser) -> Result<Command, Stop> {
         reserve: given(reserve, "--reserve")?,
         beside: given(beside, "--beside")?,
         release,
+        volume_port,
     }))
 }
 

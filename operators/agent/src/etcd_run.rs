@@ -9,7 +9,7 @@ use crate::cli::{MemberOptions, RunOptions};
 use crate::data::{self, Note};
 use crate::failure::{Failure, Reason};
 use crate::keeper;
-use crate::limits::{Planned, QUOTA_VARIABLE, given_quota, room};
+use crate::limits::{Planned, QUOTA_VARIABLE, REQUEST_VARIABLE, given_quota, given_request, room};
 use crate::members::Member;
 use crate::peers;
 use crate::plan::{Past, Start, admitted, join_arguments, new_cluster_arguments, start};
@@ -48,14 +48,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
 /// What etcd may take of its volume. Takes the reserve, and leaves somebody there to take it back.
 fn fit(options: &RunOptions) -> Result<Planned, Failure> {
     let data_dir = &options.member.data_dir;
-    let limits = options.limits.on(data_dir);
+    let request = given_request(&options.command, std::env::var_os(REQUEST_VARIABLE).as_deref());
+    let limits = options.limits.on(data_dir, request);
     let Some(bytes) = limits.reserve else { return Ok(limits) };
     reserve::clear(data_dir);
     let held = reserve::secure(data_dir, bytes, &options.state)?;
     let room = if held { room(data_dir) } else { 0 };
     let variable = std::env::var_os(QUOTA_VARIABLE);
     let limits = limits.beside(data_dir, room, given_quota(&options.command, variable.as_deref()));
-    keeper::start(data_dir, bytes, held && room == 0 && limits.is_reached(data_dir));
+    let release = held && room == 0 && limits.is_reached(data_dir);
+    keeper::start(data_dir, bytes, release, options.volume_port);
     Ok(limits)
 }
 

@@ -4,6 +4,8 @@
 //! writers cannot take it then, and a defragmentation needs some. Not before etcd is up, since that makes the next segment
 //! of its log from what there is.
 //!
+//! Meanwhile it tells how full the volume is (`volume_port.rs`).
+//!
 //! It is a child of etcd, and not its parent: etcd stays the first process of its container, so signals, exit code and last
 //! words are etcd's own, and the kernel ends the keeper with it.
 
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 
-use crate::reserve;
+use crate::{reserve, volume_port};
 
 /// How often it looks. A look is a `stat` and a `statvfs`.
 const PERIOD: Duration = Duration::from_secs(5);
@@ -28,18 +30,21 @@ pub(crate) struct Keep {
     pub(crate) beside: i32,
     /// Whether to give the reserve up once etcd is up.
     pub(crate) release: bool,
+    /// At which port to tell how full the volume is.
+    pub(crate) volume_port: Option<u16>,
 }
 
 /// When etcd counts as up: its first acts are to open its log and to make the next segment.
 const UP: Duration = Duration::from_secs(15);
 
 /// Starts one beside this process, and what that becomes. etcd runs without one, too.
-pub(crate) fn start(data_dir: &Path, reserve: u64, release: bool) {
+pub(crate) fn start(data_dir: &Path, reserve: u64, release: bool, volume_port: Option<u16>) {
     let spawned = std::env::current_exe().and_then(|agent| {
         let mut command = Command::new(agent);
         command.arg("etcd-keep").arg("--data-dir").arg(data_dir);
         command.arg(format!("--reserve={reserve}")).arg(format!("--beside={}", std::process::id()));
         command.args(release.then_some("--release"));
+        command.args(volume_port.map(|port| format!("--volume-port={port}")));
         command.stdin(Stdio::null()).stdout(Stdio::null()).spawn()
     });
     if let Err(error) = spawned {
@@ -51,6 +56,10 @@ pub(crate) fn start(data_dir: &Path, reserve: u64, release: bool) {
 pub(crate) fn run(options: &Keep) {
     if let Err(error) = set_parent_process_death_signal(Some(Signal::KILL)) {
         eprintln!("the end of etcd will be noticed late: {error}");
+    }
+    let told = options.volume_port.map(|port| volume_port::tell(port, options.data_dir.clone()));
+    if let Some(Err(error)) = told {
+        eprintln!("nothing will tell how full the volume is: {error}");
     }
     let mut said = String::new();
     let mut release = options.release.then(Instant::now);

@@ -11,13 +11,15 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use etcd_sizing::Limits;
+use etcd_sizing::{LARGEST_REQUEST, Limits};
 use serde::Serialize;
 
 /// The quota that etcd has by itself.
 const ETCDS_OWN: u64 = 2 << 30;
 /// The variable by which etcd takes its quota. It must not have the flag beside it.
 pub(crate) const QUOTA_VARIABLE: &str = "ETCD_QUOTA_BACKEND_BYTES";
+/// The variable by which etcd takes the size of the largest request.
+pub(crate) const REQUEST_VARIABLE: &str = "ETCD_MAX_REQUEST_BYTES";
 
 /// What is planned for a member. What is not there, others decide: the spec, or etcd by its defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,13 +51,14 @@ impl Measured {
 }
 
 impl Planned {
-    /// The same, lowered to what fits the file system that the data is on; says so, in one line.
-    pub(crate) fn on(self, data_dir: &Path) -> Self {
+    /// The same, lowered to what fits the file system that the data is on, where requests have up to so many bytes; says so, in
+    /// one line.
+    pub(crate) fn on(self, data_dir: &Path, request: u64) -> Self {
         if self == Self::default() {
             return self;
         }
         let Some(volume) = volume(data_dir) else { return self };
-        let fits = self.fitting(volume);
+        let fits = self.fitting(volume, request);
         if let Some(lowered) = self.lowered_to(fits) {
             eprintln!(
                 "the file system of {} has {volume} bytes, so there is less for etcd: {lowered}",
@@ -88,8 +91,8 @@ impl Planned {
     }
 
     /// Pure.
-    fn fitting(self, volume: u64) -> Self {
-        let fits = Limits::of(volume);
+    fn fitting(self, volume: u64, request: u64) -> Self {
+        let fits = Limits::of(volume, request);
         Self {
             reserve: self.reserve.map(|planned| planned.min(fits.reserve)),
             quota: self.quota.map(|planned| planned.min(fits.quota)),
@@ -125,16 +128,25 @@ fn without_room(volume: u64, database: Database, given: Option<u64>) -> Option<u
 
 /// The quota that etcd's own arguments or environment ask for; arguments come first, and the last of them counts.
 pub(crate) fn given_quota(command: &[OsString], variable: Option<&OsStr>) -> Option<u64> {
-    let flag = |argument: &OsString| {
-        let argument = argument.to_str()?.trim_start_matches('-');
-        Some(argument.strip_prefix("quota-backend-bytes=")?.to_owned())
-    };
-    let text = command.iter().rev().find_map(flag).or_else(|| variable?.to_str().map(str::to_owned))?;
-    match text.parse::<i64>().ok()? {
+    match given(command, "quota-backend-bytes=", variable)?.parse::<i64>().ok()? {
         0 => None,
         // Then there is no bound.
         bytes => Some(u64::try_from(bytes).unwrap_or(u64::MAX)),
     }
+}
+
+/// How large a request may be, in bytes, by etcd's own arguments or environment.
+pub(crate) fn given_request(command: &[OsString], variable: Option<&OsStr>) -> u64 {
+    let bytes = given(command, "max-request-bytes=", variable).and_then(|bytes| bytes.parse().ok());
+    bytes.filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+}
+
+fn given(command: &[OsString], flag: &str, variable: Option<&OsStr>) -> Option<String> {
+    let of = |argument: &OsString| {
+        let argument = argument.to_str()?.trim_start_matches('-');
+        argument.strip_prefix(flag).map(str::to_owned)
+    };
+    command.iter().rev().find_map(of).or_else(|| variable?.to_str().map(str::to_owned))
 }
 
 /// A database before etcd has it open; of no size where there is none.

@@ -3,31 +3,32 @@
 use super::*;
 
 fn planned(volume: u64) -> Planned {
-    let Limits { reserve, quota, snapshot_count } = Limits::of(volume);
+    let Limits { reserve, quota, snapshot_count } = Limits::of(volume, LARGEST_REQUEST);
     Planned { reserve: Some(reserve), quota: Some(quota), snapshot_count: Some(snapshot_count) }
 }
 
 #[test]
 fn what_is_planned_is_lowered_to_what_fits_and_never_raised() {
     for (asked, has) in [(2 << 30, 1 << 30), (1 << 30, 1006 << 20), (1 << 30, 64 << 20), (10 << 30, 5 << 20)] {
-        assert_eq!(planned(asked).fitting(has), planned(has), "{asked} asked for, {has} there");
-        assert_eq!(planned(has).fitting(asked), planned(has), "a larger file system raises nothing");
+        assert_eq!(planned(asked).fitting(has, LARGEST_REQUEST), planned(has), "{asked} asked for, {has} there");
+        assert_eq!(planned(has).fitting(asked, LARGEST_REQUEST), planned(has), "a larger file system raises nothing");
     }
 }
 
 #[test]
 fn what_is_not_planned_is_left_to_others() {
     let only = Planned { snapshot_count: Some(5_000), ..Planned::default() };
-    let fits = only.fitting(1 << 20);
-    assert_eq!(fits, Planned { snapshot_count: Some(1_000), ..Planned::default() });
-    assert_eq!(fits.arguments().collect::<Vec<_>>(), ["--snapshot-count=1000"]);
-    assert_eq!(Planned::default().on(Path::new("/nowhere/data")), Planned::default());
+    let fits = only.fitting(1 << 20, LARGEST_REQUEST);
+    assert_eq!(fits, Planned { snapshot_count: Some(10), ..Planned::default() });
+    assert_eq!(fits.arguments().collect::<Vec<_>>(), ["--snapshot-count=10"]);
+    assert_eq!(only.fitting(1 << 30, 64 << 10), only, "of small requests more may come between two snapshots");
+    assert_eq!(Planned::default().on(Path::new("/nowhere/data"), LARGEST_REQUEST), Planned::default());
 }
 
 #[test]
 fn what_is_lowered_is_told_in_one_line() {
-    let (asked, fits) = (planned(2 << 30), planned(2 << 30).fitting(1 << 30));
-    let words = "quota 285212672 instead of 822083584, snapshot count 1024 instead of 2048";
+    let (asked, fits) = (planned(24 << 30), planned(24 << 30).fitting(1 << 30, LARGEST_REQUEST));
+    let words = "quota 285212672 instead of 8589934592, snapshot count 213 instead of 5354";
     assert_eq!(asked.lowered_to(fits).as_deref(), Some(words));
     assert_eq!(asked.lowered_to(asked), None);
 }
@@ -37,7 +38,7 @@ fn a_file_system_is_measured_and_what_cannot_be_measured_changes_nothing() {
     let here = std::env::temp_dir().join("data");
     assert!(volume(&here).is_some_and(|bytes| bytes > 1 << 20), "{here:?}");
     let planned = planned(1 << 30);
-    assert_eq!(planned.on(Path::new("/nowhere/at/all")), planned);
+    assert_eq!(planned.on(Path::new("/nowhere/at/all"), LARGEST_REQUEST), planned);
     let left = serde_json::to_string(&Measured { volume_bytes: 7, database_bytes: 5 }).unwrap();
     assert_eq!(left, r#"{"volumeBytes":7,"databaseBytes":5}"#, "as operators read it");
 }
@@ -92,4 +93,10 @@ fn the_quota_of_etcds_own_arguments_is_read_as_etcd_reads_it() {
     assert_eq!(given("etcd", Some("0")), None, "its default");
     assert_eq!(given("etcd", Some("-1")), Some(u64::MAX), "no bound");
     assert_eq!(given("etcd --quota-backend-bytes=much", None), None);
+    let request = |line: &str, variable: Option<&str>| {
+        let command: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        given_request(&command, variable.map(OsStr::new))
+    };
+    assert_eq!([request("etcd", None), request("etcd", Some("0"))], [LARGEST_REQUEST; 2]);
+    assert_eq!([request("etcd --max-request-bytes=7", Some("9")), request("etcd", Some("9"))], [7, 9]);
 }

@@ -35,6 +35,7 @@ mod postgres;
 mod progress;
 mod reserve;
 mod url;
+mod volume_port;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -13,6 +13,7 @@ mod http;
 mod live;
 mod look;
 mod pool;
+mod rooms;
 
 pub use live::Live;
 

@@ -25,6 +25,16 @@ const RAFT_INDEX: Family =
     Family { name: "etcd_cluster_raft_index", help: "The last entry of the log known to be agreed on", counter: false };
 const VOLUMES: Family =
     Family { name: "etcd_cluster_volumes", help: "Volumes of members, by what is wrong with them", counter: false };
+const FREE_BYTES: Family = Family {
+    name: "etcd_cluster_volume_free_bytes",
+    help: "What is free on the member's volume that has least; absent where none tells",
+    counter: false,
+};
+const FREE_FILES: Family = Family {
+    name: "etcd_cluster_volume_free_files",
+    help: "How many more files the member's volume that has least room can have; absent where none tells",
+    counter: false,
+};
 const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Members by how they fare", counter: false };
 
 /// Tells of a cluster.
@@ -57,6 +67,16 @@ pub(crate) fn tell(observed: &Observed) {
     let volumes = |bad: fn(&Node<'_>) -> bool| number(roster.nodes.iter().filter(|node| bad(node)).count());
     of.set(VOLUMES, Some(("state", "terminating")), volumes(space::is_terminating));
     of.set(VOLUMES, Some(("state", "full")), volumes(space::is_full));
+    let low = roster.nodes.iter().filter(|node| space::is_low(observed, node)).count();
+    of.set(VOLUMES, Some(("state", "low")), number(low));
+    let (bytes, files) = space::least_free(observed, &roster);
+    for (family, least) in [(FREE_BYTES, bytes), (FREE_FILES, files)] {
+        match least {
+            #[allow(clippy::cast_precision_loss, reason = "sizes of volumes are far below 2^52")]
+            Some(least) => of.set(family, None, least as f64),
+            None => of.unset(family),
+        }
+    }
     for (state, count) in [("healthy", healthy), ("unhealthy", unhealthy), ("learner", learners)] {
         of.set(MEMBERS, Some(("state", state)), number(count));
     }

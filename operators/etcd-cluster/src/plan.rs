@@ -35,7 +35,7 @@ pub mod version;
 mod volume;
 pub mod wish;
 
-pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Stranger};
+pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Room, Stranger};
 
 pub use status::QUORUM_HEALTHY;
 
@@ -147,11 +147,10 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         // What tells of the cluster on claims is never ahead of what status does: that alone lets clients in.
         let facts = node.facts().filter(|_| cluster.status.cluster_id.is_some());
         let known = objects::Known { live: node.claim, facts, joining, peer: None };
-        beside.extend(objects::claim(cluster, &node.name, known).unless(live).filter(|_| !leaving));
+        // One that is being deleted keeps its labels as well, by which it is released once its member has been replaced.
+        beside.extend(objects::claim(cluster, &node.name, known).unless(live));
         beside.extend(node.claim.and_then(|claim| objects::grown(cluster, claim)).filter(|_| !leaving));
     }
-    let dying = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| wish.durable && hold::is_held(claim));
-    beside.extend(dying.filter_map(|claim| objects::relabeled(cluster, claim)));
     if wish.durable {
         beside.extend(proven::notes(cluster, roster, wish));
         beside.extend(hold::claims(observed, roster));

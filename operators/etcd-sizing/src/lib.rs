@@ -11,8 +11,11 @@ pub const LOG: u64 = 7 * SEGMENT;
 pub const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
 /// The largest reserve, in bytes.
 pub const LARGEST_RESERVE: u64 = 32 * MIB;
+/// The largest request that etcd takes where nothing says otherwise (`--max-request-bytes`), in bytes. Each is one entry of the
+/// log. 3.2 has no other bound.
+pub const LARGEST_REQUEST: u64 = 3 * MIB / 2;
 /// The bounds of the snapshot count, in entries; the upper one is etcd's own default from 3.6 on.
-pub const SNAPSHOT_COUNTS: (u64, u64) = (1_000, 10_000);
+pub const SNAPSHOT_COUNTS: (u64, u64) = (10, 10_000);
 /// The bounds of how long history is kept, in minutes. The lower one is how often Kubernetes' API server compacts an etcd of its
 /// own accord, so clients are used to it.
 pub const COMPACTION_MINUTES: (u64, u64) = (5, 60);
@@ -32,10 +35,10 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// What fits a volume of so many bytes. A smaller volume never has a larger limit.
+    /// What fits a volume of so many bytes, where requests have up to so many. A smaller volume never has a larger limit.
     #[must_use]
-    pub fn of(volume: u64) -> Self {
-        Self { reserve: reserve(volume), quota: quota(volume), snapshot_count: snapshot_count(volume) }
+    pub fn of(volume: u64, request: u64) -> Self {
+        Self { reserve: reserve(volume), quota: quota(volume), snapshot_count: snapshot_count(volume, request) }
     }
 }
 
@@ -73,11 +76,13 @@ pub fn never_below(database: u64, room: u64) -> u64 {
     database.saturating_add((database / 10).min(room / 2))
 }
 
-/// After how many entries etcd may drop what came before from its log: one for each MiB of the volume, since entries can be
-/// that large, within [`SNAPSHOT_COUNTS`].
+/// After how many entries etcd may drop what came before from its log, where each may be as large as `request`, in bytes. Until
+/// then it keeps every segment that they are in, however many that are. So many that they fit beside two databases, the reserve, the
+/// segment that the first of them is in, and the next one; within [`SNAPSHOT_COUNTS`].
 #[must_use]
-pub fn snapshot_count(volume: u64) -> u64 {
-    (volume / MIB).clamp(SNAPSHOT_COUNTS.0, SNAPSHOT_COUNTS.1)
+pub fn snapshot_count(volume: u64, request: u64) -> u64 {
+    let log = volume.saturating_sub(reserve(volume) + 2 * quota(volume));
+    (log.saturating_sub(2 * SEGMENT) / request.max(1)).clamp(SNAPSHOT_COUNTS.0, SNAPSHOT_COUNTS.1)
 }
 
 /// For how long what keys were before is kept, in minutes (`--auto-compaction-retention`): five for each GiB of the volume,
@@ -105,10 +110,17 @@ mod tests {
 
     #[test]
     fn known_volumes() {
-        let gib = Limits { reserve: 32 << 20, quota: 272 << 20, snapshot_count: 1_024 };
-        assert_eq!(Limits::of(1 << 30), gib);
+        let gib = Limits { reserve: 32 << 20, quota: 272 << 20, snapshot_count: 213 };
+        assert_eq!(Limits::of(1 << 30, LARGEST_REQUEST), gib);
         let large = Limits { reserve: 32 << 20, quota: 8 << 30, snapshot_count: 10_000 };
-        assert_eq!(Limits::of(1 << 40), large);
+        assert_eq!(Limits::of(1 << 40, LARGEST_REQUEST), large);
+        let counts = [0, 16 << 10, 64 << 10, 8 << 20, u64::MAX].map(|request| snapshot_count(1 << 30, request));
+        assert_eq!(counts, [10_000, 10_000, 5_120, 40, 10]);
+        assert_eq!(
+            snapshot_count(24 << 30, LARGEST_REQUEST),
+            5_354,
+            "databases grow no more from 17 GiB on, and the log may"
+        );
         assert_eq!(quota(256 << 20), 32 << 20, "too small for the log anyway");
         assert_eq!(quota(10 << 30) / (MIB / 10) / 1024, 47, "4.7 GiB");
     }
@@ -126,19 +138,34 @@ mod tests {
 
     #[test]
     fn a_smaller_volume_never_has_a_larger_limit() {
-        let mut before = Limits::of(0);
-        for volume in volumes() {
-            let now = Limits::of(volume);
-            assert!(now.reserve >= before.reserve && now.quota >= before.quota, "{volume}: {before:?}, {now:?}");
-            assert!(now.snapshot_count >= before.snapshot_count, "{volume}: {before:?}, {now:?}");
-            before = now;
+        for request in [1, 64 << 10, LARGEST_REQUEST, 10 << 20] {
+            let mut before = Limits::of(0, request);
+            for volume in volumes() {
+                let now = Limits::of(volume, request);
+                assert!(now.reserve >= before.reserve && now.quota >= before.quota, "{volume}: {before:?}, {now:?}");
+                assert!(now.snapshot_count >= before.snapshot_count, "{volume}: {before:?}, {now:?}");
+                before = now;
+            }
+        }
+    }
+
+    /// etcd keeps the segments that hold what came after the last snapshot: the first of them may have begun just before that, and
+    /// the next one is there as well.
+    #[test]
+    fn the_largest_requests_between_two_snapshots_fit_beside_two_databases() {
+        for request in [1, 64 << 10, LARGEST_REQUEST, 10 << 20, 32 << 20] {
+            for volume in volumes().filter(|volume| *volume >= (LOG + LARGEST_RESERVE) / 3 * 4) {
+                let Limits { reserve, quota, snapshot_count } = Limits::of(volume, request);
+                let log = snapshot_count * request + 2 * SEGMENT;
+                assert!(log + 2 * quota + reserve <= volume, "{volume}: {snapshot_count} entries of {request}");
+            }
         }
     }
 
     #[test]
     fn database_log_reserve_and_a_second_copy_fit_the_volume() {
         for volume in volumes() {
-            let Limits { reserve, quota, .. } = Limits::of(volume);
+            let Limits { reserve, quota, .. } = Limits::of(volume, LARGEST_REQUEST);
             assert!((1..=LARGEST_QUOTA).contains(&quota) && reserve <= LARGEST_RESERVE, "{volume}");
             // Below this the log alone may be too large, and the quota is an eighth.
             if volume >= (LOG + LARGEST_RESERVE) / 3 * 4 {

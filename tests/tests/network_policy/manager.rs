@@ -32,6 +32,7 @@ async fn the_manager_reaches_nothing_but_what_it_works_with() {
     let answer = manager.gets_through(kubectl(&service).await.ok().trim(), 443, VERSION).await;
     assert!(answer.contains("HTTPS server"), "the API server wants TLS: {answer}");
     assert!(manager.gets_through(&member, 2379, VERSION).await.contains("3.5.35"));
+    assert!(manager.gets_through(&member, 2382, VERSION).await.contains("freeBytes"), "how full its volume is");
     manager.is_shut_out(&member, 2380, MEMBERS).await;
     manager.is_shut_out(&nginx, 80, page).await;
     // Another pod reaches it: nginx is there.

@@ -13,7 +13,7 @@ use crate::writing::{PREFIX, Writing, connect, key};
 /// How long a member may take to answer anything, with tries.
 const PATIENCE: Duration = Duration::from_secs(20);
 const ONCE: Duration = Duration::from_secs(3);
-/// The same for all keys with their values, which may be hundreds of megabytes.
+/// The same for all keys with their values, which may be gigabytes: to read them, or to have a member hash them.
 const ALL: Duration = Duration::from_secs(60);
 const AGAIN: Duration = Duration::from_millis(100);
 /// How many keys are read at a time, if so many of them fit into a message, of 4 MiB.
@@ -135,7 +135,7 @@ async fn compare(members: BTreeSet<Member>, revision: i64, wrong: &mut Vec<Strin
             wrong.push(format!("member {id} is listed and has not started"));
             continue;
         };
-        match persist(ONCE, || ask(url, &members, revision)).await {
+        match persist(ALL, || ask(url, &members, revision)).await {
             Ok((version, hash, compacted)) => {
                 hashes.insert((hash, compacted));
                 told.push(

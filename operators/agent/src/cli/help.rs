@@ -63,7 +63,7 @@ Looks at a member's data, and becomes etcd: to be run at every start of etcd's c
 
 Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect new|join|data [--peers-url URL]
                       --state DIRECTORY [--reserve BYTES] [--quota BYTES] [--snapshot-count ENTRIES]
-                      -- /usr/local/bin/etcd ARGUMENT...
+                      [--volume-port PORT] -- /usr/local/bin/etcd ARGUMENT...
 
   --name, --peer-url, --data-dir, --expect, --peers-url   as for agent etcd-wait
   --state DIRECTORY       a directory that lives as long as the pod. It is noted there that etcd was started, so that
@@ -73,8 +73,9 @@ Usage: agent etcd-run --name POD --peer-url URL --data-dir DIRECTORY --expect ne
                           life of --state; then waits until there is room
   --quota BYTES           gives etcd that --quota-backend-bytes
   --snapshot-count ENTRIES   gives etcd that --snapshot-count
+  --volume-port PORT      with --reserve: has somebody tell there, while etcd runs, how full the volume is
 
-These three are lowered to what fits the file system that the data is on, by the rule of docs/etcd-cluster.md, and a line on
+The three limits are lowered to what fits the file system that the data is on, by the rule of docs/etcd-cluster.md, and a line on
 stderr says so. What is not given is neither lowered nor given to etcd, but for this:
 - A database that is larger than --quota may grow by a tenth, as far as there is room.
 - Where there is no room beside the reserve and the log's next segment, a larger quota in etcd's ARGUMENTs or environment is
@@ -90,8 +91,9 @@ An etcd that ended before it made its log has lost nothing, and is started again
 pub(super) const ETCD_KEEP: &str = "\
 Takes the reserve back beside an etcd that runs: part by part, once the file system has three times as much free.
 
-Usage: agent etcd-keep --data-dir DIRECTORY --reserve BYTES --beside PID [--release]
+Usage: agent etcd-keep --data-dir DIRECTORY --reserve BYTES --beside PID [--release] [--volume-port PORT]
 
   --data-dir, --reserve   as for agent etcd-run
   --beside PID            its parent, with which it ends
-  --release               gives the reserve up first, once etcd is up";
+  --release               gives the reserve up first, once etcd is up
+  --volume-port PORT      answers there, over HTTP, how full the volume is: {\"volumeBytes\":1,\"freeBytes\":1,\"files\":1,\"freeFiles\":1}";

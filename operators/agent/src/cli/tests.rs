@@ -42,16 +42,20 @@ fn what_follows_the_dashes_is_etcds() {
     let limits = "--reserve 1000 --quota=2000 --snapshot-count 3 --state";
     let Ok(Command::EtcdRun(options)) = parsed(&line.replace("--state", limits)) else { panic!() };
     let planned = Planned { reserve: Some(1000), quota: Some(2000), snapshot_count: Some(3) };
-    assert_eq!(options.limits, planned);
+    assert_eq!((options.limits, options.volume_port), (planned, None));
+    let Ok(Command::EtcdRun(options)) = parsed(&line.replace("--state", "--volume-port=7 --state")) else { panic!() };
+    assert_eq!(options.volume_port, Some(7));
     assert!(refusal(&line.replace("--state", "--quota much --state")).contains("--quota much: "));
 }
 
 #[test]
 fn reads_what_a_keeper_is_told() {
     let Ok(Command::EtcdKeep(keep)) = parsed("etcd-keep --data-dir /v/data --reserve=5 --beside 1") else { panic!() };
-    assert_eq!(keep, Keep { data_dir: "/v/data".into(), reserve: 5, beside: 1, release: false });
+    assert_eq!(keep, Keep { data_dir: "/v/data".into(), reserve: 5, beside: 1, release: false, volume_port: None });
     let line = "etcd-keep --data-dir /d --reserve=5 --beside 1 --release";
     assert!(matches!(parsed(line), Ok(Command::EtcdKeep(keep)) if keep.release));
+    let line = "etcd-keep --data-dir /d --reserve=5 --beside 1 --volume-port 2382";
+    assert!(matches!(parsed(line), Ok(Command::EtcdKeep(keep)) if keep.volume_port == Some(2382)));
     for (line, why) in [
         ("etcd-keep --reserve 5 --beside 1", "--data-dir is missing"),
         ("etcd-keep --data-dir /d --beside 1", "--reserve is missing"),

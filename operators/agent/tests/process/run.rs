@@ -1,5 +1,7 @@
 //! `agent etcd-run`, as etcd's container runs it at each of its starts; etcd is `echo`, or a shell.
 
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
@@ -182,6 +184,26 @@ fn a_reserve_that_is_gone_comes_back_while_etcd_runs_and_its_keeper_ends_with_et
     kill("-KILL", etcd.id());
     etcd.wait().unwrap();
     eventually("the keeper ends with etcd", || processes_with(&keepers).is_empty());
+}
+
+#[test]
+fn how_full_the_volume_is_can_be_asked_while_etcd_runs() {
+    let pod = Pod::new("run-volume-port");
+    pod.make_data();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let mut command = pod.command("etcd-run", "data");
+    command.args(["--reserve=1000", &format!("--volume-port={port}"), "--", "/bin/sleep", "300"]);
+    let etcd = command.spawn().unwrap();
+    let ask = || {
+        let mut connection = TcpStream::connect(("127.0.0.1", port)).ok()?;
+        connection.write_all(b"GET / HTTP/1.1\r\n\r\n").ok()?;
+        let mut answer = String::new();
+        connection.read_to_string(&mut answer).ok()?;
+        Some(answer)
+    };
+    eventually("it is told", || ask().is_some_and(|answer| answer.contains("\"freeBytes\":")));
+    stop(etcd);
+    eventually("nobody tells any more", || ask().is_none());
 }
 
 #[test]

@@ -16,6 +16,7 @@ use tokio::time::Instant;
 use super::fault::Fault;
 use super::look::{self, Alarms, Answer, Status};
 use super::pool::Pool;
+use super::rooms::Rooms;
 use super::{EtcdClient, Place, act};
 use crate::plan::{Change, Etcd, EtcdAct, Member};
 
@@ -46,6 +47,7 @@ pub struct Live {
     /// Members that have said that they cannot hand leadership over: their addresses, and the versions that they ran then.
     /// Forgotten with the manager, which then asks once more.
     keep_leading: Mutex<BTreeSet<(Box<str>, String)>>,
+    rooms: Rooms,
 }
 
 impl EtcdClient for Live {
@@ -116,6 +118,7 @@ impl Live {
     async fn answer(&self, (pod, address): &Place) -> Answer {
         let mut status = self.status(address, ANSWER).await;
         if let Ok(Status { endpoint, .. }) = &mut status {
+            endpoint.room = self.rooms.of(address);
             endpoint.keeps_leading = self.keep_leading().contains(&(address.clone(), endpoint.version.clone()));
         }
         Answer { pod: Arc::clone(pod), address: address.clone(), status }

@@ -47,6 +47,7 @@ impl From<StatusResponse> for Status {
             applied_index: status.raft_applied_index(),
             quota: status.db_size_quota(),
             keeps_leading: false,
+            room: None,
         };
         let alarms = tells_alarms(status.version()).then(|| told_alarms(status.errors()));
         Self { endpoint, alarms }

@@ -124,9 +124,14 @@ fn endpoint(address: &str) -> (String, ConnectOptions) {
 
 /// Where clients reach the member at `address`.
 pub(super) fn url(address: &str) -> String {
+    url_at(address, PORT)
+}
+
+/// Where another port of the member's pod is reached.
+pub(super) fn url_at(address: &str, port: u16) -> String {
     match address.parse::<Ipv6Addr>() {
-        Ok(address) => format!("http://[{address}]:{PORT}"),
-        Err(_) => format!("http://{address}:{PORT}"),
+        Ok(address) => format!("http://[{address}]:{port}"),
+        Err(_) => format!("http://{address}:{port}"),
     }
 }
 

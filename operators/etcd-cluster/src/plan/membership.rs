@@ -5,8 +5,6 @@
 //! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
 //! closer to losing it.
 
-use std::sync::Arc;
-
 use super::Observed;
 use super::hold;
 use super::objects::{RETIRING, Start};
@@ -24,130 +22,14 @@ mod leading;
 mod repair;
 mod resizing;
 mod rolling;
+mod step;
+mod without_quorum;
 
 pub(super) use healing::{is_full, is_late, was_full};
 pub(super) use leading::{Led, led, why_not_led};
+pub(super) use repair::has_run_for_long;
 pub(super) use rolling::filling_from;
-
-/// One step.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// All is as wished.
-    Rest,
-    /// Nothing can be done until something changes.
-    Wait(Wait),
-    /// Nothing can be done until a person does something: the condition's reason and message.
-    Stuck(&'static str, String),
-    /// Make claims of an earlier object of this name this cluster's own.
-    Adopt {
-        /// Whose.
-        names: Vec<String>,
-    },
-    /// Make a member's pod, and its claim if it has none.
-    Start {
-        /// The member.
-        name: Arc<str>,
-        /// How it begins.
-        start: Start,
-    },
-    /// Have etcd list a member whose pod waits for that.
-    Add {
-        /// The member.
-        name: String,
-        /// Whether it shall not vote yet.
-        learner: bool,
-    },
-    /// Put an entry into the log that changes nothing, for a learner to go on.
-    Nudge {
-        /// The learner's name.
-        name: String,
-    },
-    /// Let a learner vote.
-    Promote {
-        /// The learner's name.
-        name: String,
-        /// Its id.
-        id: u64,
-    },
-    /// Take a member off etcd's list, having marked its pod for that.
-    Remove {
-        /// The member.
-        name: String,
-        /// Its id.
-        id: u64,
-        /// Why, in words, if it is not that fewer are wanted.
-        dead: Option<String>,
-    },
-    /// Delete the pod of somebody who is no member.
-    DropPod {
-        /// Whose.
-        name: String,
-    },
-    /// Delete the pod of a member that comes back on its volume, as the spec asks, having noted on its claim that it shall.
-    Renew {
-        /// Whose.
-        name: String,
-    },
-    /// Delete or retire the claim of somebody who is no member.
-    DropClaim {
-        /// Whose.
-        name: String,
-    },
-    /// Have another member lead.
-    MoveLeader {
-        /// The next leader's name.
-        to: String,
-        /// Whether a person asks for it, and nothing else.
-        asked: bool,
-    },
-    /// Have the log grow, up to where all members have taken a snapshot, before the first one leaves 3.6.
-    Fill {
-        /// Through which member.
-        name: String,
-        /// By how many entries now.
-        entries: u64,
-        /// How many are left after that.
-        left: u64,
-    },
-    /// Take back the alarm by which etcd refuses writes.
-    Disarm {
-        /// The member that raised it.
-        id: u64,
-    },
-    /// Find out whether the wished image can be pulled, before the first member gets it.
-    Pull {
-        /// The member on whose node.
-        beside: String,
-    },
-    /// Delete the pod that has found that out.
-    DropPull,
-    /// Give a member's pod the wished version's image.
-    Upgrade {
-        /// Whose.
-        name: String,
-    },
-}
-
-/// What is waited for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wait {
-    /// In one CamelCase word.
-    pub reason: &'static str,
-    /// In words.
-    pub message: String,
-    /// Whether etcd has to be asked again soon: no watch will tell.
-    pub soon: bool,
-}
-
-impl Step {
-    pub(super) fn wait(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason, message: message.into(), soon: false })
-    }
-
-    fn ask_again(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason, message: message.into(), soon: true })
-    }
-}
+pub use step::{Step, Wait};
 
 /// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
 pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
@@ -194,7 +76,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         return beginning::step(observed, roster, wish, now);
     }
     if !roster.listed {
-        return healing::without_quorum(observed, roster, wish, now);
+        return without_quorum::step(observed, roster, wish, now);
     }
     let wish = &with_a_spare(observed, roster, wish);
     let verified = |step| verified(observed, roster, wish, step);

@@ -19,7 +19,7 @@ pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
     Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
-    relabeled, retired, volume,
+    retired, volume,
 };
 pub(super) use container::{ETCD, WAIT, quota_follows_volume};
 pub use pod::Start;
@@ -37,6 +37,8 @@ pub(super) const CLIENT_PORT: i32 = 2379;
 pub(super) const PEER_PORT: i32 = 2380;
 /// Port of health and metrics, plain and without authentication.
 pub(super) const METRICS_PORT: i32 = 2381;
+/// Port at which the agent tells how full a member's volume is.
+pub(crate) const VOLUME_PORT: u16 = 2382;
 
 /// The label with the cluster's name, as the old operator set it.
 const CLUSTER: &str = "etcd_cluster";

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
+use serde::Deserialize;
 
 use super::proven::Proven;
 use super::unlabeled::claims;
@@ -121,6 +122,22 @@ pub struct Endpoint {
     pub quota: i64,
     /// Whether it has said that it cannot hand leadership over.
     pub keeps_leading: bool,
+    /// How full its volume is, as its agent has told not long ago; none where it does not tell.
+    pub room: Option<Room>,
+}
+
+/// What a file system says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Room {
+    /// Its size, in bytes.
+    pub volume_bytes: u64,
+    /// What is free of that.
+    pub free_bytes: u64,
+    /// How many files there can be; 0 where it has no bound.
+    pub files: u64,
+    /// How many more there can be.
+    pub free_files: u64,
 }
 
 /// A member as the cluster lists it.

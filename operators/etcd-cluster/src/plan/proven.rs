@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use api::etcd_cluster::PodPolicy;
 use serde::{Deserialize, Serialize};
 
-use super::objects::{self, NEXT, PROVEN};
+use super::objects::{self, Facts, NEXT, PROVEN};
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
@@ -90,13 +90,18 @@ pub(super) enum Made {
 }
 
 /// How a member comes back that lost its pod: as wished, if that has been seen to run or its pod has been taken away for
-/// it; as it ran last, otherwise.
+/// it; as it ran last, otherwise. Where its claim does not tell how that was, it comes back as wished, but of the minor version
+/// that its data is of.
 pub(super) fn made(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Made {
     let node = roster.nodes.iter().find(|node| node.name == name);
     let label = |label: &str| node.and_then(|node| node.claim?.labels.get(label));
     let mark = mark_of(wish);
     match label(PROVEN) {
-        None => Made::AsWished,
+        None if label(NEXT) == Some(&mark) => Made::AsWished,
+        None => match node.and_then(version_of_data).filter(|ran| !ran.same_minor(&wish.version)) {
+            Some(version) => Made::AsBefore(Box::new(((*observed.cluster).clone(), Wish { version, ..wish.clone() }))),
+            None => Made::AsWished,
+        },
         Some(_) if label(NEXT) == Some(&mark) || is_proven(roster, wish) => Made::AsWished,
         Some(last) => {
             let told = observed.proven.get(name).filter(|proven| proven.mark() == *last);
@@ -135,7 +140,17 @@ pub(super) fn may_try(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> bool
 /// Whether a member's pod is of the minor version that is wished.
 pub(super) fn keeps_minor(node: &Node<'_>, wish: &Wish) -> bool {
     let made = node.annotation(objects::VERSION).and_then(Version::parse);
-    made.is_some_and(|made| (made.major, made.minor) == (wish.version.major, wish.version.minor))
+    made.is_some_and(|made| made.same_minor(&wish.version))
+}
+
+/// Whether a member's claim tells what it has been seen to run with.
+pub(super) fn is_told(node: &Node<'_>) -> bool {
+    told(node).is_some()
+}
+
+/// The version that a member ran last, by what its claim tells of its data.
+pub(super) fn version_of_data(node: &Node<'_>) -> Option<Version> {
+    Version::parse(&Facts::of(node.claim?)?.version)
 }
 
 /// Whether a member is about to start as wished, or tries to.

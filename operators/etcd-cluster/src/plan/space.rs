@@ -1,7 +1,7 @@
 //! Whether databases have room: in what etcd allows them, and on their volumes. Pure.
 
 use api::etcd_cluster::EtcdClusterSpec;
-use etcd_sizing::beside_the_log;
+use etcd_sizing::{SEGMENT, beside_the_log, file_system};
 
 use super::membership::{self, Step};
 use super::roster::{Node, Roster};
@@ -9,6 +9,11 @@ use super::size::{self, words};
 use super::wish::Wish;
 use super::{Alarm, Observed, objects, volume};
 use crate::EtcdCluster;
+
+/// The condition that tells of what works, but not as well as a person might think; absent otherwise.
+pub(super) const WARNING: &str = "Warning";
+/// Its reason where a volume is nearly full.
+const VOLUME_LOW: &str = "VolumeLow";
 
 /// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
 #[must_use]
@@ -24,8 +29,12 @@ pub fn is_full(node: &Node<'_>) -> bool {
 
 /// The members that keep their data on volumes, and have pods.
 fn on_volumes<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>) -> impl Iterator<Item = &'r Node<'a>> {
+    roster.nodes.iter().filter(|node| on_volume(observed, node))
+}
+
+fn on_volume(observed: &Observed, node: &Node<'_>) -> bool {
     let durable = observed.cluster.status.storage.as_ref().is_some_and(|storage| storage.durable);
-    roster.nodes.iter().filter(move |node| durable && node.pod.is_some() && node.claim.is_some())
+    durable && node.pod.is_some() && node.claim.is_some()
 }
 
 /// The smallest of the members' volumes.
@@ -84,6 +93,64 @@ pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&st
     })
 }
 
+/// How much has to be free on a volume of that size, in bytes, lest that is told: two segments of etcd's log, or more on a large
+/// one; less on one that is too small for that anyway.
+fn needed(volume: u64) -> u64 {
+    (2 * SEGMENT).min(volume / 8).max(volume / 10)
+}
+
+/// How many more files there have to be room for: etcd has a few hundred at most.
+fn needed_files(files: u64) -> u64 {
+    (files / 10).min(1_000)
+}
+
+/// What of a member's volume is nearly used up: bytes or files, in words.
+fn used_up(observed: &Observed, node: &Node<'_>) -> Option<String> {
+    let room = node.endpoint?.room?;
+    let volume = volume::size(&observed.cluster, node)?;
+    let volume = file_system(room.volume_bytes).map_or(volume, |bytes| bytes.min(volume));
+    let warning = observed.cluster.status.contract.condition(WARNING).filter(|warning| warning.reason == VOLUME_LOW);
+    let told = warning.is_some_and(|warning| warning.message.contains(&node.name));
+    // What has been told is taken back once there is clearly more; and sizes move in steps, so that load writes no status.
+    let is_low = |free: u64, needed: u64| if told { free < needed / 4 * 5 } else { free < needed };
+    let needed = needed(volume);
+    if is_low(room.free_bytes, needed) {
+        let step = (needed / 4).max(1);
+        let below = (room.free_bytes / step + 1) * step;
+        let words = |bytes: u64| words(i64::try_from(bytes).unwrap_or(i64::MAX));
+        return Some(format!("less than {} of {} are free", words(below), words(volume)));
+    }
+    let few = room.files > 0 && is_low(room.free_files, needed_files(room.files));
+    few.then(|| format!("fewer than {} more files can be made on it", needed_files(room.files) / 4 * 5))
+}
+
+/// Whether a member's volume is nearly full, by the word of its file system.
+#[must_use]
+pub fn is_low(observed: &Observed, node: &Node<'_>) -> bool {
+    on_volume(observed, node) && used_up(observed, node).is_some()
+}
+
+/// Volumes that are nearly full, whatever fills them: the reason and message.
+pub(super) fn low(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+    let low = on_volumes(observed, roster).filter_map(|node| Some((&node.name, used_up(observed, node)?)));
+    let low: Vec<String> = low.map(|(name, what)| format!("of member {name} {what}")).collect();
+    (!low.is_empty()).then(|| {
+        let message = format!(
+            "volumes are nearly full, and etcd ends on one that is: {}; raise spec.storage.size, where the StorageClass lets              volumes grow, or make room: compact and defragment, and delete what others have on the same file system",
+            low.join(", ")
+        );
+        (VOLUME_LOW, message)
+    })
+}
+
+/// The least of what is free on members' volumes: bytes, and files where those are bounded.
+#[must_use]
+pub fn least_free(observed: &Observed, roster: &Roster<'_>) -> (Option<u64>, Option<u64>) {
+    let rooms = || on_volumes(observed, roster).filter_map(|node| node.endpoint?.room);
+    let files = rooms().filter(|room| room.files > 0).map(|room| room.free_files);
+    (rooms().map(|room| room.free_bytes).min(), files.min())
+}
+
 /// Which field bounds the databases.
 fn what_to_raise(spec: &EtcdClusterSpec, quota: Option<u64>, room: Option<u64>) -> &'static str {
     match room {
@@ -107,7 +174,7 @@ pub(super) fn can_have_more(observed: &Observed, roster: &Roster<'_>, node: &Nod
 }
 
 /// Whether a member's agent may have lowered the quota that the spec asks for, because the volume had no room left.
-fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
+pub(super) fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
     let asked = || size::quota(&cluster.spec, std::iter::empty(), None).unwrap_or(i64::MAX);
     match node.endpoint.map(|endpoint| endpoint.quota).filter(|quota| *quota > 0) {
         _ if objects::quota_follows_volume(cluster) => false,

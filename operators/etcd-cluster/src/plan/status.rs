@@ -18,6 +18,7 @@ use crate::EtcdCluster;
 mod conditions;
 mod members;
 mod warnings;
+mod words;
 
 pub use conditions::QUORUM_HEALTHY;
 

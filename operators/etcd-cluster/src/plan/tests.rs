@@ -168,6 +168,7 @@ fn why_storage_is_undecided_is_told() {
 mod bootstrap;
 mod claims;
 mod deletion;
+mod leading;
 mod learners;
 mod leaving_3_6;
 mod members;

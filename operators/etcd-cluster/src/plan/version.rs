@@ -49,6 +49,12 @@ impl Version {
         self.at_least(3, 3, 0)
     }
 
+    /// Whether it is of the same minor version, between which and others etcd has rules.
+    #[must_use]
+    pub fn same_minor(&self, other: &Self) -> bool {
+        (self.major, self.minor) == (other.major, other.minor)
+    }
+
     /// The three numbers.
     #[must_use]
     pub fn numbers(&self) -> (u64, u64, u64) {

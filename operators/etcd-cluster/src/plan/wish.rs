@@ -34,7 +34,8 @@ impl Wish {
         let cluster = &*observed.cluster;
         let (version, refusal) = version(cluster, roster);
         let template = template_of(cluster, roster);
-        let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template);
+        let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template)
+            || comes_after_the_first_answer(cluster, roster, &version);
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
             version: if comes_later { kept(&running(cluster, roster)) } else { version },
@@ -112,6 +113,20 @@ fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'st
     }
 }
 
+/// Whether the first member has to answer before it may go to another minor version: its etcd has run and cannot be reached, as
+/// status remembers, so nothing can be done of what has to come before that.
+fn comes_after_the_first_answer(cluster: &EtcdCluster, roster: &Roster<'_>, target: &Version) -> bool {
+    let silent = |node: &&Node<'_>| cluster.status.cluster_id.is_none() && node.endpoint.is_none();
+    let ran = roster.nodes.iter().filter(silent).filter_map(|node| told(cluster, &node.name));
+    ran.into_iter().any(|ran| !ran.same_minor(target))
+}
+
+/// What a member ran last, as status remembers.
+fn told(cluster: &EtcdCluster, name: &str) -> Option<Version> {
+    let status = cluster.status.member_statuses.iter().find(|status| status.name == name)?;
+    status.version.as_deref().and_then(Version::parse)
+}
+
 /// The version that members stay at for now: the highest of the minor version that the slowest runs.
 fn kept(running: &[Version]) -> Version {
     let minor = |version: &Version| (version.major, version.minor);
@@ -123,15 +138,11 @@ fn kept(running: &[Version]) -> Version {
 /// What members run: by their own word, or what they ran when they last gave it; before the first has given it, what it
 /// has been started with.
 fn running(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Version> {
-    let told = |name: &str| {
-        let status = cluster.status.member_statuses.iter().find(|status| status.name == name)?;
-        status.version.as_deref().and_then(Version::parse)
-    };
     let started = |node: &Node<'_>| {
         let first = cluster.status.cluster_id.is_none() && !node.joins() && node.has_run();
         node.annotation(objects::VERSION).filter(|_| first).and_then(Version::parse)
     };
-    let of = |node| Node::version(node).or_else(|| told(&node.name)).or_else(|| started(node));
+    let of = |node| Node::version(node).or_else(|| told(cluster, &node.name)).or_else(|| started(node));
     roster.nodes.iter().filter_map(of).collect()
 }
 

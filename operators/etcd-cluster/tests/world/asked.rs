@@ -77,6 +77,7 @@ impl Etcds {
             applied_index: if process.version.has_learners() { data.index } else { 0 },
             quota: 0,
             keeps_leading: false,
+            room: None,
         })
     }
 

@@ -1,18 +1,15 @@
 //! The world with an operator in it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use etcd_cluster::plan::proven::Proven;
-use etcd_cluster::plan::unlabeled::{self, Found};
-use etcd_cluster::plan::version::Version;
-use etcd_cluster::plan::{self, Etcd, EtcdAct, EtcdPlan, Observed};
+use etcd_cluster::plan::{self, EtcdAct, EtcdPlan};
 use etcd_cluster::{EtcdCluster, EtcdClusterKind};
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::{Effect, Key, Kind, Owner};
+use runtime::plan::{Effect, Key, Kind};
 use runtime::testing::World;
 use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
@@ -20,7 +17,7 @@ use serde_json::{Value, json};
 use crate::asked::Answer;
 use crate::guard::Guard;
 use crate::kubelet::Kubelet;
-use crate::raft::{Etcds, hash};
+use crate::raft::Etcds;
 
 /// How long a tick takes.
 const TICK: SignedDuration = SignedDuration::from_secs(2);
@@ -37,18 +34,18 @@ pub struct Pass {
 }
 
 /// The stores of an operator.
-struct Stores {
-    clusters: Arc<Store<EtcdCluster>>,
-    pods: Arc<Store<Pod>>,
-    claims: Arc<Store<Claim>>,
-    services: Arc<Store<Service>>,
-    budgets: Arc<Store<DisruptionBudget>>,
+pub struct Stores {
+    pub clusters: Arc<Store<EtcdCluster>>,
+    pub pods: Arc<Store<Pod>>,
+    pub claims: Arc<Store<Claim>>,
+    pub services: Arc<Store<Service>>,
+    pub budgets: Arc<Store<DisruptionBudget>>,
 }
 
 /// The world with an operator in it.
 pub struct Bench {
     pub world: World,
-    stores: Stores,
+    pub stores: Stores,
     pub etcds: Etcds,
     pub kubelet: Kubelet,
     pub key: Key,
@@ -67,7 +64,7 @@ pub struct Bench {
     pub latched: Option<String>,
     /// The object's uid before it came back from a backup.
     pub earlier: Option<String>,
-    names: u64,
+    pub names: u64,
     pub guard: Guard,
     /// What happened, in words.
     pub trace: Vec<(String, u32)>,
@@ -198,108 +195,6 @@ impl Bench {
             self.world.deliver_all();
         }
         self.guard.after(&self.world, &mut self.etcds);
-    }
-
-    /// As the operator looks, but for the clients that it looks with.
-    fn look(&mut self, cluster: &Arc<EtcdCluster>) -> Observed {
-        let key = &cluster.meta.key;
-        let owner = Owner { kind: EtcdCluster::KIND.qualified().into(), name: key.name.clone() };
-        let pods = self.stores.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<_> = pods.collect();
-        let foreign = unlabeled::foreign(cluster, &pods);
-        let pods = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid) && unlabeled::is_seen(pod));
-        let mut pods: Vec<Arc<Pod>> = pods.collect();
-        let claims = self.stores.claims.owned(&key.namespace, &owner).into_iter();
-        let mut claims: Vec<Arc<Claim>> = claims.filter_map(Entry::into_object).collect();
-        let unseen = unlabeled::unseen(cluster, pods.iter().map(|pod| &**pod), claims.iter().map(|claim| &**claim));
-        let mut taken = BTreeSet::new();
-        for name in unseen {
-            match self.world.get(Pod::KIND, &key.sibling(&name)).map(|live| unlabeled::found(cluster, live)) {
-                Some(Found::Own(pod)) => pods.push(pod),
-                Some(Found::Taken) => drop(taken.insert(name.into())),
-                None => {}
-            }
-        }
-        let pull = plan::pull::take(cluster, &mut pods);
-        unlabeled::claims::accept(cluster, &pods, &mut claims);
-        let mut found = self.read_claims(cluster, &pods, &mut claims, None);
-        let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
-        let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
-        let cluster = &plan::recovered::recovered(cluster, &claims);
-        let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
-        let etcd = match places.as_slice() {
-            [] => Etcd::default(),
-            places => self.etcds.look(places, &self.cut, latched),
-        };
-        found.extend(self.read_claims(cluster, &pods, &mut claims, Some(&etcd)));
-        self.names += 1;
-        let mut observed = Observed {
-            peers: self.stores.services.child(key, &cluster.meta),
-            clients: self.stores.services.child(&key.sibling(&plan::objects::client_service(cluster)), &cluster.meta),
-            budget: self.stores.budgets.child(key, &cluster.meta),
-            claims,
-            pods,
-            pull,
-            pull_refused: false,
-            taken,
-            cluster_version: self.cluster_version(cluster, &etcd),
-            etcd,
-            receiving: BTreeSet::new(),
-            foreign,
-            found,
-            proven: self.proven(),
-            refused: None,
-            published: if self.mute { Vec::new() } else { self.kubelet.published() },
-            fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
-            default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
-            strangers: Some(Vec::new()),
-            going: self.going,
-            dictated_users: false,
-            agent_image: "agent:1".into(),
-            cluster: cluster.clone(),
-        };
-        unlabeled::claims::unmark(&mut observed);
-        if plan::trial(&observed, self.now).is_some() {
-            observed.refused.clone_from(&self.refuses);
-        }
-        if plan::pull_trial(&observed, self.now).is_some() {
-            observed.pull_refused = self.refuses.is_some();
-        }
-        observed
-    }
-
-    /// Reads claims that no watch tells of by their names.
-    fn read_claims(
-        &self,
-        cluster: &EtcdCluster,
-        pods: &[Arc<Pod>],
-        claims: &mut Vec<Arc<Claim>>,
-        etcd: Option<&Etcd>,
-    ) -> unlabeled::claims::Found {
-        let mut found = unlabeled::claims::Found::default();
-        for name in unlabeled::claims::unseen(cluster, pods, claims, etcd) {
-            let live = self.world.get(Claim::KIND, &self.key.sibling(&name));
-            found.extend(unlabeled::claims::read(cluster, pods, &name, live, claims));
-        }
-        found
-    }
-
-    /// What claims tell of the pods that their members had.
-    fn proven(&self) -> BTreeMap<Box<str>, Proven> {
-        let told = |(key, claim): (&Key, &Value)| {
-            let told = claim["metadata"]["annotations"][plan::objects::PROVEN_SPEC].as_str()?;
-            Some(((*key.name).into(), serde_json::from_str(told).ok()?))
-        };
-        self.world.all(Claim::KIND).filter_map(told).collect()
-    }
-
-    /// The version that all members have agreed upon, if they are to run another minor version.
-    fn cluster_version(&self, cluster: &EtcdCluster, etcd: &Etcd) -> Option<String> {
-        let asked = cluster.spec.version.as_deref().or(cluster.status.target_version.as_deref());
-        let asked = Version::parse(asked?)?;
-        let mut answers = etcd.endpoints.values().flatten();
-        answers.find(|endpoint| Version::parse(&endpoint.version).is_some_and(|runs| runs.minor != asked.minor))?;
-        self.cluster().map(|cluster| format!("3.{}.0", cluster.minor))
     }
 
     /// Writes down what a plan says.

@@ -108,49 +108,6 @@ fn a_bad_spec_that_comes_back_costs_one_member_again() {
 }
 
 #[test]
-fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
-    for lost in [None, Some(0), Some(1), Some(2)] {
-        let mut bench = settled(3);
-        let before = ids(&bench);
-        bench.take(&Step::Edit(Edit::Isolated(true)));
-        bench.take(&Step::Calm(20));
-        let isolated = || seen(&bench.world).iter().filter(|pod| pod.isolated).count();
-        assert_eq!((isolated(), bench.etcds.processes.len()), (1, 3), "{}", bench.story());
-        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
-        if let Some(lost) = lost {
-            // Its node is gone with it, so there is no quorum until the isolated one is back.
-            bench.take(&Step::Node { node: lost, up: false });
-            bench.take(&Step::Calm(5));
-        }
-        bench.take(&Step::Edit(Edit::Isolated(false)));
-        bench.take(&Step::Calm(90));
-        assert!(bench.is("QuorumHealthy"), "{lost:?} {}", bench.story());
-        settle(&mut bench);
-        assert_eq!(ids(&bench), before, "{}", bench.story());
-    }
-}
-
-#[test]
-fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
-    let mut bench = settled(1);
-    bench.take(&Step::Edit(Edit::Isolated(true)));
-    bench.take(&Step::Calm(20));
-    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
-    settle(&mut bench);
-}
-
-#[test]
-fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
-    let mut bench = settled(3);
-    bench.take(&Step::Edit(Edit::Isolated(true)));
-    bench.take(&Step::Calm(20));
-    bench.take(&Step::Edit(Edit::Isolated(false)));
-    bench.take(&Step::Edit(Edit::Option { good: true }));
-    bench.take(&Step::Calm(90));
-    assert!(bench.is("Ready"), "{}", bench.story());
-}
-
-#[test]
 fn members_that_join_while_an_image_is_not_there_come_back_as_they_ran() {
     let mut bench = Bench::new(&json!({ "size": 1, "version": "3.5.35" }));
     settle(&mut bench);

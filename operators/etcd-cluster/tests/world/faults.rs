@@ -10,11 +10,9 @@ use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
-use crate::kubelet::{NODES, seen};
+use crate::kubelet::NODES;
 use crate::raft::Cluster;
-
-/// The versions that users ask for.
-pub const VERSIONS: [&str; 8] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];
+pub use crate::step::{Edit, Step, VERSIONS};
 
 /// What is done to labels by hand.
 const LABELS: [(&str, Option<&str>); 5] = [
@@ -24,80 +22,6 @@ const LABELS: [(&str, Option<&str>); 5] = [
     ("multi-operator.example.com/owner-kind", None),
     ("multi-operator.example.com/owner-uid", None),
 ];
-
-/// Something that happens. Numbers pick one of those that are there.
-#[derive(Clone, Debug)]
-pub enum Step {
-    /// A pass of the operator.
-    Pass(Pass),
-    /// Its stores see some events of one kind.
-    See { kind: usize, count: usize },
-    /// All else goes on.
-    Tick,
-    /// All goes on, without anything happening, for so many rounds.
-    Calm(u8),
-    /// Minutes go by.
-    Wait(u8),
-    /// The spec changes.
-    Edit(Edit),
-    /// A container is killed.
-    Kill(usize),
-    /// Somebody deletes a pod.
-    Evict(usize),
-    /// Somebody deletes a pod and its claim.
-    EvictFully(usize),
-    /// Somebody deletes a claim, which stays as long as its pod does.
-    DropClaim(usize),
-    /// What is on a volume is gone, or cannot be read.
-    Spoil { pod: usize, wiped: bool },
-    /// The volume behind a claim is gone.
-    Lose(usize),
-    /// Somebody removes a member by etcdctl.
-    Expel(usize),
-    /// Somebody deletes a Service or the budget.
-    DropChild(usize),
-    /// A node goes or comes back.
-    Node { node: u8, up: bool },
-    /// Whether the image of a version can be pulled.
-    Image { version: usize, there: bool },
-    /// Whether the operator reaches a pod.
-    Cut { pod: usize, cut: bool },
-    /// Whether cluster DNS tells of anybody.
-    Mute(bool),
-    /// Whether learners get nowhere, and whether entries go no further than they must.
-    Pace { slow: bool, lazy: bool },
-    /// Whether a database is full, at which the alarm goes on. It goes off only when it is taken back.
-    Alarm(bool),
-    /// Somebody takes a label from a pod, or gives it another value.
-    Relabel { pod: usize, label: usize },
-    /// The same, of a claim.
-    RelabelClaim { pod: usize, label: usize },
-    /// The object's status is gone.
-    LoseStatus,
-    /// The object is deleted, with what it owns, and comes back from a backup: with another uid, and with its status or not.
-    Reborn { status: bool },
-    /// Somebody lets the object take over the volumes of the one before.
-    Adopt,
-}
-
-/// A change of the spec.
-#[derive(Clone, Debug)]
-pub enum Edit {
-    Size(i32),
-    Version(usize),
-    NoVersion,
-    Restart(u8),
-    Paused(bool),
-    Quota(bool),
-    /// An option that etcd takes, or one at which it ends at once.
-    Option {
-        good: bool,
-    },
-    /// Labels by which a network policy cuts members off; or those labels are taken back.
-    Isolated(bool),
-    /// Another member shall lead.
-    Lead(u8),
-}
 
 impl Bench {
     /// Lets it happen.
@@ -189,15 +113,6 @@ impl Bench {
     }
 
     fn user(&mut self, edit: &Edit) {
-        // A first member that cannot be reached is never latched, and is waited for: the user deletes its pod. And members that
-        // run isolated get no other minor version, for which they would have to answer: the user corrects the spec first.
-        let isolated = seen(&self.world).iter().any(|pod| pod.isolated)
-            || self.object()["spec"]["pod"]["labels"]["isolated"].is_string();
-        match edit {
-            Edit::Isolated(true) if self.cluster_id().is_none() => return,
-            Edit::Version(_) if isolated => return,
-            _ => {}
-        }
         self.edit(|object| match edit {
             Edit::Size(size) => object["spec"]["size"] = json!(size),
             Edit::Version(version) => object["spec"]["version"] = json!(VERSIONS[version % VERSIONS.len()]),
@@ -308,7 +223,7 @@ impl Bench {
     }
 
     /// The id of the cluster: as latched now, or before status was lost.
-    fn cluster_id(&self) -> Option<&str> {
+    pub fn cluster_id(&self) -> Option<&str> {
         self.status()["clusterID"].as_str().or(self.latched.as_deref())
     }
 
@@ -331,51 +246,6 @@ impl Bench {
     fn pick(&self, which: usize) -> Option<String> {
         let names = self.pods();
         names.get(which.checked_rem(names.len())?).cloned()
-    }
-
-    /// Whether what others have is still a majority's without this one.
-    fn may_destroy(&self, name: &str) -> bool {
-        let Some(cluster) = self.cluster() else { return self.etcds.clusters.values().all(|cluster| !cluster.written) };
-        let is = |member: &&Member| name_of(member) == name;
-        if !cluster.voters().any(|member| is(&member)) {
-            return true;
-        }
-        let others = cluster.voters().filter(|member| !is(member) && self.is_intact(member));
-        others.count() >= cluster.quorum()
-    }
-
-    fn is_intact(&self, member: &Member) -> bool {
-        let Some(volume) = self.volume_of(&member.name) else { return false };
-        let going = |kind: Kind| {
-            let live = self.world.get(kind, &self.key.sibling(&member.name));
-            live.is_none_or(|live| {
-                !live["metadata"]["deletionTimestamp"].is_null() || live["status"]["phase"] == "Lost"
-            })
-        };
-        let kind = if volume.starts_with("empty-") { Pod::KIND } else { Claim::KIND };
-        !going(kind) && self.etcds.volumes.get(&volume).is_some_and(|data| !data.broken && data.member == member.id)
-    }
-
-    /// Whether status or a claim names a pod, or it is the first one. Of others, made in the very moment in which a user edits the
-    /// spec so that status cannot be written, nothing tells once their labels are gone: they wait to be listed until their
-    /// cluster is deleted.
-    fn is_named(&self, pod: &str) -> bool {
-        let statuses = self.status()["memberStatuses"].as_array();
-        statuses.is_some_and(|all| all.iter().any(|status| status["name"] == pod))
-            || self.world.get(Claim::KIND, &self.key.sibling(pod)).is_some()
-            || self.pods().len() == 1
-    }
-
-    /// Whether a first member has run of which nobody may have been told: then it cannot be known what its data is of.
-    fn is_unknown(&self) -> bool {
-        self.cluster_id().is_none() && !self.etcds.clusters.is_empty()
-    }
-
-    /// What a member's data is on.
-    fn volume_of(&self, name: &str) -> Option<String> {
-        let key = self.key.sibling(name);
-        let uid = |kind: Kind| Some(self.world.get(kind, &key)?["metadata"]["uid"].as_str()?.to_owned());
-        uid(Claim::KIND).or_else(|| uid(Pod::KIND).map(|uid| format!("empty-{uid}")))
     }
 }
 

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use etcd_cluster::plan::version::Version;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::Key;
 use runtime::testing::World;
@@ -12,8 +11,9 @@ use serde_json::{Value, json};
 
 use crate::agent;
 use crate::bench::is_held;
+use crate::life::{Life, Stage, ends, start};
 use crate::pods::{PodSeen, Report, Told};
-use crate::raft::{Data, Etcds, Process};
+use crate::raft::Etcds;
 
 /// How many nodes there are.
 pub const NODES: u8 = 4;
@@ -31,46 +31,6 @@ pub struct Kubelet {
     pub worn: bool,
     addresses: u32,
     now: Timestamp,
-}
-
-/// For so long after a container has been started again its pod is said to be ready, and then, for as long again, is not:
-/// so much later the start-up probe begins anew.
-const STALE: SignedDuration = SignedDuration::from_secs(2);
-
-#[derive(Debug)]
-struct Life {
-    name: String,
-    node: u8,
-    ip: String,
-    stage: Stage,
-    trial: Option<Told>,
-    wait: Told,
-    etcd: Told,
-    /// The image that etcd's container was made of.
-    image: String,
-    had_data: bool,
-    /// Whether the pod was said to be ready, and since when.
-    ready: (bool, Timestamp),
-}
-
-impl Life {
-    /// Whether the start-up probe has yet to begin anew, or to pass again.
-    fn is_unsettled(&self, now: Timestamp) -> bool {
-        let since = self.etcd.since.filter(|_| self.etcd.restarts > 0 && self.etcd.running);
-        since.is_some_and(|since| now.duration_since(since) <= STALE)
-    }
-
-    /// Whether that probe is what keeps the pod from being ready.
-    fn is_probed_anew(&self, now: Timestamp) -> bool {
-        self.is_unsettled(now) && self.etcd.since.is_some_and(|since| now.duration_since(since) >= STALE)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
-    Try,
-    Wait,
-    Etcd,
 }
 
 impl Kubelet {
@@ -296,68 +256,6 @@ fn status(life: &Life) -> Value {
         image: &life.image,
     }
     .status()
-}
-
-/// Why a process that runs ends, if it does.
-fn ends(etcds: &Etcds, pod: &PodSeen, life: &Life) -> Option<agent::Ended> {
-    let Some(data) = etcds.data(&pod.name) else {
-        return Some((2, "panic: open /var/etcd/data/member/wal: no such file".to_owned()));
-    };
-    match judge(etcds, data, &life.image) {
-        _ if pod.image != life.image => Some((0, String::new())),
-        Err(ended) => Some(ended),
-        Ok(()) => None,
-    }
-}
-
-fn start(etcds: &mut Etcds, pod: &PodSeen, life: &mut Life) -> Result<(), agent::Ended> {
-    if pod.bad_option {
-        return Err((2, "invalid value \"many\" for flag -max-wals".to_owned()));
-    }
-    let had = etcds.volumes.contains_key(&pod.volume);
-    let data = agent::run(etcds, pod, life.had_data)?;
-    life.image.clone_from(&pod.image);
-    judge(etcds, &data, &pod.image)?;
-    let cluster = data.cluster;
-    if !had && etcds.volumes.values().any(|other| (other.cluster, other.member) == (data.cluster, data.member)) {
-        etcds.violations.push(format!("member {:x} is started by {} beside its own data", data.member, pod.name));
-    }
-    etcds.volumes.entry(pod.volume.clone()).or_insert(data);
-    life.had_data = true;
-    let version = version(&pod.image);
-    if etcds.clusters.get(&cluster).is_some_and(|cluster| cluster.written && version.minor > cluster.minor + 1) {
-        etcds.violations.push(format!("{} runs {version}, which skips a minor version", pod.name));
-    }
-    let process = Process { volume: pod.volume.clone(), version, ip: life.ip.clone(), reachable: !pod.isolated };
-    etcds.processes.insert(pod.name.clone(), process);
-    Ok(())
-}
-
-/// Whether etcd of that image runs on that data.
-fn judge(etcds: &Etcds, data: &Data, image: &str) -> Result<(), agent::Ended> {
-    if data.broken {
-        return Err((
-            2,
-            "{\"level\":\"panic\",\"msg\":\"failed to read WAL\",\"error\":\"wal: crc mismatch\"}".to_owned(),
-        ));
-    }
-    let Some(cluster) = etcds.clusters.get(&data.cluster) else { return Ok(()) };
-    if cluster.leader != 0 && cluster.gone.contains(&data.member) {
-        return Err((0, String::new()));
-    }
-    if version(image).minor < cluster.minor {
-        return Err((
-            1,
-            "cluster cannot be downgraded (current version is lower than determined cluster version)".to_owned(),
-        ));
-    }
-    Ok(())
-}
-
-/// The version in an image's tag.
-fn version(image: &str) -> Version {
-    let tag = image.rsplit(':').next().unwrap_or_default();
-    Version::parse(tag).unwrap_or(Version { major: 0, minor: 0, patch: 0, pre: String::new() })
 }
 
 /// A claim that is being deleted goes when no pod uses it, and no finalizer holds it.

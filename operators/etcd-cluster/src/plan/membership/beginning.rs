@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use api::ConditionStatus;
 use api::condition_type::READY;
 use jiff::{SignedDuration, Timestamp};
+use runtime::plan::Seen;
 use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
-use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use super::{Observed, Roster, Step, Wish, repair, rolling, trouble, waiting_for};
 use crate::plan::objects::{CLUSTER_ID, ETCD, OWNER_UID, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
 use crate::plan::{names, objects, recovered};
@@ -35,7 +36,8 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
     }
     // If it answers, it is the cluster from now on.
-    if seed.endpoint.is_none() && (seed.is_doomed() || is_hopeless(seed, wish)) {
+    let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(observed, seed, wish, now);
+    if seed.endpoint.is_none() && useless() {
         return Step::DropPod { name: seed.name.clone() };
     }
     second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))
@@ -157,6 +159,14 @@ fn is_hopeless(seed: &Node<'_>, wish: &Wish) -> bool {
         |etcd: &Container| !etcd.backs_off && etcd.ended.as_ref().is_some_and(|ended| KILLED.contains(&ended.code));
     let comes_back = seed.runs_etcd() || seed.container(ETCD).is_some_and(once_killed);
     rolling::is_outdated(seed, wish) && trouble(seed).is_some() && !comes_back
+}
+
+/// A first member whose etcd runs and cannot be reached, and whose spec has been corrected since. It keeps its volume. Where its
+/// data would go with its pod, nobody must ever have been let in.
+fn is_isolated(observed: &Observed, seed: &Node<'_>, wish: &Wish, now: Timestamp) -> bool {
+    let in_vain = seed.endpoint.is_none() && repair::has_run_for_long(seed, now);
+    let harmless = wish.durable || matches!(observed.clients, Seen::Absent);
+    in_vain && harmless && rolling::needs_other_pod(seed, wish)
 }
 
 /// The pod of the second member, which starts while the first does; it waits until it is listed.

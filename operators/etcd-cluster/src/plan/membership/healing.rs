@@ -4,10 +4,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use api::etcd_cluster::{MemberRole, MemberStatus};
+use api::etcd_cluster::MemberRole;
 
 use super::{Observed, Roster, Step, Wish, repair, rolling, waiting_for};
-use crate::plan::objects::{ETCD, Facts, Start, WAIT};
+use crate::plan::objects::{ETCD, WAIT};
 use crate::plan::roster::Node;
 use crate::plan::{hold, names};
 
@@ -19,11 +19,8 @@ const CATCH_UP: SignedDuration = SignedDuration::from_mins(10);
 const CRASHES: i32 = 3;
 /// The exit codes of etcd's own making: a fatal error, and a panic. Others are what somebody did to it.
 const OF_ITS_OWN: [i32; 2] = [1, 2];
-const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
-    members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
-    off (etcdctl auth disable)";
 /// Why a member without a pod does not come back, though its data is there.
-const DYING: &str =
+pub(super) const DYING: &str =
     "its claim is being deleted, and no new pod can use it; a finalizer of this operator keeps the volume";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
@@ -127,7 +124,7 @@ pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timest
 }
 
 /// Why a member's data is taken for lost, if it is.
-fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
+pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
     node.running()?;
     if node.endpoint.is_some() {
         return None;
@@ -186,84 +183,6 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
             node.name
         ),
     )
-}
-
-/// Without quorum, the same members are started again on their volumes, and nothing else is done.
-pub(super) fn without_quorum(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
-    let known = &observed.cluster.status.member_statuses;
-    let mut lost = None;
-    // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
-    let unborn = |status: &&MemberStatus| {
-        status.id.is_none()
-            && status.role == MemberRole::Joining
-            && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
-    };
-    if let Some(status) = known.iter().find(unborn) {
-        return Step::Start { name: status.name.as_str().into(), start: Start::Join };
-    }
-    for status in known {
-        let node = roster.nodes.iter().find(|node| node.name == status.name);
-        let unborn = status.id.is_none() && status.role == MemberRole::Joining;
-        let repaired = node.and_then(|node| {
-            let failing = repair::failing(roster, wish, node, unborn);
-            failing.or_else(|| repair::isolated(observed, roster, wish, node, now))
-        });
-        if let Some(step) = repaired {
-            return step;
-        }
-        match node {
-            _ if status.id.is_none() => {}
-            Some(node) if hold::is_dying(node) && !node.has_run() => {
-                lost = Some((status.name.clone(), DYING.to_owned()));
-            }
-            Some(node) if node.pod.is_some() => {
-                lost = lost.or_else(|| self::lost(roster, node).map(|why| (status.name.clone(), why)));
-            }
-            Some(node) if node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting) => {
-                if status.role == MemberRole::Joining {
-                    return Step::Start { name: node.name.as_str().into(), start: Start::Join };
-                }
-                return super::again(observed, roster, wish, &node.name);
-            }
-            _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
-        }
-    }
-    if let Some(node) = unknown(observed, roster) {
-        return super::again(observed, roster, wish, &node.name);
-    }
-    if observed.etcd.denied {
-        return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
-    }
-    let voters = known.iter().filter(|status| status.id.is_some()).count();
-    let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
-    let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
-    let count = format!("{answering} of {voters} members answer ({why})");
-    match lost {
-        Some((name, why)) if answering <= voters / 2 => Step::Stuck(
-            "QuorumLost",
-            format!(
-                "{count}, and member {name} cannot come back: {why}; bring its volume back, or restore the cluster from \
-                 a backup"
-            ),
-        ),
-        _ => {
-            let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());
-            let first = first.map_or_else(String::new, |node| format!("; {}", waiting_for(node)));
-            Step::ask_again("QuorumLost", format!("{count}{first}"))
-        }
-    }
-}
-
-/// A member whose volume tells that it is one, though the status does not: that came from a backup, or was found again from
-/// fewer volumes than there are now.
-fn unknown<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
-    let status = &observed.cluster.status;
-    let is_known = |node: &Node<'_>| status.member_statuses.iter().any(|known| known.name == node.name);
-    let is_ours = |node: &Node<'_>| {
-        let claim = node.claim.filter(|claim| !claim.lost && !claim.meta.deleting);
-        claim.and_then(Facts::of).is_some_and(|facts| Some(facts.cluster_id) == status.cluster_id)
-    };
-    roster.nodes.iter().find(|node| node.pod.is_none() && !is_known(node) && is_ours(node))
 }
 
 /// What the agent leaves when it fails.

@@ -40,8 +40,18 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
 
+/// Whether a member's etcd has run for so long without a restart that it should be healthy.
+pub(in crate::plan) fn has_run_for_long(node: &Node<'_>, now: Timestamp) -> bool {
+    let since = node.container(ETCD).filter(|etcd| etcd.running).and_then(|etcd| etcd.since);
+    since.is_some_and(|since| now.duration_since(since) >= PATIENCE)
+}
+
 /// A pod in which etcd runs in vain, and whose spec has never been seen to work: labels that a network policy selects, a
 /// proxy, hardly any CPU. Probes pass there, so the kubelet never restarts it, and no roll goes on before it is healthy.
+///
+/// What has to be done before a member leaves a minor version takes one that answers. So where another one is asked for
+/// meanwhile, the member first comes back as it ran last, and the roll takes it from there. So it does without quorum, where
+/// what is asked for has never been seen to run.
 pub(super) fn isolated(
     observed: &Observed,
     roster: &Roster<'_>,
@@ -49,26 +59,34 @@ pub(super) fn isolated(
     node: &Node<'_>,
     now: Timestamp,
 ) -> Option<Step> {
-    let since = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
-    let in_vain = !node.is_learner() && !node.is_healthy() && now.duration_since(since) >= PATIENCE;
+    let in_vain = !node.is_learner() && !node.is_healthy() && has_run_for_long(node, now);
     let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
-    // What has to be done before a member leaves a minor version takes one that answers.
-    if !(in_vain && replaceable && proven::is_unproven(node) && proven::keeps_minor(node, wish)) {
+    if !(in_vain && replaceable && proven::is_unproven(node)) {
         return None;
     }
-    let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, roster, wish, node, now) };
-    harmless.then(|| Step::Renew { name: node.name.clone() })
+    let ran = proven::version_of_data(node);
+    let keeps_minor = proven::keeps_minor(node, wish) || ran.as_ref().is_some_and(|ran| ran.same_minor(&wish.version));
+    let alone = observed.cluster.status.member_statuses.len() == 1;
+    // Without quorum nothing is tried that has never been seen to run, unless there is no other member.
+    let may_differ = roster.listed || alone;
+    let as_wished = keeps_minor && (may_differ || proven::is_proven(roster, wish));
+    let as_before = proven::is_told(node) || !keeps_minor && may_differ && ran.is_some();
+    let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, node, now) };
+    let name = node.name.clone();
+    match harmless {
+        true if as_wished => Some(Step::Renew { name }),
+        true if as_before => Some(Step::DropPod { name }),
+        _ => None,
+    }
 }
 
 /// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet
-/// has found it ready. What it gets then must be proven, unless it is the only one.
-fn is_useless(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
-    let status = &observed.cluster.status;
-    let lost = status.contract.condition(QUORUM_HEALTHY).filter(|lost| lost.status == ConditionStatus::False);
+/// has found it ready.
+fn is_useless(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    let lost = observed.cluster.status.contract.condition(QUORUM_HEALTHY);
+    let lost = lost.filter(|lost| lost.status == ConditionStatus::False);
     let long = lost.is_some_and(|lost| now.duration_since(lost.last_transition_time) >= PATIENCE);
-    let silent = node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready);
-    let alone = status.member_statuses.len() == 1;
-    long && silent && (alone || proven::is_proven(roster, wish))
+    long && node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready)
 }
 
 /// A pod in which etcd hangs, of a version that is probed by connecting to its port, which a process that is stopped or stuck

@@ -138,16 +138,6 @@ pub(in crate::plan) fn held(live: &Claim, hold: bool) -> Apply {
     noted(live, "held", &json!({ "metadata": { "finalizers": finalizers } }))
 }
 
-/// The labels of a claim that is being deleted, where somebody has taken some away: nobody would see it any more, nor release it.
-/// It may no longer be applied as a whole, lest it be made again.
-pub(in crate::plan) fn relabeled(cluster: &EtcdCluster, live: &Claim) -> Option<Apply> {
-    let mut labels = member_labels(cluster, &live.meta.key.name);
-    labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
-    let lacks = labels.iter().any(|(label, value)| live.labels.get(label) != Some(value));
-    let apply = || noted(live, "labels", &json!({ "metadata": { "labels": labels } }));
-    (live.meta.deleting && lacks).then(apply)
-}
-
 /// By a field manager of its own, which owns nothing else: so each note stays while others come and go.
 fn noted(live: &Claim, note: &'static str, body: &serde_json::Value) -> Apply {
     let mut apply = Apply::new(Claim::KIND, live.meta.key.clone(), body);

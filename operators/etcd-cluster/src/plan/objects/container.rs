@@ -1,6 +1,6 @@
 //! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
 
-use etcd_sizing::Limits;
+use etcd_sizing::{LARGEST_REQUEST, Limits};
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
     SecurityContext, VolumeMount,
@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::pod::Start;
-use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, probes};
+use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT, probes};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
 use crate::plan::wish::Wish;
@@ -102,6 +102,7 @@ pub(super) fn etcd(
     if probes::has_metrics_listener(&wish.version) {
         ports.push(port("metrics", METRICS_PORT));
     }
+    ports.extend(volume.map(|_| port("volume", VOLUME_PORT.into())));
     Container {
         name: ETCD.to_owned(),
         image: Some(wish.image()),
@@ -154,9 +155,21 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
 
 /// Whether the spec says something of an option of etcd.
 fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
-    let variable = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
-    let mut variables = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-    cluster.spec.options.contains_key(option) || variables.any(|env| env.name == variable)
+    cluster.spec.options.contains_key(option) || variable(cluster, option).is_some()
+}
+
+/// The variable that gives an option of etcd.
+fn variable<'a>(cluster: &'a EtcdCluster, option: &str) -> Option<&'a EnvVar> {
+    let name = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
+    cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env).find(|env| env.name == name)
+}
+
+/// How large a request may be, in bytes, as the spec has it.
+fn largest_request(cluster: &EtcdCluster) -> u64 {
+    const OPTION: &str = "max-request-bytes";
+    let given = cluster.spec.options.get(OPTION);
+    let given = given.or_else(|| variable(cluster, OPTION)?.value.as_ref());
+    given.and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
 }
 
 /// Whether the database may grow as its volume allows, because the spec does not say how far.
@@ -165,10 +178,10 @@ pub(in crate::plan) fn quota_follows_volume(cluster: &EtcdCluster) -> bool {
 }
 
 /// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which
-/// lowers it where the file system has less than the claim asks for.
+/// lowers it where the file system has less than the claim asks for, and tells how full that is.
 fn limits(cluster: &EtcdCluster, volume: u64) -> Vec<String> {
-    let Limits { reserve, quota, snapshot_count } = Limits::of(volume);
-    let mut limits = vec![format!("--reserve={reserve}")];
+    let Limits { reserve, quota, snapshot_count } = Limits::of(volume, largest_request(cluster));
+    let mut limits = vec![format!("--reserve={reserve}"), format!("--volume-port={VOLUME_PORT}")];
     limits.extend(quota_follows_volume(cluster).then(|| format!("--quota={quota}")));
     limits.extend((!is_given(cluster, "snapshot-count")).then(|| format!("--snapshot-count={snapshot_count}")));
     limits

@@ -6,9 +6,10 @@ use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::super::membership::{Step, Wait, is_full, why_not_led};
-use super::super::roster::{Node, Roster, hex};
+use super::super::roster::{Node, Roster};
 use super::super::wish::Wish;
 use super::super::{Alarm, Observed, proven, space, unlabeled};
+use super::words::{alarm, alarmed, doing};
 use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
 
@@ -16,14 +17,13 @@ use crate::EtcdCluster;
 pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 /// Whether data outlives pods.
 const DURABLE: &str = "Durable";
-/// What works, but not as well as a person might think; absent otherwise.
-pub(super) const WARNING: &str = "Warning";
+pub(super) use super::super::space::WARNING;
 
 /// The reason where etcd wants to know who asks.
 const DENIED: &str = "AuthenticationRequired";
 
 /// The reason where members are restarted because that is asked for, and there are too few others for a quorum.
-const RESTARTING: &str = "RestartingMember";
+pub(super) const RESTARTING: &str = "RestartingMember";
 
 pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
     with them: give spec.storage.storageClassName in a new cluster";
@@ -156,7 +156,7 @@ fn judge_members(
         return (Summary::Stalled, reason, message.clone());
     }
     if let Some((id, alarm)) = alarm(observed) {
-        return (Summary::Stalled, alarm.reason(), alarmed(roster, id, alarm));
+        return (Summary::Stalled, alarm.reason(), alarmed(observed, roster, id, alarm));
     }
     match step {
         Step::Rest if observed.cluster.status.storage.is_none() => {
@@ -184,35 +184,6 @@ fn judge_members(
     }
 }
 
-/// The worst alarm that is on, and the member that it is of.
-fn alarm(observed: &Observed) -> Option<(u64, Alarm)> {
-    let of = |kind: Alarm| observed.etcd.alarms.iter().find(|(_, alarm)| *alarm == kind).copied();
-    of(Alarm::Corrupt).or_else(|| of(Alarm::NoSpace))
-}
-
-/// What an alarm means, and what to do.
-fn alarmed(roster: &Roster<'_>, id: u64, alarm: Alarm) -> String {
-    let of = |node: &&Node<'_>| node.member.is_some_and(|member| member.id == id);
-    let node = roster.members().find(of);
-    let name = node.map_or_else(|| format!("{} (no member any more)", hex(id)), |node| node.name.clone());
-    match (alarm, node) {
-        (Alarm::Corrupt, Some(_)) => format!(
-            "the data of member {name} differs from its peers' (alarm CORRUPT), so requests are refused: find out which \
-             are right (etcdctl endpoint hashkv), delete the pod and the claim of the one that is not, and when it has \
-             been replaced disarm the alarm (etcdctl alarm disarm)"
-        ),
-        (Alarm::Corrupt, None) => format!(
-            "the alarm CORRUPT of member {name} is still on, so requests are refused: make sure that the members agree \
-             (etcdctl endpoint hashkv), then disarm it (etcdctl alarm disarm)"
-        ),
-        (Alarm::NoSpace, _) => format!(
-            "the database of member {name} has reached its quota (alarm NOSPACE), so writes are refused: compact and \
-             defragment, or raise spec.quota, or spec.storage.size where that decides the quota; the alarm is taken back \
-             once there is room"
-        ),
-    }
-}
-
 /// Whether what keeps a member's pod from starting will not go away by itself: an image that is not there, for example.
 /// Crashes may: members are started again, and replaced.
 fn needs_person(roster: &Roster<'_>) -> bool {
@@ -220,48 +191,6 @@ fn needs_person(roster: &Roster<'_>) -> bool {
     troubles
         .filter_map(|node| node.pod?.trouble.as_ref())
         .any(|trouble| trouble.lasting && !matches!(trouble.reason.as_str(), "CrashLoopBackOff" | "RunContainerError"))
-}
-
-/// A step, in words.
-fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
-    let is_member = |name: &str| roster.members().any(|node| node.name == name);
-    match step {
-        Step::Adopt { names } => {
-            ("AdoptingVolumes", format!("taking over the volumes of an earlier cluster: {}", names.join(", ")))
-        }
-        Step::Start { name, .. } if is_restarting_one(cluster, roster, wish, name) => {
-            (RESTARTING, format!("waiting for member {name} to start again as the spec asks"))
-        }
-        Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
-        Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
-        Step::Promote { name, .. } | Step::Nudge { name } => {
-            ("MemberJoining", format!("waiting for member {name} to catch up, after which it votes"))
-        }
-        Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
-        Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
-        Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
-            ("RestartingMember", format!("waiting until the pod {name} is gone"))
-        }
-        Step::DropPod { name } | Step::Renew { name } => {
-            ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone"))
-        }
-        Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
-        Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
-        Step::Fill { left, .. } => {
-            let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
-            ("FillingLog", format!("{why}: {left} more entries to write"))
-        }
-        Step::Pull { .. } | Step::DropPull => {
-            ("PullingImage", format!("checking whether image {} can be pulled", wish.image()))
-        }
-        Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
-        // As long as there is an alarm, it is told of that.
-        Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),
-    }
-}
-
-fn is_restarting_one(cluster: &EtcdCluster, roster: &Roster<'_>, wish: &Wish, name: &str) -> bool {
-    roster.nodes.iter().any(|node| node.name == name && proven::is_being_renewed(cluster, node, wish))
 }
 
 /// All conditions.

@@ -4,7 +4,8 @@ use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};
 use runtime::plan::Announcement;
 
-use super::super::membership::Step;
+use super::super::membership::{Step, has_run_for_long};
+use super::super::objects::VERSION;
 use super::super::roster::{Node, Roster, hex};
 use super::super::size;
 use super::{announcement, conditions};
@@ -58,6 +59,12 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         None => MemberRole::Unreachable,
     };
     let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
+    let version = match endpoint {
+        Some(endpoint) => Some(endpoint.version.clone()),
+        None => node.annotation(VERSION).filter(|_| ran_unheard(node, now)).map(str::to_owned),
+    };
+    // What has never been listed and has no claim has nothing left of what it ran.
+    let remembered = before.filter(|_| id.is_some() || node.claim.is_some()).and_then(|b| b.version.as_ref());
     let size =
         endpoint.map(|endpoint| size::stepped(endpoint.db_size, before.and_then(|status| status.db_size.as_deref())));
     let status = MemberStatus {
@@ -65,10 +72,16 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         id,
         role,
         since: None,
-        version: told(endpoint.map(|endpoint| endpoint.version.clone()), before.and_then(|b| b.version.as_ref())),
+        version: told(version, remembered),
         db_size: told(size, before.and_then(|b| b.db_size.as_ref())),
     };
     aged(status, before, now)
+}
+
+/// Whether a member's etcd has run for long and cannot be reached, nor another one that could tell of it. Should its pod be
+/// replaced, nothing else tells what its data is of by then.
+fn ran_unheard(node: &Node<'_>, now: Timestamp) -> bool {
+    node.member.is_none() && node.claim.is_some() && !node.joins() && has_run_for_long(node, now)
 }
 
 /// With the time at which it took up its role. Leading and following are one for that.

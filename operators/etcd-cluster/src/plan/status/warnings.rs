@@ -10,6 +10,7 @@ pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'stati
     let told = largest(roster, observed.cluster.status.db_size.as_deref());
     terminating(roster)
         .or_else(|| marked(observed))
+        .or_else(|| space::low(observed, roster))
         .or_else(|| space::warning(observed, roster, told.as_deref()))
         .or_else(|| larger(observed, roster))
         .or_else(|| of_spec(observed))

@@ -33,7 +33,7 @@ fn members_fit_their_volumes_and_ask_for_something() {
     };
     let (command, requests) = render(&json!({ "size": 3 }));
     for argument in
-        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=1024", "--auto-compaction-retention=5m"]
+        ["--quota=285212672", "--reserve=33554432", "--snapshot-count=213", "--auto-compaction-retention=5m"]
     {
         assert!(command.contains(argument), "{argument}: {command}");
     }
@@ -52,6 +52,15 @@ fn members_fit_their_volumes_and_ask_for_something() {
     assert!(!command.contains("--quota=") && command.contains("--reserve=33554432"), "{command}");
     assert!(!command.contains("auto-compaction") && command.matches("--snapshot-count").count() == 1, "{command}");
     assert_eq!(requests, json!({ "cpu": "1" }));
+    for large in [
+        json!({ "options": { "max-request-bytes": "8388608" } }),
+        json!({ "pod": { "etcdEnv": [{ "name": "ETCD_MAX_REQUEST_BYTES", "value": "8388608" }] } }),
+    ] {
+        let mut spec = json!({ "size": 3 });
+        spec.as_object_mut().unwrap().extend(large.as_object().unwrap().clone());
+        let (command, _) = render(&spec);
+        assert!(command.contains("--snapshot-count=40"), "{command}");
+    }
 }
 
 /// Three members of which the largest database is of that size, on volumes of that size, and whose pods were made for 1Gi.
@@ -84,6 +93,87 @@ fn little_room_is_warned_of_before_there_is_none() {
     large.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 2 << 30);
     let (reason, message) = warning(&large).unwrap();
     assert!(reason == "QuotaTooLarge" && message.contains("2.0 GiB, and volumes of 1.0 GiB"), "{message}");
+}
+
+/// Three members on volumes of 1Gi, whose file systems have so much free.
+fn on_volumes_with(free: [Room; 3]) -> Observed {
+    let mut seen = filled(20 << 20, "1Gi");
+    for (name, room) in NAMES.iter().zip(free) {
+        seen.etcd.endpoints.get_mut(*name).unwrap().as_mut().unwrap().room = Some(room);
+    }
+    seen
+}
+
+const ROOM: Room = Room { volume_bytes: 1_054_257_152, free_bytes: 500 << 20, files: 65_536, free_files: 65_000 };
+
+#[test]
+fn a_volume_that_is_nearly_full_is_warned_of_whatever_fills_it() {
+    let warning = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| (warning.reason.to_string(), warning.message.clone()))
+    };
+    assert_eq!(warning(&on_volumes_with([ROOM; 3])), None);
+    assert_eq!(warning(&on_volumes_with([Room { free_bytes: 130 << 20, ..ROOM }; 3])), None);
+    let few_bytes = Room { free_bytes: 100 << 20, ..ROOM };
+    let (reason, message) = warning(&on_volumes_with([ROOM, few_bytes, ROOM])).unwrap();
+    assert_eq!(reason, "VolumeLow");
+    assert!(
+        message.contains(&format!("of member {} less than 125.6 MiB of 1005.4 MiB are free", NAMES[1])),
+        "{message}"
+    );
+    assert!(message.contains("raise spec.storage.size") && !message.contains(NAMES[0]), "{message}");
+    let few_files = Room { free_files: 900, ..ROOM };
+    let (reason, message) = warning(&on_volumes_with([ROOM, ROOM, few_files])).unwrap();
+    assert_eq!(reason, "VolumeLow");
+    assert!(message.contains(&format!("of member {} fewer than 1250 more files can be made", NAMES[2])), "{message}");
+    // Some file systems have no bound, and tell 0 of 0.
+    let boundless = Room { files: 0, free_files: 0, ..ROOM };
+    assert_eq!(warning(&on_volumes_with([boundless; 3])), None);
+    // One that many share has more than is meant for this one.
+    let shared = Room { volume_bytes: 1 << 40, free_bytes: 1 << 30, ..ROOM };
+    assert_eq!(warning(&on_volumes_with([shared; 3])), None);
+}
+
+#[test]
+fn a_volume_that_is_nearly_full_is_told_of_until_there_is_clearly_more_room() {
+    let warned = |seen: &Observed| {
+        let status = after(seen, 60).status.unwrap();
+        status.contract.condition("Warning").map(|warning| warning.message.clone())
+    };
+    let told = |status: EtcdClusterStatus, free_bytes: u64| {
+        let mut seen = on_volumes_with([Room { free_bytes, ..ROOM }; 3]);
+        Arc::get_mut(&mut seen.cluster).unwrap().status = status;
+        seen
+    };
+    let before = after(&on_volumes_with([Room { free_bytes: 110 << 20, ..ROOM }; 3]), 60).status.unwrap();
+    let message = warned(&told(before.clone(), 110 << 20));
+    assert!(message.is_some());
+    assert_eq!(warned(&told(before.clone(), 105 << 20)), message, "sizes move in steps");
+    assert!(warned(&told(before.clone(), 140 << 20)).is_some());
+    assert_eq!(warned(&told(before, 160 << 20)), None);
+}
+
+#[test]
+fn a_quota_that_was_lowered_is_told_of_with_what_ends_that() {
+    let told = |asked: Option<&str>| {
+        let mut seen = filled(260 << 20, "1Gi");
+        seen.etcd.alarms = vec![(2, Alarm::NoSpace)];
+        let mut status = made();
+        status.size = 3;
+        let mut spec = json!({ "size": 3, "storage": { "size": "1Gi" } });
+        if let Some(asked) = asked {
+            spec["quota"] = json!(asked);
+        }
+        seen.cluster = observed(&spec, &status).cluster;
+        message(&after(&seen, 60).status.unwrap()).to_owned()
+    };
+    let lowered = told(Some("8Gi"));
+    assert!(lowered.contains("until its next start: raise spec.storage.size"), "{lowered}");
+    assert!(lowered.contains("kubectl annotate etcd c kubectl.kubernetes.io/restartedAt="), "{lowered}");
+    for not in [None, Some("272Mi")] {
+        let message = told(not);
+        assert!(message.contains("alarm NOSPACE") && !message.contains("next start"), "{message}");
+    }
 }
 
 #[test]

@@ -1,0 +1,198 @@
+//! Pods in which etcd runs and that nobody reaches, because of what the spec says of them.
+
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
+use crate::stories::{settle, version};
+
+fn settled(size: u8) -> Bench {
+    settled_at(size, "3.6.16")
+}
+
+fn settled_at(size: u8, version: &str) -> Bench {
+    let mut bench = Bench::new(&json!({ "size": size, "version": version }));
+    settle(&mut bench);
+    bench
+}
+
+fn ids(bench: &Bench) -> Vec<u64> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
+}
+
+/// The versions that pods run, each once.
+fn running(bench: &Bench) -> Vec<String> {
+    let mut all: Vec<_> = bench.etcds.processes.values().map(|process| process.version.to_string()).collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+#[test]
+fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
+    for lost in [None, Some(0), Some(1), Some(2)] {
+        let mut bench = settled(3);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Calm(20));
+        let isolated = || seen(&bench.world).iter().filter(|pod| pod.isolated).count();
+        assert_eq!((isolated(), bench.etcds.processes.len()), (1, 3), "{}", bench.story());
+        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+        if let Some(lost) = lost {
+            // Its node is gone with it, so there is no quorum until the isolated one is back.
+            bench.take(&Step::Node { node: lost, up: false });
+            bench.take(&Step::Calm(5));
+        }
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Calm(90));
+        assert!(bench.is("QuorumHealthy"), "{lost:?} {}", bench.story());
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
+
+#[test]
+fn an_only_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    let mut bench = settled(1);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(20));
+    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+    settle(&mut bench);
+}
+
+#[test]
+fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    let mut bench = settled(3);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(20));
+    bench.take(&Step::Edit(Edit::Isolated(false)));
+    bench.take(&Step::Edit(Edit::Option { good: true }));
+    bench.take(&Step::Calm(90));
+    assert!(bench.is("Ready"), "{}", bench.story());
+}
+
+/// A first member that is isolated from the start.
+fn first(size: u8, version: &str, storage: Value) -> Bench {
+    let labels = json!({ "labels": { "isolated": "yes" } });
+    let mut bench = Bench::new(&json!({ "size": size, "version": version, "storage": storage, "pod": labels }));
+    bench.take(&Step::Calm(40));
+    assert!(bench.cluster().is_none() && bench.etcds.processes.len() == 1, "{}", bench.story());
+    bench
+}
+
+#[test]
+fn a_first_member_that_runs_isolated_is_given_what_is_asked_for_next() {
+    for (size, storage) in [(1, json!({})), (3, json!({})), (3, json!({ "ephemeral": true }))] {
+        let mut bench = first(size, "3.6.16", storage);
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Calm(60));
+        assert!(bench.is("Ready"), "{}", bench.story());
+        settle(&mut bench);
+    }
+}
+
+#[test]
+fn the_volume_of_a_first_member_that_runs_isolated_is_kept() {
+    let mut bench = first(1, "3.6.16", json!({}));
+    let begun: Vec<u64> = bench.etcds.clusters.keys().copied().collect();
+    bench.take(&Step::Edit(Edit::Isolated(false)));
+    settle(&mut bench);
+    assert_eq!(bench.etcds.clusters.keys().copied().collect::<Vec<_>>(), begun, "{}", bench.story());
+}
+
+#[test]
+fn a_first_member_that_runs_isolated_answers_before_it_goes_to_another_minor_version() {
+    for (from, to, runs) in [
+        ("3.6.16", "v3.7.3", "3.7.3"),
+        ("3.5.35", "3.6.16", "3.6.16"),
+        ("3.4.40", "3.5.35", "3.5.35"),
+        // Refused.
+        ("3.6.16", "3.5.35", "3.6.16"),
+        ("3.5.35", "v3.7.3", "3.5.35"),
+    ] {
+        for size in [1, 3] {
+            let mut bench = first(size, from, json!({}));
+            bench.take(&Step::Edit(Edit::Isolated(false)));
+            bench.take(&Step::Edit(Edit::Version(version(to))));
+            let mut ran = vec![running(&bench)];
+            while bench.cluster().is_none() && ran.len() < 60 {
+                bench.round();
+                ran.push(running(&bench));
+            }
+            let other = |ran: &Vec<String>| ran.iter().any(|version| *version != from);
+            assert!(!ran.iter().any(other), "{from} to {to}: {ran:?} {}", bench.story());
+            settle(&mut bench);
+            assert_eq!(running(&bench), [runs], "{from} to {to}: {}", bench.story());
+        }
+    }
+}
+
+#[test]
+fn a_first_member_that_keeps_its_data_in_its_pod_is_made_as_asked() {
+    let mut bench = first(3, "3.6.16", json!({ "ephemeral": true }));
+    bench.take(&Step::Edit(Edit::Isolated(false)));
+    bench.take(&Step::Edit(Edit::Version(version("3.4.40"))));
+    settle(&mut bench);
+    assert_eq!(running(&bench), ["3.4.40"], "nobody was ever let in: {}", bench.story());
+}
+
+#[test]
+fn an_isolation_and_the_version_are_corrected_at_once() {
+    for (from, to, runs) in [
+        ("3.6.16", "v3.7.3", "3.7.3"),
+        ("3.5.35", "3.6.16", "3.6.16"),
+        ("3.4.40", "3.5.35", "3.5.35"),
+        // Refused.
+        ("3.6.16", "3.5.35", "3.6.16"),
+    ] {
+        for size in [1, 3] {
+            let mut bench = settled_at(size, from);
+            let before = ids(&bench);
+            bench.take(&Step::Edit(Edit::Isolated(true)));
+            bench.take(&Step::Calm(40));
+            assert_eq!(seen(&bench.world).iter().filter(|pod| pod.isolated).count(), 1, "{}", bench.story());
+            bench.take(&Step::Edit(Edit::Isolated(false)));
+            bench.take(&Step::Edit(Edit::Version(version(to))));
+            bench.take(&Step::Calm(120));
+            assert!(bench.is("QuorumHealthy"), "{from} to {to}: {}", bench.story());
+            settle(&mut bench);
+            assert_eq!((ids(&bench), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
+        }
+    }
+}
+
+#[test]
+fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() {
+    for other in [Edit::Quota(true), Edit::Option { good: true }, Edit::Version(version("v3.7.3"))] {
+        let mut bench = settled(2);
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Calm(40));
+        assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Edit(other.clone()));
+        bench.take(&Step::Calm(120));
+        assert!(bench.is("Ready"), "{other:?}: {}", bench.story());
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
+
+#[test]
+fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
+    // The only member is a whole cluster that has gone up, though nobody has seen that: there is no way back.
+    for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
+        let mut bench = settled_at(size, "3.5.35");
+        let before = ids(&bench);
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+        bench.take(&Step::Calm(40));
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        bench.take(&Step::Edit(Edit::Version(version("3.5.35"))));
+        bench.take(&Step::Calm(120));
+        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+        settle(&mut bench);
+        assert_eq!((ids(&bench), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
+    }
+}
