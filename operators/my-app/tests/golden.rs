@@ -30,6 +30,7 @@ fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
         service: Seen::Absent,
         budget: Seen::Absent,
         troubles: Vec::new(),
+        starting: Vec::new(),
     };
     let bodies = plan(&observed, NOW).effects.into_iter().map(|effect| match effect {
         Effect::Apply(apply) => apply.body,

@@ -157,7 +157,7 @@ fn normalise(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
-                normalise(field, quantities || key == "requests" || key == "limits");
+                normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit"));
             }
             fields.retain(|_, field| !is_empty(field));
         }
@@ -255,6 +255,14 @@ mod tests {
         let mut fewer = rendered();
         fewer["spec"].as_object_mut().unwrap().remove("replicas");
         assert_ne!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&fewer));
+    }
+
+    #[test]
+    fn two_spellings_of_a_size_limit_are_one() {
+        let volume =
+            |size| Fingerprint::of_rendered(&json!({ "spec": { "volumes": [{ "emptyDir": { "sizeLimit": size } }] } }));
+        assert_eq!(volume("1024Mi"), volume("1Gi"));
+        assert_ne!(volume("1G"), volume("1Gi"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept; pods
-//! that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
+//! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept, and those
+//! of a ReplicaSet that wait for their volumes; pods that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use serde::Deserialize;
 
 use crate::cache::View;
 use crate::plan::meta::{Kind, Meta, Owner};
-use crate::plan::trouble::{self, WirePod};
+use crate::plan::trouble::{self, WirePod, starting};
 
 pub use crate::plan::trouble::Trouble;
+pub use crate::plan::trouble::starting::Starting;
 
 /// A pod in trouble, or one that our object controls itself.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Pod {
     owner: Option<Owner>,
     /// What is wrong.
     pub trouble: Option<Trouble>,
+    /// What volumes it waits for, if a ReplicaSet controls it.
+    pub starting: Option<Starting>,
     /// How it fares, if one of our objects controls it itself, or its label asks for that.
     pub running: Option<Box<Running>>,
 }
@@ -97,7 +100,11 @@ impl View for Pod {
         let owner = pod.owner();
         let direct = owner.is_some() && owner.as_ref() == meta.controller.as_ref().map(|c| &c.owner);
         let running = if direct || pod.is_whole() { Some(running(json)?) } else { None };
-        Ok(Self { owner, trouble: trouble::of(&pod, meta.deleting), running, meta })
+        let trouble = trouble::of(&pod, meta.deleting);
+        let of_replica_set = meta.controller.as_ref().is_some_and(|c| &*c.owner.kind == "ReplicaSet.apps");
+        let waits = trouble.is_none() && owner.is_some() && of_replica_set;
+        let starting = if waits { starting::of(&pod, meta.deleting) } else { None };
+        Ok(Self { owner, trouble, starting, running, meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -109,7 +116,7 @@ impl View for Pod {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.trouble == before.trouble && self.running == before.running
+        self.trouble == before.trouble && self.starting == before.starting && self.running == before.running
     }
 
     fn succeed(&mut self, before: &Self) {
@@ -119,7 +126,7 @@ impl View for Pod {
     }
 
     fn kept(&self) -> bool {
-        self.trouble.is_some() || self.running.is_some()
+        self.trouble.is_some() || self.starting.is_some() || self.running.is_some()
     }
 }
 
@@ -313,6 +320,27 @@ mod tests {
         let pod = pod(&json!(["apps/v1", "ReplicaSet", "a"]));
         assert!(!pod.kept() && pod.running.is_none());
         assert_eq!(pod.owner().map(|owner| &*owner.kind), Some("Thing.example.com"));
+    }
+
+    #[test]
+    fn a_pod_of_a_replica_set_is_kept_while_it_waits_for_its_volumes() {
+        let labels =
+            json!({ "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" });
+        let pod = |kind: &str, sandbox: &str| {
+            let owners =
+                json!([{ "apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": true }]);
+            let metadata = json!({ "namespace": "n", "name": "a-1", "labels": labels, "ownerReferences": owners });
+            let spec = json!({ "volumes": [{ "name": "a", "configMap": { "name": "settings" } }] });
+            let conditions = json!([
+                { "type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-21T10:00:02Z" },
+                { "type": "PodReadyToStartContainers", "status": sandbox },
+            ]);
+            let pod = json!({ "metadata": metadata, "spec": spec, "status": { "conditions": conditions } });
+            Pod::decode(&pod.to_string()).unwrap()
+        };
+        let (waits, starts) = (pod("ReplicaSet", "False"), pod("ReplicaSet", "True"));
+        assert!(waits.kept() && !starts.kept() && !starts.same(&waits));
+        assert!(!pod("StatefulSet", "False").kept());
     }
 
     #[test]
