@@ -48,7 +48,10 @@ fn deployment(observed: &Observed) -> Vec<Effect> {
         Seen::Ours(live) => {
             let hand_over =
                 (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
-            let apply = apply.unless(Some((&live.meta, live.fingerprint)));
+            let apply = match live.paused {
+                true => Some(objects::resumed(apply, &live.meta)),
+                false => apply.unless(Some((&live.meta, live.fingerprint))),
+            };
             let pace = apply.as_ref().filter(|_| recreates && live.has_pace).map(objects::without_pace);
             hand_over.into_iter().chain(pace).chain(apply).map(Effect::Apply).collect()
         }

@@ -137,6 +137,7 @@ impl Bench {
                 }
                 if child["spec"]["replicas"].is_number() {
                     child["spec"]["replicas"] = json!(7);
+                    child["spec"]["paused"] = json!(true);
                 }
             }),
             Step::HandDelete(child) if !self.is_strangers(child) => self.world.remove(child.kind(), &key),
@@ -163,13 +164,15 @@ impl Bench {
         if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
             let planned = plan::plan(&self.operator.look(&app), NOW);
             drop(self.world.pass(&*app, planned));
-            self.complete_strategy();
+            self.complete();
         }
     }
 
-    /// What the API server makes of a Deployment's strategy: it fills in type and pace, and refuses Recreate beside a pace.
-    fn complete_strategy(&mut self) {
+    /// What the API server makes of a Deployment: it keeps no pause that is none, fills in type and pace of its strategy, and
+    /// refuses Recreate beside a pace.
+    fn complete(&mut self) {
         let Some(deployment) = self.world.get(Deployment::KIND, &self.key) else { return };
+        let resumed = deployment["spec"]["paused"] == false;
         let before = &deployment["spec"]["strategy"];
         let mut strategy = if before.is_object() { before.clone() } else { json!({}) };
         let pace = strategy["rollingUpdate"].as_object().cloned().unwrap_or_default();
@@ -181,9 +184,13 @@ impl Bench {
                 strategy["rollingUpdate"][value] = pace.get(value).cloned().unwrap_or_else(|| json!("25%"));
             }
         }
-        if strategy != *before {
-            self.world
-                .edit(Deployment::KIND, &self.key.clone(), |deployment| deployment["spec"]["strategy"] = strategy);
+        if resumed || strategy != *before {
+            self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+                deployment["spec"]["strategy"] = strategy;
+                if resumed {
+                    drop(deployment["spec"].as_object_mut().map(|spec| spec.remove("paused")));
+                }
+            });
         }
     }
 

@@ -7,7 +7,7 @@ mod ports;
 mod service;
 mod volumes;
 
-pub(super) use deployment::{deployment, selector, without_pace};
+pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
 pub(super) use service::service;
 

@@ -216,7 +216,7 @@ impl Waits {
             observed.starting.iter().map(|(_, starting)| left(starting.since)).filter(|left| !left.is_zero()).min();
         let told = told.map(|(pod, starting)| {
             format!(
-                "pod {pod}: ContainerCreating: waiting for its volumes: {}; each must exist, with the entries asked for",
+                "pod {pod}: ContainerCreating: it waits for its volumes or its network; check that {} exist, with the entries asked for",
                 starting.needs.join(", ")
             )
         });

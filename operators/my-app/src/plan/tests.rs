@@ -227,8 +227,8 @@ fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
         "nothing else would have it looked at again"
     );
     let late = plan(&observed, NOW + 3.seconds());
-    let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: waiting for its volumes: ConfigMap settings, Secret keys; \
-                   each must exist, with the entries asked for";
+    let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: it waits for its volumes or its network; check that \
+                   ConfigMap settings, Secret keys exist, with the entries asked for";
     assert_eq!((ready(&late), late.next), (("Progressing", message), Next::Change));
     assert!(late.effects.is_empty());
     observed.troubles = vec![(
@@ -252,6 +252,34 @@ fn a_service_account_that_does_not_exist_is_told_and_the_old_pods_serve() {
     let stalled = plan(&observed(app, deployment), NOW);
     assert_eq!(ready(&stalled), ("FailedCreate", &*format!("1 of 1 pod is ready; {why}")));
     assert!(status(&stalled).contract.is_true(condition_type::STALLED) && stalled.effects.is_empty());
+}
+
+#[test]
+fn a_pause_of_the_deployment_is_taken_back_by_one_write_and_is_no_news() {
+    let (_, running) = three(3, 3, 3);
+    let told = serde_json::to_value(running.status.unwrap()).unwrap();
+    let with = |paused, spec: Value| {
+        let mut told = told.clone();
+        told["observedGeneration"] = json!(2);
+        let app = app(spec, told);
+        let Seen::Ours(mut deployment) = live(
+            &app,
+            json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3,
+            "readyReplicas": 3 }),
+        ) else {
+            unreachable!()
+        };
+        Arc::get_mut(&mut deployment.view).unwrap().paused = paused;
+        plan(&observed(app, Seen::Ours(deployment)), NOW)
+    };
+    let spec = json!({ "image": "i:2", "replicas": 3 });
+    let resumed = with(true, spec.clone());
+    let [Effect::Apply(apply)] = &resumed.effects[..] else { panic!("{:?}", resumed.effects) };
+    assert_eq!((&apply.body["spec"]["paused"], apply.seen.as_deref()), (&json!(false), Some("d")));
+    assert_eq!(status(&resumed).phase, Some(Phase::Running));
+    assert!(with(false, spec).effects.is_empty());
+    let paused = json!({ "image": "i:2", "replicas": 3, "paused": true });
+    assert!(with(true, paused).effects.is_empty(), "a paused MyApp changes nothing");
 }
 
 /// The applies for a Deployment that has a pace of rolling updates, or none, and was rendered otherwise.

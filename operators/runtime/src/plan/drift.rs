@@ -152,14 +152,16 @@ impl Selector {
     }
 }
 
-/// Takes away what the API server does not keep (nulls, empty strings, maps and lists) and writes quantities one way.
+/// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
+/// writes quantities one way.
 fn normalise(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
                 normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit"));
             }
-            fields.retain(|_, field| !is_empty(field));
+            let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
+            fields.retain(|key, field| !is_empty(field) && !is_no_pause(key, field));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| normalise(item, quantities)),
         Value::String(text) if quantities => {
@@ -255,6 +257,40 @@ mod tests {
         let mut fewer = rendered();
         fewer["spec"].as_object_mut().unwrap().remove("replicas");
         assert_ne!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&fewer));
+    }
+
+    #[test]
+    fn a_pause_that_is_none_is_as_if_it_were_not_sent() {
+        let deployment = |paused| Fingerprint::of_rendered(&json!({ "spec": { "replicas": 1, "paused": paused } }));
+        assert_eq!(deployment(json!(false)), deployment(json!(null)));
+        assert_ne!(deployment(json!(true)), deployment(json!(null)));
+        let owned = json!({ "f:spec": { "f:replicas": {}, "f:paused": {} } });
+        let live = json!({ "spec": { "replicas": 1, "strategy": {} } });
+        assert_eq!(Fingerprint::of_owned(&live, &owned), deployment(json!(false)), "one write is enough");
+    }
+
+    /// What field ownership says of additions, as the API server records it after an update by somebody else.
+    #[test]
+    fn an_addition_is_seen_where_a_field_is_owned_whole_and_nowhere_else() {
+        let port = json!({ "name": "app", "port": 80, "protocol": "TCP", "targetPort": 80 });
+        let item = "k:{\"port\":80,\"protocol\":\"TCP\"}";
+        let whole = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
+        let rendered = Fingerprint::of_rendered(&json!({ "spec": { "selector": { "app": "web" }, "ports": [port] } }));
+        let owned = json!({ "f:spec": { "f:selector": {}, "f:ports": { item: whole } } });
+
+        // A selector is atomic: who adds a key to it owns all of it from then on.
+        let selector = json!({ "spec": { "selector": { "app": "web", "x": "y" }, "ports": [port] } });
+        let without_selector = json!({ "f:spec": { "f:ports": { item: whole } } });
+        assert_ne!(Fingerprint::of_owned(&selector, &without_selector), rendered);
+        // So it is with the number of a port, which is part of its key.
+        let other = json!({ "name": "app", "port": 81, "protocol": "TCP", "targetPort": 80 });
+        let renumbered = json!({ "spec": { "selector": { "app": "web" }, "ports": [other] } });
+        assert_ne!(Fingerprint::of_owned(&renumbered, &json!({ "f:spec": { "f:selector": {} } })), rendered);
+
+        let node_port = json!({ "spec": { "selector": { "app": "web" }, "ports": [port], "type": "NodePort" } });
+        assert_eq!(Fingerprint::of_owned(&node_port, &owned), rendered);
+        let another = json!({ "spec": { "selector": { "app": "web" }, "ports": [port, other] } });
+        assert_eq!(Fingerprint::of_owned(&another, &owned), rendered);
     }
 
     #[test]

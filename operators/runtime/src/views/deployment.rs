@@ -22,6 +22,8 @@ pub struct Deployment {
     pub replicas: i32,
     /// Whether it has a pace of rolling updates, given or filled in by the API server.
     pub has_pace: bool,
+    /// Whether it is paused, so that its own controller replaces no pods.
+    pub paused: bool,
     /// What the Deployment's own controller says.
     pub rollout: Rollout,
 }
@@ -77,6 +79,8 @@ impl View for Deployment {
             replicas: Option<i32>,
             #[serde(default)]
             strategy: Strategy,
+            #[serde(default)]
+            paused: bool,
         }
         #[derive(Default, Deserialize)]
         struct Strategy {
@@ -90,6 +94,7 @@ impl View for Deployment {
             owns_replicas: live.owns("/f:spec/f:replicas"),
             replicas: spec.replicas.unwrap_or(1),
             has_pace: spec.strategy.pace.is_some(),
+            paused: spec.paused,
             rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
             meta: live.meta,
         })
@@ -112,6 +117,7 @@ impl View for Deployment {
             && self.owns_replicas == before.owns_replicas
             && self.replicas == before.replicas
             && self.has_pace == before.has_pace
+            && self.paused == before.paused
             && self.rollout == before.rollout
     }
 }

@@ -116,7 +116,6 @@ fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
             }),
             field_ref: from.field_ref.as_ref().map(field_ref),
             resource_field_ref: from.resource_field_ref.as_ref().map(|r| resource_field_ref(r, None)),
-            ..core::EnvVarSource::default()
         }),
     }
 }

@@ -7,8 +7,8 @@ use k8s_openapi::api::apps::v1 as apps;
 use k8s_openapi::api::core::v1::{LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::Apply;
 use runtime::plan::meta::{self, OWNER_KIND, RESTARTED_AT, child_meta, labels};
+use runtime::plan::{Apply, Meta};
 use runtime::views::Deployment;
 use serde_json::json;
 
@@ -60,6 +60,15 @@ pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
     ours.body["spec"]["strategy"] =
         json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "23%", "maxUnavailable": "19%" } });
     ours
+}
+
+/// `apply`, which also takes back a pause of the Deployment that somebody has made: a field that we leave at its default, and
+/// that is ours all the same, since a MyApp has a pause of its own. The server keeps no false here, so the next apply, which
+/// does not send it, has nothing to change.
+pub(in crate::plan) fn resumed(apply: Apply, live: &Meta) -> Apply {
+    let mut resumed = Apply { seen: Some(live.uid.clone()), ..apply };
+    resumed.body["spec"]["paused"] = json!(false);
+    resumed
 }
 
 /// The labels by which the Deployment, the Service and the budget find the pods. Immutable once a Deployment has it.

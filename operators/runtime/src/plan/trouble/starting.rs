@@ -81,8 +81,9 @@ pub(crate) fn of(pod: &WirePod, deleting: bool) -> Option<Starting> {
     let is = |type_: &str, status: &str| {
         pod.status.conditions.iter().find(|condition| condition.type_ == type_ && condition.status == status)
     };
-    // Once it has a sandbox, its volumes are there.
-    if is_created || is("PodReadyToStartContainers", "True").is_some() {
+    // Once it has a sandbox, its volumes are there. A kubelet that has said nothing yet may not even have looked at it.
+    let no_sandbox = is("PodReadyToStartContainers", "False").is_some();
+    if is_created || !no_sandbox {
         return None;
     }
     let since = is("PodScheduled", "True")?.since?;
@@ -130,6 +131,7 @@ mod tests {
         let volumes = json!([{ "name": "a", "configMap": { "name": "settings" } }]);
         assert_eq!(starting(&json!([{ "name": "f", "emptyDir": {} }]), &creating, "False"), None);
         assert_eq!(starting(&volumes, &creating, "True"), None, "the image is being pulled");
+        assert_eq!(starting(&volumes, &json!([]), "Unknown"), None, "no kubelet has looked at it");
         let runs = json!([{ "name": "app", "state": { "running": {} } }]);
         assert_eq!(starting(&volumes, &runs, "False"), None);
     }
