@@ -1,19 +1,28 @@
 //! MyApp: a stateless application, run as a Deployment with, when asked for, a Service and a disruption budget.
 
-use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod container;
 mod environment;
+mod files;
+mod ports;
 mod probes;
 mod resources;
+mod rollout;
+mod status;
 
-pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ValueFrom};
+pub use container::{PreStop, PullPolicy, PullSecret, Sleep};
+pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldRef, ValueFrom};
+pub use files::{
+    Claim, DownwardApi, DownwardFile, FileItem, FileSource, Files, Medium, Projection, Scratch, TokenFile,
+};
+pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
-
-use crate::{Contract, Status};
+pub use rollout::{DisruptionBudget, RollingUpdate, Strategy, StrategyType};
+pub use status::{MyAppStatus, Phase};
 
 /// What to run, and how many times.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,24 +49,74 @@ use crate::{Contract, Status};
     doc = "A MyApp is a stateless application: an image, run as many times as asked for."
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.port) || !has(self.ports) || size(self.ports) == 0")
+    .message("port is the short form of ports: set one of the two"))]
+#[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
+    "automountToken needs serviceAccountName: name the service account (it may be default) whose token pods get"
+))]
+#[x_kube(validation = Rule::new(
+    "!has(self.preStop) || !has(self.preStop.sleep) \
+     || self.preStop.sleep.seconds <= self.?terminationGracePeriodSeconds.orValue(30)"
+).message("preStop.sleep.seconds must not be above terminationGracePeriodSeconds (30 by default)"))]
+#[x_kube(validation = Rule::new(files::DISTINCT)
+    .message("files, scratch and persistentVolumeClaims must not have a mountPath in common"))]
+#[x_kube(validation = Rule::new(files::TOKENS_NAMED).message(
+    "files with a serviceAccountToken need serviceAccountName: name the service account (it may be default)"
+))]
+#[x_kube(validation = Rule::new(
+    "self.?progressDeadlineSeconds.orValue(600) > self.?minReadySeconds.orValue(0)"
+).message("progressDeadlineSeconds (600 by default) must be above minReadySeconds"))]
 pub struct MyAppSpec {
-    /// The image to run, for example `nginx:1.25` or `registry.example.com/team/app@sha256:...`.
+    /// Image to run, such as `nginx:1.25` or `name@sha256:<64 hex digits>`.
     #[schemars(length(min = 1, max = 512))]
     #[x_kube(validation = Rule::new(IMAGE).message(
         "image must be a reference such as nginx:1.25, registry.example.com:5000/team/app:v2 or name@sha256:<64 hex digits>"
     ))]
     pub image: String,
 
-    /// How many pods to run. Unset, the number is left to an autoscaler that aims at the Deployment.
+    /// Program to run instead of the image's entry point; no shell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub command: Vec<String>,
+
+    /// Arguments of the entry point, instead of those of the image.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub args: Vec<String>,
+
+    /// Directory that the program starts in; by default that of the image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 1024))]
+    pub working_dir: Option<String>,
+
+    /// When to pull the image: by default Always for the tag latest, else IfNotPresent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image_pull_policy: Option<PullPolicy>,
+
+    /// Secrets of the same namespace to pull the image with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    pub image_pull_secrets: Vec<PullSecret>,
+
+    /// How many pods to run; unset, the number is left to others (an autoscaler).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
     pub replicas: Option<i32>,
 
-    /// The TCP port that the application listens on. Set, it makes a Service of the MyApp's name, and a TCP readiness
-    /// probe unless `probes` is given.
+    /// TCP port: makes a Service, and a readiness probe unless `probes` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
+
+    /// Ports of the application, with names; `port` is the short form of one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
+    #[x_kube(validation = Rule::new(ports::DISTINCT).message("two ports must not have the same port and protocol"))]
+    pub ports: Vec<Port>,
 
     /// Environment variables of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -65,11 +124,29 @@ pub struct MyAppSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub env: Vec<EnvVar>,
 
-    /// ConfigMaps and Secrets of the same namespace whose entries become environment variables.
+    /// ConfigMaps and Secrets whose entries become environment variables.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub env_from: Vec<EnvFrom>,
+
+    /// Files from ConfigMaps, Secrets and the pod itself, read-only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
+    pub files: Vec<Files>,
+
+    /// Directories that start empty with each pod, of a limited size.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
+    pub scratch: Vec<Scratch>,
+
+    /// Existing PersistentVolumeClaims of the same namespace, shared by all pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
+    pub persistent_volume_claims: Vec<Claim>,
 
     /// What each pod asks for and may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,16 +156,56 @@ pub struct MyAppSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
 
-    /// Whether to leave everything as it is: nothing is created, changed or rolled out until this is false again.
+    /// What a container does before it is sent SIGTERM.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pre_stop: Option<PreStop>,
+
+    /// Seconds from the request to stop a pod until SIGKILL; 30 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86400))]
+    pub termination_grace_period_seconds: Option<i64>,
+
+    /// Service account that pods run as; the one called `default` by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    pub service_account_name: Option<String>,
+
+    /// Whether pods get the token of `serviceAccountName`; false by default.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub automount_token: bool,
+
+    /// How pods are replaced; by default RollingUpdate, 25 % more and 25 % fewer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+
+    /// Seconds without progress until a rollout has failed; 600 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub progress_deadline_seconds: Option<i32>,
+
+    /// Seconds that a pod must be ready for until it counts; 0 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86400))]
+    pub min_ready_seconds: Option<i32>,
+
+    /// Earlier ReplicaSets that are kept; 10 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1000))]
+    pub revision_history_limit: Option<i32>,
+
+    /// Whether to leave everything as it is until false again; false by default.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
-    /// How many pods may be evicted at a time (node drains); makes a PodDisruptionBudget of the MyApp's name.
+    /// How many pods node drains may take at a time; makes a PodDisruptionBudget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disruption_budget: Option<DisruptionBudget>,
 
-    /// How tightly pods are confined. `Baseline` suits images that start as root; `Restricted` is what a namespace
-    /// that enforces the restricted Pod Security Standard needs, with an image that runs as a numeric non-root user.
+    /// How tightly pods are confined: Baseline, the default, or Restricted, as the restricted Pod Security Standard asks,
+    /// with an image that runs as a numeric non-root user.
     #[serde(default, skip_serializing_if = "Security::is_baseline")]
     pub security: Security,
 }
@@ -99,25 +216,6 @@ pub(crate) const IMAGE: &str = concat!(
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*",
     "(:[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127})?(@(sha256:[a-f0-9]{64}|sha512:[a-f0-9]{128}))?$')"
 );
-
-/// Exactly one of the two: a number of pods, or a percentage of them such as `25%`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("has(self.minAvailable) != has(self.maxUnavailable)")
-    .message("disruptionBudget takes exactly one of minAvailable and maxUnavailable"))]
-pub struct DisruptionBudget {
-    /// How many pods must stay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
-    pub min_available: Option<IntOrString>,
-    /// How many pods may be gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
-    pub max_unavailable: Option<IntOrString>,
-}
-
-const COUNT_OR_PERCENT: &str = "type(self) == int ? self >= 0 && self <= 2147483647 : (size(self) <= 4 && self.matches('^([0-9]|[1-9][0-9]|100)%$'))";
-const COUNT_OR_PERCENT_MESSAGE: &str = "must be a number of pods, 0 or more, or a percentage from 0% to 100%";
 
 /// How tightly pods are confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -132,65 +230,5 @@ pub enum Security {
 impl Security {
     fn is_baseline(&self) -> bool {
         *self == Self::Baseline
-    }
-}
-
-/// Where the application stands, in one word.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum Phase {
-    /// Nothing runs yet, and nothing can be started now: the Ready condition says why.
-    #[default]
-    Pending,
-    /// Pods are being started, replaced or stopped.
-    Progressing,
-    /// All pods asked for are ready and run the image asked for.
-    Running,
-    /// Not all is as asked for (too few pods, or pods of an earlier image), and that will not change by itself.
-    Degraded,
-    /// No pods are asked for, and none run.
-    ScaledToZero,
-    /// `spec.paused` is true.
-    Paused,
-}
-
-/// What is known of a MyApp.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct MyAppStatus {
-    /// Where the application stands, in one word.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub phase: Option<Phase>,
-    /// Ready pods of those asked for, for example `2/3`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ready: Option<String>,
-    /// Pods that exist.
-    #[serde(default)]
-    pub replicas: i32,
-    /// Pods that are ready.
-    #[serde(default)]
-    pub ready_replicas: i32,
-    /// Pods that run the present template.
-    #[serde(default)]
-    pub updated_replicas: i32,
-    /// The image that all pods run; until a rollout has ended, the one before it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub image: Option<String>,
-    /// The pods' label selector, as autoscalers read it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selector: Option<String>,
-    /// The part that every kind shares.
-    #[serde(flatten)]
-    pub contract: Contract,
-}
-
-impl Status for MyAppStatus {
-    fn contract(&self) -> &Contract {
-        &self.contract
-    }
-    fn contract_mut(&mut self) -> &mut Contract {
-        &mut self.contract
-    }
-    fn fall_short(&mut self) {
-        self.phase = Some(if self.replicas == 0 { Phase::Pending } else { Phase::Degraded });
     }
 }

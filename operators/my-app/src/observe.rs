@@ -14,13 +14,15 @@ impl MyAppOperator {
     pub fn look(&self, app: &Arc<MyApp>) -> Observed {
         let key = &app.meta.key;
         let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
-        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let troubles = pods.filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
+        let pods: Vec<_> = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object).collect();
+        let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
+        let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
         Observed {
             deployment: self.deployments.child(key, &app.meta),
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
             troubles: troubles.collect(),
+            starting: starting.collect(),
             app: app.clone(),
         }
     }

@@ -1,6 +1,6 @@
 //! What to do about a MyApp. Pure.
 
-use api::my_app::MyAppStatus;
+use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::drift::Fingerprint;
@@ -38,13 +38,22 @@ fn steps(observed: &Observed) -> Vec<Effect> {
 fn deployment(observed: &Observed) -> Vec<Effect> {
     let app = &*observed.app;
     let apply = objects::deployment(app);
+    let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
     match &observed.deployment {
-        Seen::Absent => vec![Effect::Apply(apply)],
+        // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.
+        Seen::Absent => {
+            let pace = recreates.then(|| objects::without_pace(&apply));
+            pace.into_iter().chain([apply]).map(Effect::Apply).collect()
+        }
         Seen::Ours(live) => {
             let hand_over =
                 (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
-            let apply = apply.unless(Some((&live.meta, live.fingerprint)));
-            hand_over.into_iter().chain(apply).map(Effect::Apply).collect()
+            let apply = match live.paused {
+                true => Some(objects::resumed(apply, &live.meta)),
+                false => apply.unless(Some((&live.meta, live.fingerprint))),
+            };
+            let pace = apply.as_ref().filter(|_| recreates && live.has_pace).map(objects::without_pace);
+            hand_over.into_iter().chain(pace).chain(apply).map(Effect::Apply).collect()
         }
         Seen::Leaving | Seen::Unreadable(_) => Vec::new(),
     }

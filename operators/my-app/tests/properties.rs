@@ -57,11 +57,21 @@ fn spec() -> impl Strategy<Value = Value> {
         prop_oneof![Just(Value::Null), Just(json!({ "minAvailable": 1 })), Just(json!({ "maxUnavailable": "25%" }))];
     let env =
         prop_oneof![Just(json!([])), Just(json!([{ "name": "A", "value": "1" }])), Just(json!([{ "name": "A" }]))];
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1)).prop_map(
-        |(image, replicas, port, budget, env, paused)| {
+    let strategy = prop_oneof![
+        3 => Just(Value::Null),
+        1 => Just(json!({ "type": "Recreate" })),
+        1 => Just(json!({ "rollingUpdate": { "maxSurge": 1, "maxUnavailable": "10%" } })),
+    ];
+    let files = prop_oneof![
+        2 => Just(json!([])),
+        1 => Just(json!([{ "mountPath": "/etc/app", "configMap": { "name": "settings" } }])),
+        1 => Just(json!([{ "mountPath": "/etc/app", "secret": { "name": "keys" } }])),
+    ];
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files)| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
-                "env": env, "paused": paused,
+                "env": env, "paused": paused, "strategy": strategy, "files": files,
             })
         },
     )
@@ -127,6 +137,7 @@ impl Bench {
                 }
                 if child["spec"]["replicas"].is_number() {
                     child["spec"]["replicas"] = json!(7);
+                    child["spec"]["paused"] = json!(true);
                 }
             }),
             Step::HandDelete(child) if !self.is_strangers(child) => self.world.remove(child.kind(), &key),
@@ -153,6 +164,33 @@ impl Bench {
         if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
             let planned = plan::plan(&self.operator.look(&app), NOW);
             drop(self.world.pass(&*app, planned));
+            self.complete();
+        }
+    }
+
+    /// What the API server makes of a Deployment: it keeps no pause that is none, fills in type and pace of its strategy, and
+    /// refuses Recreate beside a pace.
+    fn complete(&mut self) {
+        let Some(deployment) = self.world.get(Deployment::KIND, &self.key) else { return };
+        let resumed = deployment["spec"]["paused"] == false;
+        let before = &deployment["spec"]["strategy"];
+        let mut strategy = if before.is_object() { before.clone() } else { json!({}) };
+        let pace = strategy["rollingUpdate"].as_object().cloned().unwrap_or_default();
+        if strategy["type"] == "Recreate" && pace.is_empty() {
+            drop(strategy.as_object_mut().map(|strategy| strategy.remove("rollingUpdate")));
+        } else {
+            strategy["type"] = json!("RollingUpdate");
+            for value in ["maxSurge", "maxUnavailable"] {
+                strategy["rollingUpdate"][value] = pace.get(value).cloned().unwrap_or_else(|| json!("25%"));
+            }
+        }
+        if resumed || strategy != *before {
+            self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+                deployment["spec"]["strategy"] = strategy;
+                if resumed {
+                    drop(deployment["spec"].as_object_mut().map(|spec| spec.remove("paused")));
+                }
+            });
         }
     }
 

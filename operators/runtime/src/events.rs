@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use crate::act::create_request;
 use crate::plan::conditions::Announcement;
 use crate::plan::meta::{Key, Kind, MANAGER, Meta};
+use crate::plan::names::{LONGEST_NAME, within};
 
 const EVENT: Kind = Kind { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };
 /// Events that may wait; beyond it they are dropped.
@@ -66,7 +67,7 @@ impl Publisher {
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": format!("{}.{:016x}", meta.key.name, hasher.finish()),
+                "name": name(&meta.key.name, hasher.finish()),
                 "namespace": &*meta.key.namespace,
             },
             "eventTime": format!("{now:.6}"),
@@ -85,5 +86,22 @@ impl Publisher {
             },
         });
         drop(self.sender.try_send((meta.key.clone(), event)));
+    }
+}
+
+/// The name of an Event about the object `name`: an object's may be as long as a name can be.
+fn name(of: &str, hash: u64) -> String {
+    let hash = format!(".{hash:016x}");
+    format!("{}{hash}", within(of, LONGEST_NAME - hash.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_about_an_object_of_the_longest_name_has_a_name() {
+        assert_eq!(name("web", 1), "web.0000000000000001");
+        assert_eq!(name(&"a".repeat(LONGEST_NAME), 1).len(), LONGEST_NAME);
     }
 }

@@ -71,7 +71,11 @@ mod tests {
     use serde_json::json;
 
     fn sample(string: &str) -> Arc<Sample> {
-        let json = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "u" }, "testString": string });
+        named("a", string)
+    }
+
+    fn named(name: &str, string: &str) -> Arc<Sample> {
+        let json = json!({ "metadata": { "name": name, "namespace": "n", "uid": "u" }, "testString": string });
         Arc::new(Sample::decode(&json.to_string()).unwrap())
     }
 
@@ -82,6 +86,21 @@ mod tests {
         assert_eq!(apply.body["data"][ENTRY], "x");
         assert_eq!(apply.body["metadata"]["ownerReferences"][0]["uid"], "u");
         assert!(plan.status.unwrap().contract.is_true("Ready"));
+    }
+
+    #[test]
+    fn every_name_that_the_api_takes_makes_labels_that_it_takes() {
+        for name in
+            ["a".repeat(63), "a".repeat(64), "a.".repeat(126) + "a", format!("{}.{}", "a".repeat(45), "b".repeat(200))]
+        {
+            let sample = named(&name, "x");
+            let plan = plan(&Observed { sample, config_map: Seen::Absent }, Timestamp::UNIX_EPOCH);
+            let [Effect::Apply(apply)] = &plan.effects[..] else { panic!("one apply, not {:?}", plan.effects) };
+            assert_eq!(apply.body["metadata"]["name"], *name);
+            let instance = apply.body["metadata"]["labels"]["app.kubernetes.io/instance"].as_str().unwrap();
+            assert!(instance.len() <= 63 && instance.ends_with(|c: char| c.is_ascii_alphanumeric()), "{instance}");
+            assert_eq!(instance == name, name.len() <= 63);
+        }
     }
 
     #[test]

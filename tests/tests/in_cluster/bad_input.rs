@@ -61,7 +61,7 @@ async fn fields_out_of_bounds_are_refused() {
             json!({ "env": [{ "name": "A", "value": "1", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } }] }),
             &["value or valueFrom, not both"],
         ),
-        (json!({ "env": [{ "name": "A", "valueFrom": {} }] }), &["exactly one of configMapKeyRef, secretKeyRef and fieldRef"]),
+        (json!({ "env": [{ "name": "A", "valueFrom": {} }] }), &["exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef"]),
         (json!({ "envFrom": [{ "prefix": "A_" }] }), &["exactly one of configMapRef and secretRef"]),
         (
             json!({ "envFrom": [{ "configMapRef": { "name": "a" }, "secretRef": { "name": "a" } }] }),
@@ -84,6 +84,93 @@ async fn fields_out_of_bounds_are_refused() {
         (probe(json!({ "tcpSocket": { "port": 80 }, "periodSeconds": 0 })), &["periodSeconds", "greater than or equal to 1"]),
         (probe(json!({ "exec": { "command": [] } })), &["exec.command", "at least 1 items"]),
         (probe(json!({ "httpGet": { "port": 80, "scheme": "FTP" } })), &["scheme", "\"HTTP\", \"HTTPS\""]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
+    let ports = |ports: Value| json!({ "ports": ports });
+    let resource = |resource: Value| json!({ "env": [{ "name": "A", "valueFrom": { "resourceFieldRef": resource } }] });
+    refused(&[
+        (json!({ "port": 80, "ports": [{ "name": "http", "port": 81 }] }), &["port is the short form of ports"]),
+        (
+            ports(json!([{ "name": "a", "port": 80 }, { "name": "b", "port": 80, "protocol": "TCP" }])),
+            &["two ports must not have the same port and protocol"],
+        ),
+        (
+            ports(json!([{ "name": "a", "port": 80 }, { "name": "a", "port": 81 }])),
+            &["spec.ports[1]", "Duplicate value"],
+        ),
+        (ports(json!([{ "name": "Http", "port": 80 }])), &["the name of a port is 1 to 15"]),
+        (ports(json!([{ "name": "80", "port": 80 }])), &["the name of a port is 1 to 15"]),
+        (
+            ports(json!([{ "name": "a", "port": 80, "protocol": "SCTP" }])),
+            &["spec.ports[0].protocol", "\"TCP\", \"UDP\""],
+        ),
+        (resource(json!({ "resource": "limits.gpu" })), &["resourceFieldRef.resource", "\"limits.memory\""]),
+        (resource(json!({ "resource": "limits.memory", "divisor": "1m" })), &["divisor is 1 or 1m of cpu"]),
+        (json!({ "preStop": {} }), &["preStop takes exactly one of exec, httpGet and sleep"]),
+        (json!({ "preStop": { "sleep": { "seconds": 31 } } }), &["must not be above terminationGracePeriodSeconds"]),
+        (json!({ "automountToken": true }), &["automountToken needs serviceAccountName"]),
+        (json!({ "imagePullPolicy": "Sometimes" }), &["\"Always\", \"IfNotPresent\", \"Never\""]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn mounts_that_cannot_be_are_refused() {
+    let map = json!({ "name": "settings" });
+    let files = |path: &str, source: Value| {
+        let mut files = source;
+        files["mountPath"] = json!(path);
+        json!({ "files": [files] })
+    };
+    let at = |path: &str| files(path, json!({ "configMap": map }));
+    let both = json!({ "files": [{ "mountPath": "/a", "configMap": map }], "scratch": [{ "mountPath": "/a", "sizeLimit": "1Gi" }] });
+    let path: &[&str] = &["mountPath must be an absolute path other than /"];
+    let scratch = |scratch: Value| json!({ "scratch": [scratch] });
+    refused(&[
+        (at("etc"), path),
+        (at("/"), path),
+        (at("/etc/"), path),
+        (at("/a/../b"), path),
+        (at("/a:b"), path),
+        (files("/a", json!({})), &["files take exactly one of configMap, secret and projected"]),
+        (
+            files("/a", json!({ "configMap": map, "secret": map })),
+            &["files take exactly one of configMap, secret and projected"],
+        ),
+        (files("/a", json!({ "configMap": map, "subPath": "../b" })), &["must be a relative path without '..'"]),
+        (
+            files("/a", json!({ "projected": [{ "serviceAccountToken": { "path": "token" } }] })),
+            &["files with a serviceAccountToken need serviceAccountName"],
+        ),
+        (both, &["must not have a mountPath in common"]),
+        (scratch(json!({ "mountPath": "/a" })), &["spec.scratch[0].sizeLimit", "Required value"]),
+        (scratch(json!({ "mountPath": "/a", "sizeLimit": "0" })), &["sizeLimit must be a quantity above 0"]),
+        (files("/a", json!({ "hostPath": { "path": "/" } })), &["files take exactly one of"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn rollouts_that_could_not_end_are_refused() {
+    let pace = |surge: Value, unavailable: Value| json!({ "strategy": { "rollingUpdate": { "maxSurge": surge, "maxUnavailable": unavailable } } });
+    let none: &[&str] = &["maxSurge and maxUnavailable must not both be 0"];
+    refused(&[
+        (pace(json!(0), json!(0)), none),
+        (pace(json!("0%"), json!(0)), none),
+        (pace(json!(-1), json!(1)), &["0 or more, or a percentage from 0% to 100%"]),
+        (
+            json!({ "strategy": { "type": "Recreate", "rollingUpdate": { "maxSurge": 1 } } }),
+            &["strategy.rollingUpdate is for the type RollingUpdate alone"],
+        ),
+        (json!({ "strategy": { "type": "BlueGreen" } }), &["\"RollingUpdate\", \"Recreate\""]),
+        (
+            json!({ "minReadySeconds": 600 }),
+            &["progressDeadlineSeconds (600 by default) must be above minReadySeconds"],
+        ),
     ])
     .await;
 }

@@ -79,3 +79,14 @@ async fn the_string_has_a_default_and_a_limit() {
     assert!(refusal.contains("testString") && refusal.contains("1024"), "{refusal}");
     assert!(ns.api::<Sample>().get_opt("longer").await.expect("Samples can be read").is_none());
 }
+
+#[tokio::test]
+async fn every_name_that_the_api_takes_works() {
+    let ns = Namespace::new("sample-names").await;
+    for name in ["a".repeat(63), "a".repeat(64), format!("{}a", "a.".repeat(126))] {
+        ns.apply(&sample(&name, "kept")).await;
+        holds(&ns, &name, "kept").await;
+        drop(ns.kubectl(&["delete", "configmap", &name]).await.ok());
+        holds(&ns, &name, "kept").await;
+    }
+}

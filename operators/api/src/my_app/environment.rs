@@ -25,8 +25,9 @@ pub struct EnvVar {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
-    "[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef)].filter(x, x).size() == 1"
-).message("valueFrom takes exactly one of configMapKeyRef, secretKeyRef and fieldRef"))]
+    "[has(self.configMapKeyRef), has(self.secretKeyRef), has(self.fieldRef), has(self.resourceFieldRef)]\
+     .filter(x, x).size() == 1"
+).message("valueFrom takes exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef"))]
 pub struct ValueFrom {
     /// An entry of a ConfigMap of the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,9 @@ pub struct ValueFrom {
     /// A field of the pod itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_ref: Option<FieldRef>,
+    /// A request or limit of the container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource_field_ref: Option<ResourceFieldRef>,
 }
 
 /// One entry of a ConfigMap or Secret.
@@ -60,6 +64,26 @@ pub struct FieldRef {
     /// For example `metadata.name`, `metadata.namespace`, `status.podIP`, `spec.nodeName`.
     #[schemars(length(min = 1, max = 253))]
     pub field_path: String,
+}
+
+/// A request or limit of the container. A limit that is not set is what the node has.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[x_kube(validation = Rule::new(
+    "!has(self.divisor) || self.divisor == '1' || (self.divisor == '1m') == self.resource.endsWith('cpu')"
+).message("divisor is 1 or 1m of cpu, and 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi or 1Ei of all else"))]
+pub struct ResourceFieldRef {
+    /// For example `limits.memory`.
+    #[schemars(length(max = 32), extend("enum" = [
+        "limits.cpu", "limits.memory", "limits.ephemeral-storage",
+        "requests.cpu", "requests.memory", "requests.ephemeral-storage",
+    ]))]
+    pub resource: String,
+    /// The unit of the value, which is rounded up; 1 by default: a core, a byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 3), extend("enum" = [
+        "1", "1m", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
+    ]))]
+    pub divisor: Option<String>,
 }
 
 /// All entries of one ConfigMap or Secret.

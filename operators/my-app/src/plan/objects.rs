@@ -3,8 +3,13 @@
 mod container;
 mod deployment;
 mod disruption_budget;
+mod ports;
 mod service;
+mod volumes;
 
-pub(super) use deployment::{deployment, selector};
+pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
 pub(super) use service::service;
+
+#[cfg(test)]
+mod tests;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use runtime::plan::Seen;
 use runtime::plan::trouble::Trouble;
+use runtime::plan::trouble::starting::Starting;
 use runtime::views::{Deployment, DisruptionBudget, Service};
 
 use crate::MyApp;
@@ -21,6 +22,8 @@ pub struct Observed {
     pub budget: Seen<DisruptionBudget>,
     /// Its pods that are in trouble, by name.
     pub troubles: Vec<(Arc<str>, Trouble)>,
+    /// Its pods that wait for their volumes, by name.
+    pub starting: Vec<(Arc<str>, Starting)>,
 }
 
 impl Observed {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Phase, Security};
 use api::{ConditionStatus, Contract, condition_type};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 use runtime::plan::{Effect, Next, Seen};
@@ -21,6 +21,9 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// For so long volumes of a pod may take without being told of.
+const VOLUMES: SignedDuration = SignedDuration::from_secs(3);
+
 /// What holds once `steps` have been taken, and when to look again.
 pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAppStatus, Next) {
     let app = &observed.app;
@@ -29,7 +32,8 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
     }
     let standing = Standing::of(observed, steps);
     let rollout = standing.rollout;
-    let (phase, summary, reason, message) = judge(observed, &standing);
+    let waits = Waits::of(observed, now);
+    let (phase, summary, reason, message) = judge(observed, &standing, &waits);
     let conditions = if app.spec.paused {
         let ready = if summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
@@ -48,6 +52,7 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
         contract: Contract { conditions, ..app.status.contract.clone() },
     };
     let (status, next) = ride_along(status, &app.status, now);
+    let next = waits.due.map_or(next, |due| next.no_later_than(due));
     let changing = !app.spec.paused && !steps.is_empty() && !standing.current;
     (status, if changing { Next::After(LOOK_AGAIN) } else { next })
 }
@@ -67,14 +72,23 @@ struct Standing<'a> {
     rollout: &'a Rollout,
     /// Whether the numbers speak of what is asked for now.
     current: bool,
+    /// How long pods have to be ready for until they count, in seconds.
+    min_ready: i32,
 }
 
-const NONE: &Rollout =
-    &Rollout { observed_generation: 0, replicas: 0, updated_replicas: 0, ready_replicas: 0, conditions: Vec::new() };
+const NONE: &Rollout = &Rollout {
+    observed_generation: 0,
+    replicas: 0,
+    updated_replicas: 0,
+    ready_replicas: 0,
+    available_replicas: 0,
+    conditions: Vec::new(),
+};
 
 impl<'a> Standing<'a> {
     fn of(observed: &'a Observed, steps: &[Effect]) -> Self {
         let asked = observed.app.spec.replicas;
+        let min_ready = observed.app.spec.min_ready_seconds.unwrap_or(0);
         let changes = steps.iter().any(
             |step| matches!(step, Effect::Apply(apply) if apply.kind == <Deployment as runtime::cache::View>::KIND),
         );
@@ -85,19 +99,30 @@ impl<'a> Standing<'a> {
                 // at it or not.
                 let untouched = live.meta.generation == 1 && wanted == 0;
                 let current = !changes && (untouched || live.rollout.observed_generation >= live.meta.generation);
-                Self { wanted, rollout: &live.rollout, current }
+                Self { wanted, rollout: &live.rollout, current, min_ready }
             }
             Seen::Absent => {
                 let wanted = asked.unwrap_or(1);
-                Self { wanted, rollout: NONE, current: changes && wanted == 0 }
+                Self { wanted, rollout: NONE, current: changes && wanted == 0, min_ready }
             }
-            Seen::Leaving | Seen::Unreadable(_) => Self { wanted: asked.unwrap_or(1), rollout: NONE, current: false },
+            Seen::Leaving | Seen::Unreadable(_) => {
+                Self { wanted: asked.unwrap_or(1), rollout: NONE, current: false, min_ready }
+            }
         }
     }
 
     fn complete(&self) -> bool {
+        self.all_ready() && !self.matures()
+    }
+
+    fn all_ready(&self) -> bool {
         let Rollout { replicas, updated_replicas, ready_replicas, .. } = *self.rollout;
         self.current && [replicas, updated_replicas, ready_replicas] == [self.wanted; 3]
+    }
+
+    /// Whether pods are ready, but not for long enough.
+    fn matures(&self) -> bool {
+        self.min_ready > 0 && self.rollout.available_replicas < self.wanted
     }
 
     fn count(&self) -> String {
@@ -109,7 +134,7 @@ impl<'a> Standing<'a> {
 type Judgement = (Phase, Summary, String, String);
 
 /// Phase, shape of the conditions, reason and message.
-fn judge(observed: &Observed, standing: &Standing<'_>) -> Judgement {
+fn judge(observed: &Observed, standing: &Standing<'_>, waits: &Waits) -> Judgement {
     if let Some((reason, message)) = observed.obstacle() {
         let summary = if reason == "Unreadable" { Summary::Stalled } else { Summary::Reconciling };
         return (Phase::Pending, summary, reason.to_owned(), message);
@@ -121,11 +146,11 @@ fn judge(observed: &Observed, standing: &Standing<'_>) -> Judgement {
         return (phase, Summary::Ready, format!("{phase:?}"), message);
     }
     if standing.current
-        && let Some((reason, why)) = lasting_failure(observed, standing.rollout)
+        && let Some((reason, why)) = lasting_failure(observed, standing.rollout, waits)
     {
         return (Phase::Degraded, Summary::Stalled, reason, format!("{}; {why}", standing.count()));
     }
-    let message = match passing_trouble(observed) {
+    let message = match passing_trouble(observed, waits) {
         Some(why) if standing.current => format!("{}; {why}", standing.count()),
         _ => progress(standing),
     };
@@ -135,6 +160,9 @@ fn judge(observed: &Observed, standing: &Standing<'_>) -> Judgement {
 fn progress(standing: &Standing<'_>) -> String {
     let old = standing.rollout.replicas > standing.rollout.updated_replicas && standing.rollout.updated_replicas > 0;
     let count = standing.count();
+    if standing.all_ready() {
+        return format!("{count}; waiting until each has been ready for {} s (minReadySeconds)", standing.min_ready);
+    }
     match (standing.rollout.replicas > standing.wanted && !old, old) {
         (true, _) => format!("{count}; others are being stopped"),
         (_, true) => format!("{count}; pods are being replaced"),
@@ -143,7 +171,7 @@ fn progress(standing: &Standing<'_>) -> String {
 }
 
 /// What will not go away by itself: pods in lasting trouble, pods that cannot be created, a passed deadline.
-fn lasting_failure(observed: &Observed, rollout: &Rollout) -> Option<(String, String)> {
+fn lasting_failure(observed: &Observed, rollout: &Rollout, waits: &Waits) -> Option<(String, String)> {
     // Pods first: a refusal may be that of an earlier template, which is told until its pods are gone.
     if let Some((pod, trouble)) = observed.troubles.iter().find(|(_, trouble)| trouble.lasting) {
         return Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)));
@@ -153,7 +181,7 @@ fn lasting_failure(observed: &Observed, rollout: &Rollout) -> Option<(String, St
         return Some((refused.reason.clone(), refusal(observed, &refused.message)));
     }
     failed("Progressing")
-        .map(|late| (late.reason.clone(), passing_trouble(observed).unwrap_or_else(|| late.message.clone())))
+        .map(|late| (late.reason.clone(), passing_trouble(observed, waits).unwrap_or_else(|| late.message.clone())))
 }
 
 /// A refusal in the server's words, with the way out where it is ours to know.
@@ -166,8 +194,34 @@ fn refusal(observed: &Observed, message: &str) -> String {
     }
 }
 
-fn passing_trouble(observed: &Observed) -> Option<String> {
-    observed.troubles.first().map(|(pod, trouble)| format!("pod {pod}: {}: {}", trouble.reason, trouble.message))
+fn passing_trouble(observed: &Observed, waits: &Waits) -> Option<String> {
+    let trouble = observed.troubles.first();
+    let trouble = trouble.map(|(pod, trouble)| format!("pod {pod}: {}: {}", trouble.reason, trouble.message));
+    trouble.or_else(|| waits.told.clone())
+}
+
+/// Pods that wait for their volumes.
+struct Waits {
+    /// What one of them has waited for long enough to be told of.
+    told: Option<String>,
+    /// When the next will have.
+    due: Option<Duration>,
+}
+
+impl Waits {
+    fn of(observed: &Observed, now: Timestamp) -> Self {
+        let left = |since: Timestamp| Duration::try_from(VOLUMES - now.duration_since(since)).unwrap_or_default();
+        let told = observed.starting.iter().find(|(_, starting)| left(starting.since).is_zero());
+        let due =
+            observed.starting.iter().map(|(_, starting)| left(starting.since)).filter(|left| !left.is_zero()).min();
+        let told = told.map(|(pod, starting)| {
+            format!(
+                "pod {pod}: ContainerCreating: it waits for its volumes or its network; check that {} exist, with the entries asked for",
+                starting.needs.join(", ")
+            )
+        });
+        Self { told, due }
+    }
 }
 
 /// Holds back a change of minor counters alone; see [`RIDE_ALONG`].

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::MyApp;
 
+mod rollouts;
+
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
 fn app(spec: Value, status: Value) -> Arc<MyApp> {
@@ -34,7 +36,14 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
 }
 
 fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
-    Observed { app, deployment, service: Seen::Absent, budget: Seen::Absent, troubles: Vec::new() }
+    Observed {
+        app,
+        deployment,
+        service: Seen::Absent,
+        budget: Seen::Absent,
+        troubles: Vec::new(),
+        starting: Vec::new(),
+    }
 }
 
 /// The plan for three pods of which so many exist, are updated and are ready.

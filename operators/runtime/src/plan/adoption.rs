@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::meta::{INSTANCE, Kind, MANAGED_BY, MANAGER, Meta, NAME};
+use super::meta::{INSTANCE, Kind, MANAGED_BY, MANAGER, Meta, NAME, instance};
 
 /// Whose it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn judge(live: &Meta, labels: &BTreeMap<String, String>, kind: &Kind, owner:
     let orphan = live.controller.is_none()
         && label(MANAGED_BY) == Some(MANAGER)
         && label(NAME) == Some(&kind.kind.to_lowercase())
-        && label(INSTANCE) == Some(&owner.key.name);
+        && label(INSTANCE) == Some(&*instance(&owner.key.name));
     match (ours || orphan, live.deleting, predecessor) {
         (true, false, _) => Verdict::Ours,
         (true, true, _) | (_, _, true) => Verdict::Leaving,
@@ -66,6 +66,16 @@ mod tests {
         let mut fewer = labels(&KIND, &owner);
         fewer.remove(INSTANCE);
         assert_eq!(judge(&meta("d", None), &fewer, &KIND, &owner), Verdict::Stranger);
+    }
+
+    #[test]
+    fn an_orphan_of_a_name_too_long_for_a_label_is_ours() {
+        let long = "a.".repeat(100) + "a";
+        let owner = Meta { key: Key::new("n", &long), ..meta("o", None) };
+        let labels = labels(&KIND, &owner);
+        assert!(labels.values().all(|value| value.len() <= 63), "{labels:?}");
+        let orphan = Meta { key: Key::new("n", &long), ..meta("d", None) };
+        assert_eq!(judge(&orphan, &labels, &KIND, &owner), Verdict::Ours);
     }
 
     #[test]

@@ -152,14 +152,16 @@ impl Selector {
     }
 }
 
-/// Takes away what the API server does not keep (nulls, empty strings, maps and lists) and writes quantities one way.
+/// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
+/// writes quantities one way.
 fn normalise(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
-                normalise(field, quantities || key == "requests" || key == "limits");
+                normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit"));
             }
-            fields.retain(|_, field| !is_empty(field));
+            let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
+            fields.retain(|key, field| !is_empty(field) && !is_no_pause(key, field));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| normalise(item, quantities)),
         Value::String(text) if quantities => {
@@ -204,87 +206,4 @@ fn feed(value: &Value, hasher: &mut impl Hasher) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn rendered() -> Value {
-        json!({
-            "apiVersion": "apps/v1", "kind": "Deployment",
-            "metadata": { "name": "a", "namespace": "n", "labels": { "app": "a" } },
-            "spec": { "replicas": 3, "template": { "spec": { "containers": [
-                { "name": "app", "image": "nginx:1.25", "resources": { "limits": { "cpu": "1000m" } }, "env": [] }
-            ] } } }
-        })
-    }
-
-    fn owned() -> Value {
-        json!({
-            "f:metadata": { "f:labels": { "f:app": {} } },
-            "f:spec": { "f:replicas": {}, "f:template": { "f:spec": { "f:containers": {
-                "k:{\"name\":\"app\"}": { ".": {}, "f:name": {}, "f:image": {}, "f:resources": { "f:limits": { "f:cpu": {} } } }
-            } } } }
-        })
-    }
-
-    fn live() -> Value {
-        json!({
-            "metadata": { "name": "a", "labels": { "app": "a", "theirs": "x" }, "uid": "1", "resourceVersion": "5" },
-            "spec": { "replicas": 3, "revisionHistoryLimit": 10, "template": { "spec": { "containers": [
-                { "name": "sidecar", "image": "theirs" },
-                { "name": "app", "image": "nginx:1.25", "imagePullPolicy": "Always", "resources": { "limits": { "cpu": "1" } } }
-            ] } } },
-            "status": { "replicas": 3 }
-        })
-    }
-
-    #[test]
-    fn what_others_add_is_no_drift() {
-        assert_eq!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&rendered()));
-    }
-
-    #[test]
-    fn a_changed_value_a_lost_field_and_a_field_we_dropped_are_drift() {
-        let ours = Fingerprint::of_rendered(&rendered());
-        let mut edited = live();
-        edited["spec"]["replicas"] = json!(4);
-        assert_ne!(Fingerprint::of_owned(&edited, &owned()), ours);
-        let mut taken = owned();
-        taken["f:spec"].as_object_mut().unwrap().remove("f:replicas");
-        assert_ne!(Fingerprint::of_owned(&live(), &taken), ours);
-        let mut fewer = rendered();
-        fewer["spec"].as_object_mut().unwrap().remove("replicas");
-        assert_ne!(Fingerprint::of_owned(&live(), &owned()), Fingerprint::of_rendered(&fewer));
-    }
-
-    #[test]
-    fn order_counts_in_lists_and_not_in_maps() {
-        let list = |a: &str, b: &str| Fingerprint::of_rendered(&json!({ "spec": { "args": [a, b] } }));
-        assert_ne!(list("x", "y"), list("y", "x"));
-        assert_eq!(
-            Fingerprint::of_rendered(&json!({ "spec": { "a": 1, "b": 2 } })),
-            Fingerprint::of_rendered(&json!({ "spec": { "b": 2, "a": 1 } }))
-        );
-    }
-
-    #[test]
-    fn atomic_values_and_sets_are_compared_whole() {
-        let live = json!({ "spec": { "command": ["a", "b"], "names": ["x", "theirs"] } });
-        let owned = json!({ "f:spec": { "f:command": {}, "f:names": { "v:\"x\"": {} } } });
-        let ours = json!({ "spec": { "command": ["a", "b"], "names": ["x"] } });
-        assert_eq!(Fingerprint::of_owned(&live, &owned), Fingerprint::of_rendered(&ours));
-    }
-
-    #[test]
-    fn only_an_apply_of_ours_to_the_object_itself_is_ours() {
-        let ours = |manager: &str, operation: &str, subresource: &str| {
-            let entry = json!({ "manager": manager, "operation": operation, "subresource": subresource }).to_string();
-            serde_json::from_str::<Ownership<'_>>(&entry).unwrap().is_ours()
-        };
-        assert!(ours("multi-operator-my-app", "Apply", ""));
-        assert!(!ours("multi-operator-my-app", "Apply", "status"));
-        assert!(!ours("multi-operator-my-app", "Update", ""));
-        assert!(!ours("hand-over/multi-operator-my-app", "Apply", ""));
-        assert!(!ours("kubectl", "Apply", ""));
-    }
-}
+mod tests;

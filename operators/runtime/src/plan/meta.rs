@@ -1,5 +1,6 @@
 //! Names of things: kinds, keys, owners, labels, and what is kept of an object's metadata.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +8,15 @@ use std::sync::Arc;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use serde::{Deserialize, Deserializer};
 
+use super::names::{LONGEST_LABEL, within};
+
 /// Value of [`MANAGED_BY`] on every child of ours, and prefix of every field manager.
 pub const MANAGER: &str = "multi-operator";
 /// The common label by which one watch a kind sees the children of all controllers.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label with the lower-case kind of the object that a child belongs to.
 pub const NAME: &str = "app.kubernetes.io/name";
-/// Label with the name of the object that a child belongs to.
+/// Label with the name of the object that a child belongs to ([`instance`]).
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
 /// Label of pods with `<Kind>.<group>` of the object they belong to, which need not be their direct owner.
 pub const OWNER_KIND: &str = "multi-operator.example.com/owner-kind";
@@ -239,10 +242,20 @@ pub fn selector_text(labels: &BTreeMap<String, String>) -> String {
     labels.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(",")
 }
 
+/// The value of [`INSTANCE`] for an object of that name: the name, or what is made of one that is too long for a label. Pods,
+/// claims and Jobs find their object by it, so kinds that have those bound their names.
+#[must_use]
+pub fn instance(name: &str) -> Cow<'_, str> {
+    within(name, LONGEST_LABEL)
+}
+
 /// The labels that tell an object's children from all others'.
 #[must_use]
 pub fn selector(kind: &Kind, owner: &Meta) -> BTreeMap<String, String> {
-    BTreeMap::from([(NAME.to_owned(), kind.kind.to_lowercase()), (INSTANCE.to_owned(), owner.key.name.to_string())])
+    BTreeMap::from([
+        (NAME.to_owned(), kind.kind.to_lowercase()),
+        (INSTANCE.to_owned(), instance(&owner.key.name).into()),
+    ])
 }
 
 /// The annotations of a child that outlives its owner and so has no owner reference. Argo CD takes what has none for a

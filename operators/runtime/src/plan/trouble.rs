@@ -1,9 +1,12 @@
 //! What keeps a pod from serving, in words that stay the same while the trouble does: kubelet alternates between
 //! `ErrImagePull` and `ImagePullBackOff`, and between a crash and the wait after it, and counts seconds in its messages.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::meta::{INSTANCE, OWNER_KIND, OWNER_UID, Owner, WHOLE};
+
+pub mod starting;
 
 /// What is wrong with a pod.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,7 @@ pub struct WirePod {
 struct WireSpec {
     init_containers: Vec<WireImage>,
     containers: Vec<WireImage>,
+    volumes: Vec<starting::WireVolume>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -75,6 +79,8 @@ struct WireCondition {
     status: String,
     reason: String,
     message: String,
+    #[serde(rename = "lastTransitionTime")]
+    since: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Deserialize)]

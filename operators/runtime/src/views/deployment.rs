@@ -1,6 +1,7 @@
 //! Deployments of ours.
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use crate::cache::View;
 use crate::plan::drift::Fingerprint;
@@ -19,6 +20,10 @@ pub struct Deployment {
     pub owns_replicas: bool,
     /// The number of pods asked for, by us or by an autoscaler.
     pub replicas: i32,
+    /// Whether it has a pace of rolling updates, given or filled in by the API server.
+    pub has_pace: bool,
+    /// Whether it is paused, so that its own controller replaces no pods.
+    pub paused: bool,
     /// What the Deployment's own controller says.
     pub rollout: Rollout,
 }
@@ -35,6 +40,8 @@ pub struct Rollout {
     pub updated_replicas: i32,
     /// Pods that are ready.
     pub ready_replicas: i32,
+    /// Pods that have been ready for as long as the Deployment asks for.
+    pub available_replicas: i32,
     /// Only those that tell of a failure.
     #[serde(deserialize_with = "failures_only")]
     pub conditions: Vec<RolloutCondition>,
@@ -70,12 +77,24 @@ impl View for Deployment {
         #[derive(Default, Deserialize)]
         struct Spec {
             replicas: Option<i32>,
+            #[serde(default)]
+            strategy: Strategy,
+            #[serde(default)]
+            paused: bool,
+        }
+        #[derive(Default, Deserialize)]
+        struct Strategy {
+            #[serde(rename = "rollingUpdate")]
+            pace: Option<IgnoredAny>,
         }
         let live = Live::read(json)?;
+        let spec = live.field::<Spec>("spec")?;
         Ok(Self {
             fingerprint: live.fingerprint()?,
             owns_replicas: live.owns("/f:spec/f:replicas"),
-            replicas: live.field::<Spec>("spec")?.replicas.unwrap_or(1),
+            replicas: spec.replicas.unwrap_or(1),
+            has_pace: spec.strategy.pace.is_some(),
+            paused: spec.paused,
             rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
             meta: live.meta,
         })
@@ -97,6 +116,8 @@ impl View for Deployment {
         self.fingerprint == before.fingerprint
             && self.owns_replicas == before.owns_replicas
             && self.replicas == before.replicas
+            && self.has_pace == before.has_pace
+            && self.paused == before.paused
             && self.rollout == before.rollout
     }
 }

@@ -1,5 +1,5 @@
-//! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept; pods
-//! that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
+//! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept, and those
+//! of a ReplicaSet that wait for their volumes; pods that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use serde::Deserialize;
 
 use crate::cache::View;
 use crate::plan::meta::{Kind, Meta, Owner};
-use crate::plan::trouble::{self, WirePod};
+use crate::plan::trouble::{self, WirePod, starting};
 
 pub use crate::plan::trouble::Trouble;
+pub use crate::plan::trouble::starting::Starting;
 
 /// A pod in trouble, or one that our object controls itself.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Pod {
     owner: Option<Owner>,
     /// What is wrong.
     pub trouble: Option<Trouble>,
+    /// What volumes it waits for, if a ReplicaSet controls it.
+    pub starting: Option<Starting>,
     /// How it fares, if one of our objects controls it itself, or its label asks for that.
     pub running: Option<Box<Running>>,
 }
@@ -97,7 +100,11 @@ impl View for Pod {
         let owner = pod.owner();
         let direct = owner.is_some() && owner.as_ref() == meta.controller.as_ref().map(|c| &c.owner);
         let running = if direct || pod.is_whole() { Some(running(json)?) } else { None };
-        Ok(Self { owner, trouble: trouble::of(&pod, meta.deleting), running, meta })
+        let trouble = trouble::of(&pod, meta.deleting);
+        let of_replica_set = meta.controller.as_ref().is_some_and(|c| &*c.owner.kind == "ReplicaSet.apps");
+        let waits = trouble.is_none() && owner.is_some() && of_replica_set;
+        let starting = if waits { starting::of(&pod, meta.deleting) } else { None };
+        Ok(Self { owner, trouble, starting, running, meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -109,7 +116,7 @@ impl View for Pod {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.trouble == before.trouble && self.running == before.running
+        self.trouble == before.trouble && self.starting == before.starting && self.running == before.running
     }
 
     fn succeed(&mut self, before: &Self) {
@@ -119,7 +126,7 @@ impl View for Pod {
     }
 
     fn kept(&self) -> bool {
-        self.trouble.is_some() || self.running.is_some()
+        self.trouble.is_some() || self.starting.is_some() || self.running.is_some()
     }
 }
 
@@ -275,59 +282,4 @@ impl From<WireContainer> for Container {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn pod(controller: &Value) -> Pod {
-        let labels =
-            json!({ "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" });
-        let owners = json!([{ "apiVersion": controller[0], "kind": controller[1], "name": controller[2], "uid": "u", "controller": true }]);
-        let status = json!({
-            "podIP": "10.0.0.1",
-            "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": "2026-11-21T10:00:02Z" }],
-            "initContainerStatuses": [{ "name": "wait", "state": { "terminated": { "exitCode": 0 } } }],
-            "containerStatuses": [{ "name": "app", "ready": true, "restartCount": 2,
-                "state": { "running": { "startedAt": "2026-11-21T10:00:00Z" } },
-                "lastState": { "terminated": { "exitCode": 3, "message": "why" } } }],
-        });
-        let metadata = json!({ "namespace": "n", "name": "a-1", "labels": labels, "ownerReferences": owners });
-        Pod::decode(&json!({ "metadata": metadata, "status": status }).to_string()).unwrap()
-    }
-
-    #[test]
-    fn a_pod_that_our_object_controls_is_kept_whole() {
-        let pod = pod(&json!(["example.com/v1", "Thing", "a"]));
-        let running = pod.running.as_deref().unwrap();
-        assert!(pod.kept() && running.ready);
-        assert_eq!(running.ip.as_deref(), Some("10.0.0.1"));
-        let app = running.container("app").unwrap();
-        assert_eq!((app.running, app.restarts, app.backs_off), (true, 2, false));
-        let waited = running.ready_since.zip(app.since).map(|(ready, since)| ready.duration_since(since).as_secs());
-        assert_eq!(waited, Some(2));
-        assert_eq!(app.ended, Some(Ended { code: 3, message: "why".into() }));
-    }
-
-    #[test]
-    fn a_healthy_pod_of_a_replica_set_is_not_kept() {
-        let pod = pod(&json!(["apps/v1", "ReplicaSet", "a"]));
-        assert!(!pod.kept() && pod.running.is_none());
-        assert_eq!(pod.owner().map(|owner| &*owner.kind), Some("Thing.example.com"));
-    }
-
-    #[test]
-    fn a_pod_that_bears_the_uid_of_one_object_is_kept_whole_whoever_controls_it() {
-        let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
-        let pod = json!({ "metadata": { "namespace": "n", "name": "a-1", "labels": labels }, "status": {} });
-        let pod = Pod::decode(&pod.to_string()).unwrap();
-        assert!(pod.kept() && pod.running.is_some());
-    }
-
-    #[test]
-    fn a_pod_that_was_read_by_its_name_needs_no_label() {
-        let status = json!({ "podIP": "10.0.0.1" });
-        let text = json!({ "metadata": { "namespace": "n", "name": "a-1" }, "status": status }).to_string();
-        assert!(Pod::decode(&text).unwrap().running.is_none());
-        assert_eq!(Pod::whole(&text).unwrap().running.unwrap().ip.as_deref(), Some("10.0.0.1"));
-    }
-}
+mod tests;

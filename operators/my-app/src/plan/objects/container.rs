@@ -2,29 +2,32 @@
 
 use api::my_app::{self, MyAppSpec, Security};
 use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-/// Name of the container.
-const NAME: &str = "app";
+use super::ports;
 
-pub(super) fn container(spec: &MyAppSpec) -> core::Container {
+/// Name of the container.
+pub(super) const NAME: &str = "app";
+
+pub(super) fn container(spec: &MyAppSpec, mounts: Vec<core::VolumeMount>) -> core::Container {
     let probes = probes(spec);
     core::Container {
         name: NAME.to_owned(),
         image: Some(spec.image.clone()),
-        ports: spec.port.map(|port| {
-            vec![core::ContainerPort {
-                container_port: port,
-                protocol: Some("TCP".to_owned()),
-                ..core::ContainerPort::default()
-            }]
-        }),
+        image_pull_policy: spec.image_pull_policy.map(|policy| policy.name().to_owned()),
+        command: filled(spec.command.clone()),
+        args: filled(spec.args.clone()),
+        working_dir: spec.working_dir.clone(),
+        ports: filled(ports::of_container(spec)),
         env: filled(spec.env.iter().map(env_var).collect()),
         env_from: filled(spec.env_from.iter().map(env_from).collect()),
+        volume_mounts: filled(mounts),
         resources: spec.resources.as_ref().map(core::ResourceRequirements::from),
         startup_probe: probes.startup.as_ref().map(probe),
         readiness_probe: probes.readiness.as_ref().map(probe),
         liveness_probe: probes.liveness.as_ref().map(probe),
+        lifecycle: spec.pre_stop.as_ref().map(pre_stop),
         security_context: Some(core::SecurityContext {
             allow_privilege_escalation: Some(false),
             capabilities: (spec.security == Security::Restricted)
@@ -35,14 +38,15 @@ pub(super) fn container(spec: &MyAppSpec) -> core::Container {
     }
 }
 
-fn filled<T>(list: Vec<T>) -> Option<Vec<T>> {
+/// The list, unless it is empty.
+pub(super) fn filled<T>(list: Vec<T>) -> Option<Vec<T>> {
     (!list.is_empty()).then_some(list)
 }
 
-/// The probes given, or a TCP readiness probe if there is a port.
+/// The probes given, or a TCP readiness probe of the first TCP port, if there is one.
 fn probes(spec: &MyAppSpec) -> my_app::Probes {
     let by_port = || my_app::Probes {
-        readiness: spec.port.map(|port| my_app::Probe {
+        readiness: ports::first_tcp(spec).map(|port| my_app::Probe {
             tcp_socket: Some(my_app::TcpSocket { port }),
             period_seconds: Some(5),
             ..my_app::Probe::default()
@@ -54,18 +58,12 @@ fn probes(spec: &MyAppSpec) -> my_app::Probes {
 
 fn probe(probe: &my_app::Probe) -> core::Probe {
     core::Probe {
-        http_get: probe.http_get.as_ref().map(|get| core::HTTPGetAction {
-            // Kubernetes writes an empty path as `/`.
-            path: get.path.clone().filter(|path| !path.is_empty()),
-            port: IntOrString::Int(get.port),
-            scheme: get.scheme.map(|scheme| format!("{scheme:?}")),
-            ..core::HTTPGetAction::default()
-        }),
+        http_get: probe.http_get.as_ref().map(http_get),
         tcp_socket: probe
             .tcp_socket
             .as_ref()
             .map(|tcp| core::TCPSocketAction { port: IntOrString::Int(tcp.port), host: None }),
-        exec: probe.exec.as_ref().map(|exec| core::ExecAction { command: Some(exec.command.clone()) }),
+        exec: probe.exec.as_ref().map(exec),
         grpc: probe.grpc.as_ref().map(|grpc| core::GRPCAction { port: grpc.port, service: grpc.service.clone() }),
         // Kubernetes keeps no 0 here.
         initial_delay_seconds: probe.initial_delay_seconds.filter(|seconds| *seconds != 0),
@@ -75,6 +73,30 @@ fn probe(probe: &my_app::Probe) -> core::Probe {
         success_threshold: probe.success_threshold,
         termination_grace_period_seconds: None,
     }
+}
+
+fn http_get(get: &my_app::HttpGet) -> core::HTTPGetAction {
+    core::HTTPGetAction {
+        // Kubernetes writes an empty path as `/`.
+        path: get.path.clone().filter(|path| !path.is_empty()),
+        port: IntOrString::Int(get.port),
+        scheme: get.scheme.map(|scheme| format!("{scheme:?}")),
+        ..core::HTTPGetAction::default()
+    }
+}
+
+fn exec(exec: &my_app::Exec) -> core::ExecAction {
+    core::ExecAction { command: Some(exec.command.clone()) }
+}
+
+fn pre_stop(hook: &my_app::PreStop) -> core::Lifecycle {
+    let handler = core::LifecycleHandler {
+        exec: hook.exec.as_ref().map(exec),
+        http_get: hook.http_get.as_ref().map(http_get),
+        sleep: hook.sleep.as_ref().map(|sleep| core::SleepAction { seconds: sleep.seconds }),
+        tcp_socket: None,
+    };
+    core::Lifecycle { pre_stop: Some(handler), ..core::Lifecycle::default() }
 }
 
 fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
@@ -92,13 +114,30 @@ fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
                 key: r.key.clone(),
                 optional: r.optional,
             }),
-            field_ref: from.field_ref.as_ref().map(|r| core::ObjectFieldSelector {
-                field_path: r.field_path.clone(),
-                // The server's default, and part of an atomic field: without it ours would never be what it keeps.
-                api_version: Some("v1".to_owned()),
-            }),
-            ..core::EnvVarSource::default()
+            field_ref: from.field_ref.as_ref().map(field_ref),
+            resource_field_ref: from.resource_field_ref.as_ref().map(|r| resource_field_ref(r, None)),
         }),
+    }
+}
+
+pub(super) fn field_ref(of: &my_app::FieldRef) -> core::ObjectFieldSelector {
+    core::ObjectFieldSelector {
+        field_path: of.field_path.clone(),
+        // The server's default, and part of an atomic field: without it ours would never be what it keeps.
+        api_version: Some("v1".to_owned()),
+    }
+}
+
+/// `container` is to be named outside of one.
+pub(super) fn resource_field_ref(
+    of: &my_app::ResourceFieldRef,
+    container: Option<&str>,
+) -> core::ResourceFieldSelector {
+    core::ResourceFieldSelector {
+        container_name: container.map(ToOwned::to_owned),
+        resource: of.resource.clone(),
+        // Part of an atomic field as well, and never left out by the server: it writes none as 0.
+        divisor: Some(Quantity(of.divisor.clone().unwrap_or_else(|| "0".to_owned()))),
     }
 }
 

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use api::my_app::Security;
+use api::my_app::{PullSecret, Security, Strategy, StrategyType};
 use k8s_openapi::api::apps::v1 as apps;
-use k8s_openapi::api::core::v1::{PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile};
+use k8s_openapi::api::core::v1::{LocalObjectReference, PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::Apply;
 use runtime::plan::meta::{self, OWNER_KIND, RESTARTED_AT, child_meta, labels};
+use runtime::plan::{Apply, Meta};
 use runtime::views::Deployment;
+use serde_json::json;
 
-use super::container::container;
+use super::container::{container, filled};
+use super::volumes::volumes;
 use crate::MyApp;
 
 /// The Deployment that runs `app`.
@@ -22,11 +24,51 @@ pub(in crate::plan) fn deployment(app: &MyApp) -> Apply {
             replicas: app.spec.replicas,
             selector: LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() },
             template: template(app),
-            ..apps::DeploymentSpec::default()
+            strategy: app.spec.strategy.as_ref().map(strategy),
+            progress_deadline_seconds: app.spec.progress_deadline_seconds,
+            // Kubernetes keeps no 0 here.
+            min_ready_seconds: app.spec.min_ready_seconds.filter(|seconds| *seconds != 0),
+            revision_history_limit: app.spec.revision_history_limit,
+            paused: None,
         }),
         ..apps::Deployment::default()
     };
     Apply::new(Deployment::KIND, app.meta.key.clone(), &deployment)
+}
+
+fn strategy(wanted: &Strategy) -> apps::DeploymentStrategy {
+    apps::DeploymentStrategy {
+        type_: wanted.type_.map(|type_| match type_ {
+            StrategyType::RollingUpdate => "RollingUpdate".to_owned(),
+            StrategyType::Recreate => "Recreate".to_owned(),
+        }),
+        rolling_update: wanted.rolling_update.as_ref().map(|pace| apps::RollingUpdateDeployment {
+            max_surge: pace.max_surge.clone(),
+            max_unavailable: pace.max_unavailable.clone(),
+        }),
+    }
+}
+
+/// What precedes a change of the strategy to Recreate, of `apply`.
+///
+/// The API server fills in the pace of rolling updates, refuses one beside Recreate, and an apply leaves what nobody applied.
+/// So the pace is made ours first, with numbers that no one else has given (who has given the same would share it), and
+/// goes with the apply that sends none. Paused, the Deployment does not roll by it meanwhile.
+pub(in crate::plan) fn without_pace(apply: &Apply) -> Apply {
+    let mut ours = apply.clone();
+    ours.body["spec"]["paused"] = json!(true);
+    ours.body["spec"]["strategy"] =
+        json!({ "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "23%", "maxUnavailable": "19%" } });
+    ours
+}
+
+/// `apply`, which also takes back a pause of the Deployment that somebody has made: a field that we leave at its default, and
+/// that is ours all the same, since a MyApp has a pause of its own. The server keeps no false here, so the next apply, which
+/// does not send it, has nothing to change.
+pub(in crate::plan) fn resumed(apply: Apply, live: &Meta) -> Apply {
+    let mut resumed = Apply { seen: Some(live.uid.clone()), ..apply };
+    resumed.body["spec"]["paused"] = json!(false);
+    resumed
 }
 
 /// The labels by which the Deployment, the Service and the budget find the pods. Immutable once a Deployment has it.
@@ -34,18 +76,31 @@ pub(in crate::plan) fn selector(app: &MyApp) -> BTreeMap<String, String> {
     meta::selector(&MyApp::KIND, &app.meta)
 }
 
+fn pull_secret(secret: &PullSecret) -> LocalObjectReference {
+    LocalObjectReference { name: secret.name.clone() }
+}
+
 fn template(app: &MyApp) -> PodTemplateSpec {
+    let spec = &app.spec;
+    let (volumes, mounts) = volumes(spec);
     let mut labels = labels(&MyApp::KIND, &app.meta);
     labels.insert(OWNER_KIND.to_owned(), MyApp::KIND.qualified());
     let restarted_at = app.restarted_at.as_ref().map(|at| BTreeMap::from([(RESTARTED_AT.to_owned(), at.to_string())]));
     PodTemplateSpec {
         metadata: Some(ObjectMeta { labels: Some(labels), annotations: restarted_at, ..ObjectMeta::default() }),
         spec: Some(PodSpec {
-            containers: vec![container(&app.spec)],
-            automount_service_account_token: Some(false),
+            containers: vec![container(spec, mounts)],
+            volumes: filled(volumes),
+            image_pull_secrets: filled(spec.image_pull_secrets.iter().map(pull_secret).collect()),
+            service_account_name: spec.service_account_name.clone(),
+            // The server fills in this older name of the same field, and makes it the account again once nothing but it is
+            // left. So both are ours, and go together.
+            service_account: spec.service_account_name.clone(),
+            automount_service_account_token: Some(spec.automount_token),
+            termination_grace_period_seconds: spec.termination_grace_period_seconds,
             security_context: Some(PodSecurityContext {
                 seccomp_profile: Some(SeccompProfile { type_: "RuntimeDefault".to_owned(), localhost_profile: None }),
-                run_as_non_root: (app.spec.security == Security::Restricted).then_some(true),
+                run_as_non_root: (spec.security == Security::Restricted).then_some(true),
                 ..PodSecurityContext::default()
             }),
             ..PodSpec::default()

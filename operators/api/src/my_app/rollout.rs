@@ -1,0 +1,74 @@
+//! How pods of a MyApp are replaced, and how many may be gone meanwhile.
+
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How pods are replaced.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.rollingUpdate) || self.?type.orValue('RollingUpdate') == 'RollingUpdate'")
+    .message("strategy.rollingUpdate is for the type RollingUpdate alone"))]
+pub struct Strategy {
+    /// RollingUpdate by default.
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub type_: Option<StrategyType>,
+    /// The pace of a RollingUpdate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolling_update: Option<RollingUpdate>,
+}
+
+impl Strategy {
+    /// Whether earlier pods are all gone before the first new one starts.
+    #[must_use]
+    pub fn recreates(&self) -> bool {
+        self.type_ == Some(StrategyType::Recreate)
+    }
+}
+
+/// Whether new pods start beside earlier ones (RollingUpdate, the default) or after them (Recreate).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum StrategyType {
+    /// New pods become ready while earlier ones serve.
+    RollingUpdate,
+    /// Earlier pods are stopped first: nothing serves in between, and no two versions run at a time.
+    Recreate,
+}
+
+/// The pace of a RollingUpdate, as numbers of pods or percentages of `replicas`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new(
+    "!has(self.maxSurge) || !has(self.maxUnavailable) || !(string(self.maxSurge) in ['0', '0%']) \
+     || !(string(self.maxUnavailable) in ['0', '0%'])"
+).message("maxSurge and maxUnavailable must not both be 0: no pod could be replaced"))]
+pub struct RollingUpdate {
+    /// How many pods there may be above `replicas`; 25%, rounded up, by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
+    pub max_surge: Option<IntOrString>,
+    /// How many pods may be unavailable; 25%, rounded down, by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
+    pub max_unavailable: Option<IntOrString>,
+}
+
+/// Exactly one of the two: a number of pods, or a percentage of them such as `25%`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.minAvailable) != has(self.maxUnavailable)")
+    .message("disruptionBudget takes exactly one of minAvailable and maxUnavailable"))]
+pub struct DisruptionBudget {
+    /// How many pods must stay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
+    pub min_available: Option<IntOrString>,
+    /// How many pods may be gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
+    pub max_unavailable: Option<IntOrString>,
+}
+
+const COUNT_OR_PERCENT: &str = "type(self) == int ? self >= 0 && self <= 2147483647 : (size(self) <= 4 && self.matches('^([0-9]|[1-9][0-9]|100)%$'))";
+const COUNT_OR_PERCENT_MESSAGE: &str = "must be a number of pods, 0 or more, or a percentage from 0% to 100%";

@@ -1,0 +1,86 @@
+//! What fields of a MyApp make of its children, case by case. The whole of it is in `tests/golden`.
+
+use std::sync::Arc;
+
+use runtime::cache::View;
+use serde_json::{Value, json};
+
+use crate::MyApp;
+
+fn app(spec: &Value) -> Arc<MyApp> {
+    let metadata = json!({ "name": "web", "namespace": "n", "uid": "u", "generation": 1 });
+    Arc::new(MyApp::decode(&json!({ "metadata": metadata, "spec": spec }).to_string()).unwrap())
+}
+
+fn pod(spec: &Value) -> Value {
+    super::deployment(&app(spec)).body["spec"]["template"]["spec"].clone()
+}
+
+fn container(spec: &Value) -> Value {
+    pod(spec)["containers"][0].clone()
+}
+
+#[test]
+fn a_named_port_does_what_the_short_form_does() {
+    let short = json!({ "image": "i", "port": 80 });
+    let named = json!({ "image": "i", "ports": [{ "name": "app", "port": 80 }] });
+    let service = |spec| super::service(&app(spec)).unwrap().body;
+    assert_eq!(service(&short), service(&named));
+    assert_eq!(container(&short)["readinessProbe"], container(&named)["readinessProbe"]);
+    assert_eq!(container(&named)["ports"], json!([{ "name": "app", "containerPort": 80, "protocol": "TCP" }]));
+}
+
+#[test]
+fn without_a_port_there_is_no_service_and_without_a_tcp_port_no_probe() {
+    assert!(super::service(&app(&json!({ "image": "i", "ports": [] }))).is_none());
+    let udp = json!({ "image": "i", "ports": [{ "name": "dns", "port": 53, "protocol": "UDP" }] });
+    assert!(super::service(&app(&udp)).is_some() && container(&udp)["readinessProbe"].is_null());
+    let none = json!({ "image": "i", "probes": {}, "ports": [{ "name": "http", "port": 80 }] });
+    assert!(container(&none)["readinessProbe"].is_null());
+}
+
+#[test]
+fn two_ports_of_the_service_may_lead_to_one_of_the_pods() {
+    let spec = json!({ "image": "i", "ports": [
+        { "name": "http", "port": 80, "targetPort": 8080 }, { "name": "alt", "port": 8080 },
+        { "name": "quic", "port": 80, "targetPort": 8080, "protocol": "UDP" },
+    ] });
+    let ports =
+        container(&spec)["ports"].as_array().unwrap().iter().map(|port| port["name"].clone()).collect::<Vec<_>>();
+    assert_eq!(ports, ["http", "quic"], "number and protocol are the key of the list");
+    assert_eq!(super::service(&app(&spec)).unwrap().body["spec"]["ports"].as_array().unwrap().len(), 3);
+    assert_eq!(container(&spec)["readinessProbe"]["tcpSocket"]["port"], 8080);
+}
+
+#[test]
+fn a_service_account_gives_its_token_only_if_told_to() {
+    let pod = pod(&json!({ "image": "i", "serviceAccountName": "reader" }));
+    assert_eq!(pod["automountServiceAccountToken"], false);
+    // Both names of the field are ours, so that both go.
+    assert_eq!([&pod["serviceAccountName"], &pod["serviceAccount"]], ["reader", "reader"]);
+}
+
+#[test]
+fn a_volume_keeps_its_name_when_others_come_and_gets_another_with_another_kind() {
+    let files = |source: &str| json!({ "mountPath": "/etc/app", source: { "name": "settings" } });
+    let of = |spec: &Value| {
+        let volumes = pod(spec)["volumes"].clone();
+        let name = volumes.as_array().unwrap().last().unwrap()["name"].clone();
+        let mounts = container(spec)["volumeMounts"].clone();
+        assert_eq!(mounts.as_array().unwrap().last().unwrap()["name"], name);
+        name
+    };
+    let alone = of(&json!({ "image": "i", "files": [files("configMap")] }));
+    let other = json!({ "mountPath": "/etc/other", "secret": { "name": "keys" } });
+    assert_eq!(of(&json!({ "image": "i", "files": [other, files("configMap")] })), alone);
+    assert_ne!(of(&json!({ "image": "i", "files": [files("secret")] })), alone);
+}
+
+#[test]
+fn values_that_the_server_does_not_keep_are_not_sent() {
+    let spec = json!({ "image": "i", "minReadySeconds": 0, "files": [], "args": [], "strategy": {},
+        "persistentVolumeClaims": [{ "name": "data", "mountPath": "/data", "readOnly": false }] });
+    assert_eq!(container(&spec)["volumeMounts"][0]["readOnly"], Value::Null);
+    assert!(container(&spec).get("args").is_none());
+    assert!(super::deployment(&app(&spec)).body["spec"].get("minReadySeconds").is_none());
+}

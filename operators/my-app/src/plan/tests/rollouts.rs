@@ -1,0 +1,121 @@
+//! How pods are replaced, and what keeps new ones from starting.
+
+use runtime::plan::trouble::starting::Starting;
+
+use super::*;
+
+/// The plan for two pods of one that is ready for that long, of which so many are available.
+fn ready_for(available: i32) -> Plan<MyAppStatus> {
+    let app = app(json!({ "image": "i:2", "replicas": 2, "minReadySeconds": 10 }), json!({ "image": "i:1" }));
+    let status = json!({ "observedGeneration": 2, "replicas": 2, "updatedReplicas": 2, "readyReplicas": 2,
+        "availableReplicas": available });
+    let deployment = live(&app, status);
+    plan(&observed(app, deployment), NOW)
+}
+
+#[test]
+fn pods_count_once_they_have_been_ready_for_as_long_as_asked() {
+    let waits = ready_for(1);
+    assert_eq!(status(&waits).phase, Some(Phase::Progressing));
+    let message = "2 of 2 pods are ready; waiting until each has been ready for 10 s (minReadySeconds)";
+    assert_eq!((ready(&waits), status(&waits).image.as_deref()), (("Progressing", message), Some("i:1")));
+    assert_eq!((ready(&ready_for(2)).0, status(&ready_for(2)).image.as_deref()), ("Running", Some("i:2")));
+}
+
+#[test]
+fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
+    let (mut observed, _) = three(4, 1, 3);
+    let starting = Starting { since: NOW, needs: vec!["ConfigMap settings".to_owned(), "Secret keys".to_owned()] };
+    observed.starting = vec![("a-1".into(), starting)];
+    let early = plan(&observed, NOW + 1.seconds());
+    assert_eq!(ready(&early), ("Progressing", "3 of 3 pods are ready; pods are being replaced"));
+    assert_eq!(
+        early.next,
+        Next::After(std::time::Duration::from_secs(2)),
+        "nothing else would have it looked at again"
+    );
+    let late = plan(&observed, NOW + 3.seconds());
+    let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: it waits for its volumes or its network; check that \
+                   ConfigMap settings, Secret keys exist, with the entries asked for";
+    assert_eq!((ready(&late), late.next), (("Progressing", message), Next::Change));
+    assert!(late.effects.is_empty());
+    observed.troubles = vec![(
+        "a-2".into(),
+        Trouble { reason: "CrashLoopBackOff".to_owned(), message: "why".to_owned(), lasting: true },
+    )];
+    assert_eq!(
+        ready(&plan(&observed, NOW + 3.seconds())).0,
+        "CrashLoopBackOff",
+        "what will not pass by itself comes first"
+    );
+}
+
+#[test]
+fn a_service_account_that_does_not_exist_is_told_and_the_old_pods_serve() {
+    let app = app(json!({ "image": "i", "replicas": 1, "serviceAccountName": "none" }), json!({ "image": "i" }));
+    let why = "pods \"a-1\" is forbidden: error looking up service account n/none: serviceaccount \"none\" not found";
+    let refused = json!({ "observedGeneration": 2, "replicas": 1, "readyReplicas": 1, "conditions": [
+        { "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": why }] });
+    let deployment = live(&app, refused);
+    let stalled = plan(&observed(app, deployment), NOW);
+    assert_eq!(ready(&stalled), ("FailedCreate", &*format!("1 of 1 pod is ready; {why}")));
+    assert!(status(&stalled).contract.is_true(condition_type::STALLED) && stalled.effects.is_empty());
+}
+
+#[test]
+fn a_pause_of_the_deployment_is_taken_back_by_one_write_and_is_no_news() {
+    let (_, running) = three(3, 3, 3);
+    let told = serde_json::to_value(running.status.unwrap()).unwrap();
+    let with = |paused, spec: Value| {
+        let mut told = told.clone();
+        told["observedGeneration"] = json!(2);
+        let app = app(spec, told);
+        let Seen::Ours(mut deployment) = live(
+            &app,
+            json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3,
+            "readyReplicas": 3 }),
+        ) else {
+            unreachable!()
+        };
+        Arc::get_mut(&mut deployment.view).unwrap().paused = paused;
+        plan(&observed(app, Seen::Ours(deployment)), NOW)
+    };
+    let spec = json!({ "image": "i:2", "replicas": 3 });
+    let resumed = with(true, spec.clone());
+    let [Effect::Apply(apply)] = &resumed.effects[..] else { panic!("{:?}", resumed.effects) };
+    assert_eq!((&apply.body["spec"]["paused"], apply.seen.as_deref()), (&json!(false), Some("d")));
+    assert_eq!(status(&resumed).phase, Some(Phase::Running));
+    assert!(with(false, spec).effects.is_empty());
+    let paused = json!({ "image": "i:2", "replicas": 3, "paused": true });
+    assert!(with(true, paused).effects.is_empty(), "a paused MyApp changes nothing");
+}
+
+/// The applies for a Deployment that has a pace of rolling updates, or none, and was rendered otherwise.
+fn applies_over(has_pace: bool, strategy: Value) -> Vec<Value> {
+    let app = app(json!({ "image": "i:2", "replicas": 1, "strategy": strategy }), json!({}));
+    let Seen::Ours(mut before) = live(&app, json!({})) else { unreachable!() };
+    before.fingerprint = runtime::plan::drift::Fingerprint::of_nothing();
+    Arc::get_mut(&mut before.view).unwrap().has_pace = has_pace;
+    let effects = plan(&observed(app, Seen::Ours(before)), NOW).effects;
+    effects
+        .into_iter()
+        .map(|effect| match effect {
+            Effect::Apply(apply) => apply.body["spec"].clone(),
+            other => panic!("{other:?}"),
+        })
+        .collect()
+}
+
+#[test]
+fn a_pace_that_nobody_applied_is_taken_over_before_it_goes_with_recreate() {
+    let recreate = json!({ "type": "Recreate" });
+    let applies = applies_over(true, recreate.clone());
+    assert_eq!(applies.len(), 2, "{applies:?}");
+    assert_eq!((&applies[0]["paused"], &applies[0]["strategy"]["type"]), (&json!(true), &json!("RollingUpdate")));
+    assert!(applies[0]["strategy"]["rollingUpdate"]["maxSurge"].is_string());
+    assert_eq!((&applies[1]["paused"], &applies[1]["strategy"]), (&Value::Null, &recreate));
+    assert_eq!(applies_over(false, recreate).len(), 1);
+    assert_eq!(applies_over(true, json!({ "rollingUpdate": { "maxSurge": 1 } })).len(), 1);
+    let app = app(json!({ "image": "i", "replicas": 1, "strategy": { "type": "Recreate" } }), json!({}));
+    assert_eq!(plan(&observed(app, Seen::Absent), NOW).effects.len(), 2, "it may be an orphan with a pace");
+}

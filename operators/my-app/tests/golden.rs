@@ -1,0 +1,64 @@
+//! What is rendered from a MyApp, field by field: a change here restarts the pods of every MyApp that has the field, so the
+//! files of a release stay as they are. Each file of `golden/` holds a MyApp and the children that are applied for it;
+//! `WRITE_GOLDEN=1 cargo test -p my-app --test golden` writes the children of new files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use my_app::MyApp;
+use my_app::plan::{Observed, plan};
+use runtime::cache::View;
+use runtime::plan::{Effect, Seen};
+use runtime::testing::NOW;
+use serde_json::{Value, json};
+
+fn files() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    let entries = std::fs::read_dir(folder).expect("the folder of golden files");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    files.sort();
+    files
+}
+
+/// The children of a MyApp that has none yet, in the order in which they are applied.
+fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
+    let metadata = json!({ "name": "web", "namespace": "n", "uid": "u", "generation": 1, "annotations": annotations });
+    let app = MyApp::decode(&json!({ "metadata": metadata, "spec": spec }).to_string()).expect("a MyApp");
+    let observed = Observed {
+        app: Arc::new(app),
+        deployment: Seen::Absent,
+        service: Seen::Absent,
+        budget: Seen::Absent,
+        troubles: Vec::new(),
+        starting: Vec::new(),
+    };
+    let bodies = plan(&observed, NOW).effects.into_iter().map(|effect| match effect {
+        Effect::Apply(apply) => apply.body,
+        other => panic!("{other:?} is no apply"),
+    });
+    bodies.collect()
+}
+
+#[test]
+fn children_are_rendered_as_they_always_were() {
+    let write = std::env::var_os("WRITE_GOLDEN").is_some();
+    let mut differ = Vec::new();
+    for file in files() {
+        let text = std::fs::read_to_string(&file).expect("a golden file");
+        let golden: Value = serde_json::from_str(&text).expect("a golden file is JSON");
+        let now = rendered(&golden["spec"], &golden["annotations"]);
+        if golden["rendered"] == json!(now) {
+            continue;
+        }
+        if write && golden["rendered"].is_null() {
+            let mut golden = golden;
+            golden["rendered"] = json!(now);
+            let text = serde_json::to_string_pretty(&golden).expect("JSON");
+            std::fs::write(&file, text + "\n").expect("the golden file can be written");
+        } else {
+            let now = serde_json::to_string_pretty(&now).expect("JSON");
+            differ.push(format!("{} is now rendered as {now}", file.display()));
+        }
+    }
+    assert!(differ.is_empty(), "{}", differ.join("\n"));
+}
