@@ -172,6 +172,7 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
     let next = match &step {
         Step::Take(..) => STEP,
         Step::Rest if !latched || news || backups.effect.is_some() => STEP,
+        Step::Wait(..) if news => STEP,
         Step::Rest => {
             let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
             if upgrade::is_spread(&status) { next.min(LATER) } else { next }

@@ -29,7 +29,8 @@ Usage: agent pg-prepare --pgdata DIRECTORY --major NUMBER --configuration DIRECT
   --lock-timeout SECONDS     how long to wait until no other server is at the data (30), then DataInUse
 
 Environment: PGUSER (postgres) and PGPASSWORD, the superuser's; the password is read only when data is made, or
-for --reset-password. postgresql.auto.conf is emptied: what ALTER SYSTEM changed holds until the next start.
+for --reset-password. postgresql.auto.conf is emptied: what ALTER SYSTEM changed holds until the next start, but for
+default_transaction_read_only while pg_hba.conf is closed.
 Result: {\"systemIdentifier\", \"version\", \"initialised\", \"access\", \"passwordSet\" (it was another one),
 \"freeBytes\", \"volumeBytes\", \"inodes\", \"freeInodes\" (on the volume, if the image has df)}
 Reasons: DataMissing (exit code 3) ForeignData WrongMajor DataCorrupt DataUnreadable DataInUse NoSpace CannotInitialise

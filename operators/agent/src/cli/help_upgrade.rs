@@ -19,16 +19,19 @@ Usage: agent pg-upgrade --to ADDRESS --major NUMBER [--to-port PORT] [--room BYT
   --connect-timeout SECONDS    how long to try while a server does not answer (30)
 
 While writers work: what could not be copied is refused, and all definitions are tried in the new version. Then
-pg_hba.conf of the old server is closed, every session but its own is ended, and from there to the end nobody writes:
+pg_hba.conf of the old server is closed, its sessions become read-only by default (ALTER SYSTEM), every one but its own is
+ended, and from there to the end nobody writes:
 definitions and rows are loaded by their owners, each in a session of its own; rows with their contents, objects with their
 owners, extensions, large objects and sequences are compared, statistics made roughly (agent pg-finish --major makes the
-rest), all made to last. A write of a superuser, whom the rules let in, is CountMismatch. Nobody is let in again, whatever happens: the new server is to be closed, and
-after a failure it is the operator's to open the old. Run again, it tells of the copy that is there (reused) if the old
-server has been closed ever since; a new server with anything else in it is ForeignData.
+rest), all made to last. A write of a superuser, whom the rules let in, and who overrides that, is CountMismatch. Nobody is
+let in again, whatever happens: the new server is to be closed, and after a failure it is the operator's to open the old, and
+to reset default_transaction_read_only. Run again, it tells of the copy that is there (reused) if the old server has been
+closed ever since, and has not been written to, or still holds the same; a new server with anything else in it is ForeignData.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the old superuser's, and the new one's.
 Result: {\"systemIdentifier\", \"fromSystemIdentifier\", \"version\", \"from\", \"databases\", \"tables\", \"rows\",
-\"closedAt\", \"copiedAt\" (milliseconds since 1970), \"reused\", \"seconds\"}
+\"closedAt\", \"copiedAt\" (milliseconds since 1970), \"nextTransaction\" (of the old server, when it was compared last),
+\"reused\", \"seconds\"}
 A failure has \"closed\" too, when the old server was reached: whether writers are, or may be, shut out.
 Reasons: ExtensionMissing PreparedTransactions Unsupported NoSpace DatabaseMissing WrongMajor ForeignData RestoreFailed
 SessionsLeft CountMismatch ConnectionFailed AuthenticationFailed PermissionDenied CannotInitialise CannotStart BadPassword

@@ -99,7 +99,8 @@ impl Source<'_> {
         // A run of before may have been killed.
         databases::close_opened(&mut session)?;
         let places = databases::chosen(databases::all(&mut session)?, &self.options.databases)?;
-        let not_dumped = gaps::not_dumped(&mut session)?;
+        let mut not_dumped = gaps::not_dumped(&mut session)?;
+        not_dumped.extend(gaps::beside_notes(&mut session)?);
         let folder = slot.folder()?;
         let mut manifest = Manifest::new(Kind::Logical, version, identifier, self.connection.user.clone());
         manifest.not_covered = not_dumped;

@@ -107,6 +107,22 @@ pub(crate) fn not_dumped(session: &mut Session<'_>) -> Result<Vec<String>, Failu
     told(session, &NOT_DUMPED, "")
 }
 
+/// What a superuser has put beside the notes of the operator, whose schema in database `postgres` is in no dump.
+const BESIDE_NOTES: [(&str, &str); 1] = [(
+    "SELECT pg_catalog.to_json(name) FROM (SELECT relname::text, relnamespace FROM pg_catalog.pg_class \
+         WHERE relkind IN ('r', 'p', 'v', 'm', 'f', 'S') AND relname NOT IN ('opened', 'restore', 'lent', 'ledger') \
+         UNION ALL SELECT proname::text, pronamespace FROM pg_catalog.pg_proc \
+         UNION ALL SELECT typname::text, typnamespace FROM pg_catalog.pg_type WHERE typtype IN ('d', 'e', 'r')) \
+         AS made (name, schema) JOIN pg_catalog.pg_namespace n ON n.oid = schema WHERE n.nspname = 'multi_operator' ORDER BY name",
+    "it is in schema multi_operator, where the operator keeps its notes, and which is left out: move it to another schema \
+         (ALTER ... SET SCHEMA)",
+)];
+
+/// What of database `postgres` is left out with the operator's notes.
+pub(crate) fn beside_notes(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+    told(session, &BESIDE_NOTES, "database postgres: ")
+}
+
 /// What of the whole server no physical snapshot has in it.
 pub(crate) fn slots(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
     told(session, &[SLOTS], "")

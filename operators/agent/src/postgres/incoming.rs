@@ -78,6 +78,11 @@ impl<'a> Incoming<'a> {
         // Everything was written to the log in this order, so that what is flushed for the last of it is flushed for all.
         self.session.ask("SET synchronous_commit = on")?;
         self.session.ask("SELECT pg_catalog.pg_logical_emit_message(true, 'multi-operator', 'copied')")?;
+        self.note(copy)
+    }
+
+    /// Notes what a copy is that lasts.
+    pub(crate) fn note(&mut self, copy: &Upgraded) -> Result<(), Failure> {
         let note = serde_json::to_string(copy).map_err(|error| Failure::new(Reason::ToolFailed, error.to_string()))?;
         let path = "SELECT pg_catalog.to_json(pg_catalog.current_setting('data_directory') || '/' || $1)";
         let path: Option<String> = self.session.ask_json(&path.replace("$1", &literal(NOTE)))?.pop();

@@ -67,7 +67,11 @@ pub(crate) fn init(options: &Init) -> Result<Value, Failure> {
     let database = ensure_database(&mut session, options)?;
     let mut inside = Session::open(&tools, &connection, &options.database)?;
     if inside.ask_one(FOREIGN)?.is_some() {
-        let sentence = "schema multi_operator of the database is not the superuser's: it is the operator's to make";
+        let sentence = format!(
+            "the schema multi_operator of database {}, or the table ledger in it, is not the superuser's, and the operator \
+             notes there what has run: rename the schema, or drop it (ALTER SCHEMA multi_operator RENAME TO another_name)",
+            identifier(&options.database)
+        );
         return Err(Failure::new(Reason::ForeignData, sentence));
     }
     let owner = identifier(&options.owner);

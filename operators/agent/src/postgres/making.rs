@@ -115,7 +115,7 @@ fn recover(tools: &Tools, options: &Prepare, from: &Path, new: &Path, password: 
     snapshot::check_files(from, &manifest)?;
     let base = from.join(BASE);
     files::copy(&base, new).map_err(|error| files::failed("copied", &base, &error, Reason::CannotInitialise))?;
-    no_overrides(new).map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))?;
+    no_overrides(new, Access::Open).map_err(|error| files::failed("written", new, &error, Reason::CannotInitialise))?;
     let wanted = Wanted {
         major: options.major,
         initialise: false,

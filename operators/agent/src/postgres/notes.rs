@@ -5,7 +5,7 @@
 //! session looks at the catalogs before it uses a note. What a superuser owns in a schema of a superuser's, nobody else can
 //! change afterwards.
 
-use super::quote::literal;
+use super::quote::{identifier, literal};
 use super::session::Session;
 use crate::failure::{Failure, Reason};
 
@@ -87,7 +87,7 @@ impl Note {
     /// Whether the table is there. One that is not the agent's is a failure, before anything of it is executed.
     pub(crate) fn is_there(&self, session: &mut Session<'_>) -> Result<bool, Failure> {
         match (schema(session)?, self.table(session)?) {
-            (Some(false), _) | (_, Some(false)) => Err(foreign(self.name)),
+            (Some(false), _) | (_, Some(false)) => Err(foreign(session, self.name)?),
             (_, there) => Ok(there.is_some()),
         }
     }
@@ -102,7 +102,7 @@ impl Note {
         }
         // Nothing is made in a schema of another role's.
         if schema(session)? != Some(true) {
-            return Err(foreign(self.name));
+            return Err(foreign(session, self.name)?);
         }
         if self.table(session)?.is_none() {
             let table = format!("{SCHEMA}.{}", self.name);
@@ -113,20 +113,20 @@ impl Note {
         }
         match self.is_there(session)? {
             true => Ok(()),
-            false => Err(foreign(self.name)),
+            false => Err(foreign(session, self.name)?),
         }
     }
 
     /// Whether the table is the agent's; none, if there is none.
     pub(crate) fn table(&self, session: &mut Session<'_>) -> Result<Option<bool>, Failure> {
         let sql = OWN_TABLE.replace("$1", &literal(self.name)).replace("$2", &literal(self.columns));
-        Ok(session.ask_json(&sql.replace("$3", &literal(self.granted)))?.pop())
+        session.ask_whether(&sql.replace("$3", &literal(self.granted)))
     }
 }
 
 /// Whether the schema of notes is the agent's; none, if there is none.
 pub(crate) fn schema(session: &mut Session<'_>) -> Result<Option<bool>, Failure> {
-    Ok(session.ask_json(OWN_SCHEMA)?.pop())
+    session.ask_whether(OWN_SCHEMA)
 }
 
 /// Takes back what default privileges of the superuser's have granted on something new.
@@ -142,10 +142,23 @@ fn revoke(session: &mut Session<'_>, what: &str, from: &str, acl: &str) -> Resul
     Ok(())
 }
 
-fn foreign(table: &str) -> Failure {
+/// What is in the way of a note, and what to do about it.
+fn foreign(session: &mut Session<'_>, table: &str) -> Result<Failure, Failure> {
+    let place = "SELECT pg_catalog.json_build_array(pg_catalog.current_database()::text, \
+                 pg_catalog.pg_get_userbyid(nspowner)::text) FROM pg_catalog.pg_namespace WHERE nspname = 'multi_operator'";
+    let place: Option<(String, String)> = session.ask_json(place)?.pop();
+    let (database, owner) = place.unwrap_or_default();
+    let (database, owner) = (identifier(&database), identifier(&owner));
+    let what = match schema(session)? {
+        Some(true) => format!("the table {SCHEMA}.{table} of database {database} is not as the operator makes it"),
+        _ => format!(
+            "the schema {SCHEMA} of database {database} belongs to the role {owner}, or others than superusers may create in it"
+        ),
+    };
     let sentence = format!(
-        "the schema {SCHEMA} of database postgres, or the table {table} in it, is not what the operator made: what is \
-         attached to it would run as the superuser; rename the schema, or drop it (the operator makes its own)"
+        "{what}, and the operator keeps its notes there: what is attached to it would run as the superuser; connect to \
+         database {database} and rename the schema, or drop it (ALTER SCHEMA {SCHEMA} RENAME TO another_name): the \
+         operator makes its own"
     );
-    Failure::new(Reason::ForeignData, sentence)
+    Ok(Failure::new(Reason::ForeignData, sentence))
 }

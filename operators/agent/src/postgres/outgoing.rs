@@ -9,7 +9,7 @@ use super::quote::literal;
 use super::session::Session;
 use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
-use super::{closed, contents, controldata, gaps, hba, locks, quote};
+use super::{closed, contents, controldata, gaps, hba, locks, quote, read_only};
 use crate::failure::{Failure, Reason};
 
 /// How long sessions may take to end, and the server to read its rules again. Whoever connects has 60 s for the password.
@@ -114,6 +114,24 @@ impl<'a> Outgoing<'a> {
         Ok(told)
     }
 
+    /// The number that the next transaction that writes is going to have, unless one is open that has written: its number is
+    /// behind us, and what it wrote is not to be seen yet.
+    pub(crate) fn settled_transaction(&mut self) -> Result<u64, Failure> {
+        let writing = "SELECT pg_catalog.json_build_array(coalesce(usename::text, backend_type), pid) \
+                       FROM pg_catalog.pg_stat_activity WHERE backend_xid IS NOT NULL \
+                       AND backend_type <> 'autovacuum worker' AND pid <> pg_catalog.pg_backend_pid()";
+        if let Some((role, process)) = self.session.ask_json::<(String, u32)>(writing)?.first() {
+            let sentence = format!(
+                "a superuser writes to the old server while it is copied: {} has a transaction open in process {process}; \
+                 end it",
+                quote::identifier(role)
+            );
+            return Err(Failure::new(Reason::CountMismatch, sentence));
+        }
+        self.refuse_prepared()?;
+        self.next_transaction()
+    }
+
     /// The number that the next transaction that writes is going to have.
     pub(crate) fn next_transaction(&mut self) -> Result<u64, Failure> {
         let sql = "SELECT pg_catalog.txid_snapshot_xmax(pg_catalog.txid_current_snapshot())";
@@ -152,7 +170,8 @@ impl<'a> Outgoing<'a> {
         Ok(text.and_then(|text| hba::shut_since(&text, &self.connection.user)))
     }
 
-    /// Shuts out all but the superuser, ends every other session, and tells since when it is so.
+    /// Shuts out all but the superuser, whose sessions are read-only from then on, ends every other session, and tells since
+    /// when it is so. In this order: whatever lets others in takes back both, so a server that is open is never read-only.
     ///
     /// COPY writes the file where it is. One of which only a part is written is, by its first line, for pg-prepare either
     /// closed or unknown, which counts as closed; a server that runs keeps its rules when asked to read a broken one, and
@@ -165,6 +184,7 @@ impl<'a> Outgoing<'a> {
         // From here on the rules may be in force at any moment.
         self.closed = true;
         self.session.ask("SELECT pg_catalog.pg_reload_conf()")?;
+        read_only::impose(self.tools, self.connection)?;
         self.end_others()?;
         self.refuse_prepared()?;
         Ok(since)

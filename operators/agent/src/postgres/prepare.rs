@@ -12,7 +12,7 @@ use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making, passwords, reserve, room, upgraded};
+use super::{configuration, files, folder_reader, hba, making, passwords, read_only, reserve, room, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -105,7 +105,6 @@ pub(crate) fn configure(
     let conf = data.join("postgresql.conf");
     let text = configuration::including(&fs::read_to_string(&conf)?, &configuration.to_string_lossy());
     files::write(&conf, &text)?;
-    no_overrides(data)?;
     let superuser = tools::superuser();
     for access in [Access::Open, Access::Closed] {
         // The operator copies one of these over pg_hba.conf while the server runs.
@@ -114,13 +113,18 @@ pub(crate) fn configure(
     let rules = data.join("pg_hba.conf");
     let there = fs::read_to_string(&rules).unwrap_or_default();
     let access = access.or_else(|| Access::of(&there)).unwrap_or(before);
+    no_overrides(data, access)?;
     files::write(&rules, &hba::renewed(&there, access, &superuser))?;
     Ok(access)
 }
 
 /// What was changed by ALTER SYSTEM while a server ran was the operator's, and is in its mounted files by now. These
-/// would lose against what is left in postgresql.auto.conf, which a server reads last.
-pub(crate) fn no_overrides(data: &Path) -> io::Result<()> {
+/// would lose against what is left in postgresql.auto.conf, which a server reads last. Only what keeps superusers from writing stays
+/// for as long as all others are shut out.
+pub(crate) fn no_overrides(data: &Path, access: Access) -> io::Result<()> {
+    let path = data.join("postgresql.auto.conf");
+    let shut = access == Access::Closed && read_only::is_in(&fs::read_to_string(&path).unwrap_or_default());
+    let kept = if shut { read_only::line() } else { String::new() };
     let text = "# multi-operator empties this file before each start: settings are the operator's files' to make\n";
-    files::write(&data.join("postgresql.auto.conf"), text)
+    files::write(&path, &format!("{text}{kept}"))
 }

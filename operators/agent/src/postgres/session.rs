@@ -133,6 +133,11 @@ impl<'a> Session<'a> {
         self.ask(sql)?.iter().map(|line| serde_json::from_str(line).map_err(wrong)).collect()
     }
 
+    /// What the last line says, which is a boolean as JSON: nothing, if there is no line. What is not known (NULL) is no yes.
+    pub(crate) fn ask_whether(&mut self, sql: &str) -> Result<Option<bool>, Failure> {
+        Ok(self.ask(sql)?.pop().map(|line| line == "true"))
+    }
+
     /// Writes lines of text into a file of the server's, where it is.
     pub(crate) fn write_file(&mut self, path: &str, text: &str) -> Result<(), Failure> {
         // As one column of CSV whose quote is in no line: what is written is the text as it is.

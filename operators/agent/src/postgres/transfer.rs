@@ -52,6 +52,14 @@ impl Copied {
     }
 }
 
+fn by_superuser(failure: Failure) -> Failure {
+    if failure.reason() != Reason::CountMismatch {
+        return failure;
+    }
+    let sentence = format!("a superuser wrote to the old server while it was copied: {}", failure.message());
+    Failure::new(Reason::CountMismatch, sentence)
+}
+
 impl Transfer<'_> {
     /// Roles with their passwords. The superuser stays as the environment has it.
     pub(crate) fn roles(&self) -> Result<(), Failure> {
@@ -97,10 +105,13 @@ impl Transfer<'_> {
 
     /// Whether the old server still holds what was copied: a superuser comes in whatever the rules are.
     pub(crate) fn refuse_changes(&self, copied: &Copied) -> Result<(), Failure> {
-        copied.refuse_differences(&self.count(self.from, &copied.database.name)?).map_err(|failure| {
-            let sentence = format!("a superuser wrote to the old server while it was copied: {}", failure.message());
-            Failure::new(Reason::CountMismatch, sentence)
-        })
+        copied.refuse_differences(&self.count(self.from, &copied.database.name)?).map_err(by_superuser)
+    }
+
+    /// Whether the old server still holds what an earlier run has copied.
+    pub(crate) fn refuse_later_changes(&self, name: &str) -> Result<(), Failure> {
+        let (database, sequences) = self.count(self.to, name)?;
+        self.refuse_changes(&Copied { database, sequences, warnings: Vec::new() })
     }
 
     /// It was open to all who loaded it.

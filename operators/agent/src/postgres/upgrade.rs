@@ -74,7 +74,7 @@ struct Work<'a> {
 }
 
 impl Work<'_> {
-    /// A copy of before, if nobody can have written since. A server with anything else in it is refused.
+    /// A copy of before, if nobody has written since. A server with anything else in it is refused.
     fn done_before(
         &self,
         outgoing: &mut Outgoing<'_>,
@@ -102,12 +102,39 @@ impl Work<'_> {
             && outgoing.closed
             && outgoing.shut_since()? == Some(copy.closed_at)
         {
-            return Ok(Some(copy));
+            return self.still_good(copy, outgoing, incoming).map(Some);
         }
         match incoming.used_by()? {
             Some(what) => foreign(format!("the new server has {what}: it is not empty, and is not touched")),
             None => Ok(None),
         }
+    }
+
+    /// A copy of before, compared once more if the old server has written since, be it autovacuum or a superuser.
+    fn still_good(
+        &self,
+        copy: Upgraded,
+        outgoing: &mut Outgoing<'_>,
+        incoming: &mut Incoming<'_>,
+    ) -> Result<Upgraded, Failure> {
+        let next = Some(outgoing.settled_transaction()?);
+        if copy.next_transaction == next {
+            return Ok(copy);
+        }
+        eprintln!("the old server has written since it was copied; comparing once more");
+        let databases = outgoing.databases()?;
+        if databases.len() != copy.databases {
+            let (now, then) = (databases.len(), copy.databases);
+            let sentence =
+                format!("a superuser wrote to the old server: it has {now} databases, of which {then} were copied");
+            return Err(Failure::new(Reason::CountMismatch, sentence));
+        }
+        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
+        let transfer = self.transfer(self.to, folder.path());
+        databases.iter().try_for_each(|(name, _)| transfer.refuse_later_changes(name))?;
+        let copy = Upgraded { next_transaction: next, ..copy };
+        incoming.note(&copy)?;
+        Ok(copy)
     }
 
     fn make(&self, outgoing: &mut Outgoing<'_>, incoming: &mut Incoming<'_>) -> Result<Upgraded, Failure> {
@@ -132,7 +159,7 @@ impl Work<'_> {
         let closed_at = outgoing.shut()?;
         let began = outgoing.next_transaction()?;
         let copied = self.copy(&names)?;
-        self.refuse_superusers_writes(outgoing, began, &copied)?;
+        let next_transaction = Some(self.refuse_superusers_writes(outgoing, began, &copied)?);
         let copied: Vec<Database> = copied.into_iter().map(|copied| copied.database).collect();
         let copy = Upgraded {
             system_identifier: incoming.identifier.clone(),
@@ -144,6 +171,7 @@ impl Work<'_> {
             rows: copied.iter().flat_map(|database| &database.tables).map(|table| table.rows).sum(),
             closed_at,
             copied_at: now(),
+            next_transaction,
         };
         incoming.finish(&copy)?;
         Ok(copy)
@@ -198,21 +226,22 @@ impl Work<'_> {
         tried.map_err(|failure| server.explain(failure))
     }
 
-    /// The rules let superusers in. A transaction that wrote took a number; whether it changed what was copied, the contents
-    /// tell, since autovacuum takes numbers, too.
+    /// The rules let superusers in, and who insists can write. A transaction that wrote took a number; whether it changed what was
+    /// copied, the contents tell, since autovacuum takes numbers, too. The number from which on nothing has been compared.
     fn refuse_superusers_writes(
         &self,
         outgoing: &mut Outgoing<'_>,
         began: u64,
         copied: &[Copied],
-    ) -> Result<(), Failure> {
-        if outgoing.next_transaction()? == began {
-            return Ok(());
+    ) -> Result<u64, Failure> {
+        let next = outgoing.settled_transaction()?;
+        if next != began {
+            eprintln!("the old server has written meanwhile; comparing once more");
+            let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
+            let transfer = self.transfer(self.to, folder.path());
+            copied.iter().try_for_each(|copied| transfer.refuse_changes(copied))?;
         }
-        eprintln!("the old server has written meanwhile; comparing once more");
-        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
-        let transfer = self.transfer(self.to, folder.path());
-        copied.iter().try_for_each(|copied| transfer.refuse_changes(copied))
+        Ok(next)
     }
 
     fn copy(&self, names: &[&str]) -> Result<Vec<Copied>, Failure> {

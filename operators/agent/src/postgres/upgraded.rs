@@ -25,6 +25,10 @@ pub(crate) struct Upgraded {
     /// When writers were shut out, and when the copy was complete: milliseconds since 1970.
     pub(crate) closed_at: u64,
     pub(crate) copied_at: u64,
+    /// The number that the old server's next transaction was going to have when it was compared last; not in the notes of
+    /// earlier agents.
+    #[serde(default)]
+    pub(crate) next_transaction: Option<u64>,
 }
 
 /// The data is going to be served, and may be written from now on.

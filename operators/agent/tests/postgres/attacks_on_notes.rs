@@ -95,6 +95,34 @@ fn notes_that_are_planted_are_neither_read_nor_written() {
     place.verified("two", &[]);
 }
 
+/// What is in the way is named, and what to do about it.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_schema_of_that_name_is_named_or_what_is_left_out_with_it() {
+    let place = Place::new("named-notes");
+    let server = place.serve();
+    server.sql("postgres", "CREATE ROLE app; CREATE SCHEMA multi_operator AUTHORIZATION app");
+    let refused = |told: &str| {
+        let (reason, message) = place.fails(&["pg-dump", "--to", &place.text("snapshots/one")]);
+        assert_eq!(reason, "ForeignData", "{message}");
+        for told in [told, "ALTER SCHEMA multi_operator RENAME TO", "connect to database \"postgres\""] {
+            assert!(message.contains(told), "{message}");
+        }
+        server.sql("postgres", "SET client_min_messages = error; DROP SCHEMA multi_operator CASCADE");
+    };
+    refused("the schema multi_operator of database \"postgres\" belongs to the role \"app\"");
+    // Of a table without columns the catalogs say nothing, which is no yes.
+    server.sql("postgres", "CREATE SCHEMA multi_operator; CREATE TABLE multi_operator.opened ()");
+    refused("the table multi_operator.opened of database \"postgres\" is not as the operator makes it");
+    // A superuser's own would be taken for the operator's, and left out.
+    server.sql("postgres", "CREATE SCHEMA multi_operator; CREATE TABLE multi_operator.mine (a int)");
+    let told = place.dump("one", &[])["notCovered"].to_string();
+    assert!(told.contains("mine") && told.contains("is in schema multi_operator"), "{told}");
+    server.sql("postgres", "DROP TABLE multi_operator.mine");
+    server.sql("postgres", "CREATE DATABASE closed TEMPLATE template0 ALLOW_CONNECTIONS false");
+    assert_eq!(place.dump("two", &[])["notCovered"], serde_json::json!([]), "the notes are the operator's");
+}
+
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn what_superusers_grant_by_default_is_not_granted_on_notes() {

@@ -73,15 +73,15 @@ fn a_superusers_write_during_an_upgrade_is_found() {
     old.sql("postgres", "CREATE TABLE much AS SELECT n, repeat('x', 500) AS x FROM generate_series(1, 400000) n");
     let _new = pair.empty();
     let mut child = pair.upgrade(&[]).spawn().unwrap();
-    // Another superuser's session is let in, as its role is. It writes until the end: what it writes before rows are read is
-    // copied like all else.
+    // Another superuser's session is let in, as its role is, and insists on writing. It writes until the end: what it writes
+    // before rows are read is copied like all else.
     let read = "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query ~ '^COPY .*much'";
     while old.sql("postgres", read) == "0" {
         assert!(child.try_wait().unwrap().is_none(), "it ended before it was seen to read");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     while child.try_wait().unwrap().is_none() {
-        old.sql("postgres", "UPDATE t SET a = a + 1");
+        old.sql("postgres", "SET transaction_read_only = off; UPDATE t SET a = a + 1");
     }
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));

@@ -19,6 +19,7 @@ mod gaps;
 mod init;
 mod prepare;
 mod random;
+mod read_only;
 mod restore;
 mod snapshot;
 mod support;

@@ -73,6 +73,7 @@ impl Pair {
 
     /// The operator lets clients into the old server again, which goes on without them being told.
     pub fn open_old(&self, old: &Server<'_>) {
+        old.sql("postgres", "ALTER SYSTEM RESET default_transaction_read_only");
         let (path, open) = (self.old.path("volume/data/pg_hba.conf"), self.old.path("volume/data/pg_hba.open.conf"));
         fs::write(path, fs::read(open).unwrap()).unwrap();
         old.sql("postgres", "SELECT pg_reload_conf()");

@@ -1,5 +1,6 @@
 //! What comes next on the way to a database that serves. Pure.
 
+use api::sample_db::UNSAVED_DATA;
 use runtime::cache::View;
 use runtime::plan::{Apply, DryRun, Effect, Seen};
 use runtime::views::Child;
@@ -57,10 +58,21 @@ pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Op
 #[must_use]
 pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
     server(observed, wish)
+        .or_else(|| held(observed, wish))
         .or_else(|| source.and_then(|source| fill::fill(observed, wish, source)))
         .or_else(|| fill::init(observed, wish))
         .or_else(|| answered(observed))
         .unwrap_or(Step::Rest)
+}
+
+/// What clients write would go with a claim that nothing keeps yet: so the database is filled and configured, which lets them in, once
+/// our finalizer keeps it. It is added when the status says that the data are there.
+fn held(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let configured = observed.db.status.initialization.completed_at.is_some();
+    let claim = observed.claim(&wish.claim).filter(|claim| !configured && !claim.meta.deleting)?;
+    let name = &claim.meta.key.name;
+    let message = || format!("waiting until the finalizer {UNSAVED_DATA} keeps the claim {name} of the data");
+    (!claim.meta.is_held_by(UNSAVED_DATA)).then(|| Step::Wait("Provisioning", message()))
 }
 
 /// The Secrets come first: the data are made with the superuser's password.

@@ -17,6 +17,7 @@ mod backups;
 mod beside;
 mod deletion;
 mod failing;
+mod held;
 mod records;
 mod replacement;
 mod retention;
@@ -33,7 +34,7 @@ fn now() -> Timestamp {
     Timestamp::from_second(NOW).unwrap()
 }
 
-/// The plan, but for what claims are marked with: [`records`] is about that.
+/// The plan, but for what claims are marked with: [`records`] and [`held`] are about that.
 fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let mut plan = super::plan(observed, now);
     plan.effects.retain(|effect| !matches!(effect, Effect::Apply(apply) if apply.hand_over == Some(hold::MANAGER)));
@@ -110,8 +111,17 @@ fn labels_of(owner: &str) -> Value {
 }
 
 fn claim(owner: &str, uid: &str) -> Arc<Claim> {
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels_of(owner) },
-        "status": { "phase": "Bound" } });
+    claim_with(owner, uid, &[])
+}
+
+/// One that our finalizer keeps.
+fn held_claim(owner: &str, uid: &str) -> Arc<Claim> {
+    claim_with(owner, uid, &[api::sample_db::UNSAVED_DATA])
+}
+
+fn claim_with(owner: &str, uid: &str, finalizers: &[&str]) -> Arc<Claim> {
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": uid, "labels": labels_of(owner),
+        "finalizers": finalizers }, "status": { "phase": "Bound" } });
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }
 

@@ -84,6 +84,10 @@ fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
                 RESERVED + 1
             ))
         }
+        // By that statement the operator sets parameters, and makes sessions read-only while writers are shut out.
+        "allow_alter_system" if !is_on(value) => Some(
+            "allow_alter_system lets the operator set no parameter, as it does so by ALTER SYSTEM: leave it out".into(),
+        ),
         "max_wal_size" | "min_wal_size" if bytes(value)? < LEAST => {
             Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB))
         }
@@ -99,6 +103,12 @@ fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether PostgreSQL reads it as true (`parse_bool` in `bool.c`: beginnings will do).
+fn is_on(value: &str) -> bool {
+    let value = value.trim().to_ascii_lowercase();
+    value == "1" || value == "on" || (!value.is_empty() && ["true", "yes"].iter().any(|word| word.starts_with(&value)))
 }
 
 /// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is no number: then the server
@@ -225,6 +235,8 @@ mod tests {
             ("max_wal_size", "0.6GB"),
             ("max_wal_size", "6e2"),
             ("min_wal_size", "020 MB"),
+            ("allow_alter_system", "off"),
+            ("allow_alter_system", "F"),
         ] {
             assert!(refused(name, value).is_some_and(|why| why.contains(name)), "{name} {value}");
             let with = database(&json!({ "engine": { "parameters": { name: value } } }), &json!({}));
@@ -234,6 +246,7 @@ mod tests {
             [("max_connections", "4"), ("max_wal_size", "256MB"), ("wal_keep_size", "0"), ("work_mem", "2")]
                 .into_iter()
                 .chain([("max_connections", "0x64"), ("max_connections", "3.6"), ("max_connections", "1e2")])
+                .chain([("allow_alter_system", "on"), ("allow_alter_system", "Tr")])
                 .chain([("max_wal_size", "0.25GB"), ("max_wal_size", "0x80"), ("max_wal_size", "many")])
         {
             assert_eq!(refused(name, value), None, "{name} {value}");

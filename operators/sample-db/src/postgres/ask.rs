@@ -6,6 +6,7 @@ use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use super::Access;
+use super::change::READ_ONLY;
 use super::connect::{Address, Refused, within};
 use crate::SampleDB;
 use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
@@ -42,11 +43,12 @@ pub(super) async fn server(
         let number: i32 = row.try_get(1)?;
         let rules: String = row.try_get(2)?;
         let room: Option<String> = row.try_get(4)?;
-        let parameters = judge(&client, db).await?;
+        let login = login(address, &client, db, access, rules.trim_end() == CLOSED).await;
+        let parameters = judge(&client, db, login == Login::ShutOut).await?;
         Ok(Answer {
             system_identifier: row.try_get(0)?,
             version: format!("{}.{}", number / 10_000, number % 10_000),
-            login: login(address, &client, db, access, rules.trim_end() == CLOSED).await,
+            login,
             parameters,
             bytes: row.try_get(3)?,
             room: room.and_then(|room| serde_json::from_str(&room).ok()),
@@ -68,7 +70,7 @@ pub(super) async fn copied(address: &Address<'_>, access: &Access) -> Result<Opt
     .await
 }
 
-async fn judge(client: &Client, db: &SampleDB) -> Result<Parameters, Refused> {
+async fn judge(client: &Client, db: &SampleDB, shut: bool) -> Result<Parameters, Refused> {
     let mut lines = Vec::new();
     for row in client.query(LINES, &[]).await? {
         let file: String = row.try_get(2)?;
@@ -87,7 +89,10 @@ async fn judge(client: &Client, db: &SampleDB) -> Result<Parameters, Refused> {
         }
         known.insert(name.to_lowercase());
     }
-    let ours = OWN_PARAMETERS.iter().map(|(name, _)| *name).collect();
+    // While it is shut, that sessions are read-only is the operator's own. What is left of it in a server that lets the application in
+    // is taken back, whatever its file of rules says.
+    let shut = shut.then_some(READ_ONLY);
+    let ours = OWN_PARAMETERS.iter().map(|(name, _)| *name).chain(shut).collect();
     Ok(parameters(&wanted(db), &ours, &lines, &known, restart))
 }
 

@@ -1,7 +1,7 @@
 //! Changes.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -36,6 +36,10 @@ const COMING: &str = "SELECT child.pid FROM (SELECT pid, pg_catalog.rtrim(pg_cat
     0, 1000000)), ' ') AS pid) AS child
     WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver[^([]*)$'
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
+/// What superusers, whom the rules let in, do by default while a server is shut: they do not write what nobody copies any more.
+pub(super) const READ_ONLY: &str = "default_transaction_read_only";
+/// How long the server may take to read its files: one in whose files something is wrong does not take what they say.
+const READ_WITHIN: Duration = Duration::from_secs(3);
 /// No such role: an open server asks it for a password, a closed one sends it away.
 const NOBODY: &str = "multi_operator_nobody";
 /// How long until it is looked at again whether sessions have ended.
@@ -92,9 +96,27 @@ fn is_refusal(code: &SqlState) -> bool {
     classes.iter().any(|class| code.code().starts_with(class))
 }
 
-/// Lets writers in.
+/// Lets writers in. A server that is open is never read-only: that is taken back first.
 pub(super) async fn let_in(address: &Address<'_>, access: &Access) -> Result<(), Refused> {
-    within(async { Ok(address.superuser(access).await?.batch_execute(&rules(OPEN)).await?) }).await
+    within(async {
+        let client = address.superuser(access).await?;
+        read_only(&client, &format!("ALTER SYSTEM RESET {READ_ONLY}")).await?;
+        Ok(client.batch_execute(&rules(OPEN)).await?)
+    })
+    .await
+}
+
+/// Sets that sessions are read-only by default, or takes it back; whether the server takes such statements. ALTER SYSTEM stands alone,
+/// as it is not for a transaction.
+async fn read_only(client: &Client, statement: &str) -> Result<bool, Refused> {
+    match client.batch_execute(statement).await {
+        Ok(()) => Ok(true),
+        Err(error) if error.as_db_error().is_some_and(|said| *said.code() == SqlState::FEATURE_NOT_SUPPORTED) => {
+            tracing::warn!(%error, statement, "a server does not take ALTER SYSTEM");
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Who came before the rules held that shut them out, and has yet to end.
@@ -108,11 +130,19 @@ pub(super) struct Leaving {
     coming: BTreeSet<String>,
 }
 
-/// Shuts out all but the superuser.
+/// Shuts out all but the superuser, whose sessions are read-only from then on.
 pub(super) async fn shut(address: &Address<'_>, access: &Access) -> Result<Leaving, Refused> {
     within(async {
         let client = address.superuser(access).await?;
         client.batch_execute(&rules(CLOSED)).await?;
+        if read_only(&client, &format!("ALTER SYSTEM SET {READ_ONLY} = on")).await? {
+            let set: String = client.query_one("SELECT pg_catalog.clock_timestamp()::text", &[]).await?.try_get(0)?;
+            client.batch_execute("SELECT pg_catalog.pg_reload_conf()").await?;
+            let end = Instant::now() + READ_WITHIN;
+            while !has_read_its_files(address, access, &set).await? && Instant::now() < end {
+                tokio::time::sleep(POLL_SESSIONS).await;
+            }
+        }
         while !refuses(address).await {
             tokio::time::sleep(POLL_SESSIONS).await;
         }
@@ -120,6 +150,12 @@ pub(super) async fn shut(address: &Address<'_>, access: &Access) -> Result<Leavi
         Ok(Leaving { pod: access.pod.clone(), held, coming: coming(&client).await? })
     })
     .await
+}
+
+/// Whether sessions that begin now have what was set by then: the postmaster, of whose memory they get a copy, has read its files.
+async fn has_read_its_files(address: &Address<'_>, access: &Access, set: &str) -> Result<bool, Refused> {
+    let read = "SELECT pg_catalog.pg_conf_load_time() >= $1::text::timestamptz";
+    Ok(address.superuser(access).await?.query_one(read, &[&set]).await?.try_get(0)?)
 }
 
 /// Ends every other session, and waits until that is so: what is read afterwards is all that anybody has been told was written.

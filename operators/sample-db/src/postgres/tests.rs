@@ -144,3 +144,43 @@ async fn who_stands_at_the_door_is_waited_for_whatever_their_name() {
         }
     }
 }
+
+/// The rules let superusers in: what they write after the final snapshot would be in none.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn superusers_do_not_write_while_it_is_shut() {
+    let server = RealServer::start("manager-read-only");
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
+    server.sql("app", "CREATE TABLE public.t (a int)");
+    let (db, access) = (database(), access(&server, "app"));
+    let address = Address::of(&access);
+    let write = || server.plain("app", "INSERT INTO public.t VALUES (1)");
+    let left = "default_transaction_read_only".to_owned();
+    assert_eq!(write(), Ok(String::new()));
+    for _ in 0..2 {
+        let mut leaving = change::shut(&address, &access).await.unwrap();
+        change::end_others(&address, &access, &mut leaving).await.unwrap();
+        let refused = write().unwrap_err();
+        assert!(refused.contains("cannot execute INSERT in a read-only transaction"), "{refused}");
+        // The operator itself writes where it has to, and does not take it back as one of the spec's parameters.
+        change::password(&address, &access, "app", &"app".into()).await.unwrap();
+        let answer = ask::server(&address, &db, &access, true).await.unwrap();
+        assert_eq!((answer.login, answer.parameters.reset.contains(&left)), (Login::ShutOut, false));
+    }
+    change::let_in(&address, &access).await.unwrap();
+    while change::refuses(&address).await {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(write(), Ok(String::new()));
+    assert_eq!(server.plain("app", "SHOW default_transaction_read_only"), Ok("off".to_owned()));
+    // Left in a server that is open, because somebody else has opened it, it is taken back.
+    server.sql("app", "ALTER SYSTEM SET default_transaction_read_only = on");
+    let reset = ask::server(&address, &db, &access, true).await.unwrap().parameters.reset;
+    assert!(reset.contains(&left), "{reset:?}");
+    assert_eq!(change::parameters(&address, &access, &[], &reset).await.unwrap(), None);
+    let since = std::time::Instant::now();
+    while write().is_err() {
+        assert!(since.elapsed() < Duration::from_secs(10), "it stays read-only");
+    }
+}

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use api::sample_db::{DeletionPolicy, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT};
+use api::sample_db::{DeletionPolicy, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA};
 use api::sample_db_snapshot::{SnapshotReason, VerificationPhase};
 use runtime::cache::View as _;
 use runtime::plan::Effect;
 use runtime::testing::World;
 use runtime::views::{Claim, Job, Pod};
-use sample_db::plan::{DbAct, DbPlan, Observed};
+use sample_db::plan::{DbAct, DbPlan, Observed, names};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 
@@ -53,6 +53,12 @@ impl Guard {
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
         let rests = observed.db.spec.paused && observed.db.status.upgrade.step.is_none() && !observed.db.meta.deleting;
         assert!(!rests || plan.effects.is_empty() && plan.aside.is_empty(), "paused: {:?}", plan.effects);
+        // Clients get in as soon as it is configured.
+        let init = names::init_job(&observed.db);
+        let configures = |effect: &Effect<DbAct>| matches!(effect, Effect::Create(create) if *create.key.name == *init);
+        let claim = observed.db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
+        let held = claim.is_some_and(|claim| claim.meta.is_held_by(UNSAVED_DATA));
+        assert!(held || !plan.effects.iter().any(configures), "nothing keeps the volume yet: {:?}", plan.effects);
     }
 
     /// Judges what a pass did.

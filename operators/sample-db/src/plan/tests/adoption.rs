@@ -68,7 +68,7 @@ fn a_volume_that_is_taken_over_without_a_record_is_not_restored_over() {
 #[test]
 fn a_database_that_names_a_volume_which_is_not_there_is_restored() {
     let mut seen = with(&meta(), &from(), &latched());
-    (seen.sources, seen.claims) = (vec![whole()], vec![claim("u-1", "c-1")]);
+    (seen.sources, seen.claims) = (vec![whole()], vec![held_claim("u-1", "c-1")]);
     let mut status = begun();
     status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
     status["storage"] = json!({ "claim": "data-shop-0", "claimUID": "c-1" });

@@ -196,7 +196,7 @@ fn sql_that_failed_runs_again_once_it_is_another() {
     let mut status = initialised();
     status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
     let mut seen = observed(&spec, &status);
-    seen.claims = vec![claim("u-1", "c-1")];
+    seen.claims = vec![held_claim("u-1", "c-1")];
     stand(&mut seen);
     seen.init_sources = InitSources::Missing("the entry a of the ConfigMap sql (init.sqlFrom) is missing".to_owned());
     let told = plan(&seen, now());
@@ -212,7 +212,7 @@ fn sql_that_failed_runs_again_once_it_is_another() {
         let mut status = status.clone();
         status["initialization"] = serde_json::to_value(noted).unwrap();
         let mut seen = observed(&spec, &status);
-        seen.claims = vec![claim("u-1", "c-1")];
+        seen.claims = vec![held_claim("u-1", "c-1")];
         stand(&mut seen);
         seen.jobs = vec![Arc::new(runtime::views::Job::decode(&job.to_string()).unwrap())];
         seen.init_sources = InitSources::Digest(digest.to_owned());

@@ -94,6 +94,15 @@ impl RealServer {
         command.env("PGPASSWORD", password).env("PGOPTIONS", options).output().unwrap()
     }
 
+    /// What a superuser gets who sets nothing, or is told.
+    pub(super) fn plain(&self, database: &str, sql: &str) -> Result<String, String> {
+        let mut command = self.program("psql");
+        command.args(["-XAtq", "-v", "ON_ERROR_STOP=1", "-h", &self.host, "-U", "postgres", "-d", database, "-c", sql]);
+        let output = command.env("PGPASSWORD", PASSWORD).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+    }
+
     pub(super) fn sql(&self, database: &str, sql: &str) -> String {
         self.sql_as("postgres", PASSWORD, database, sql)
     }
