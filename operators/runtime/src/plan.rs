@@ -9,6 +9,7 @@ pub mod drift;
 pub mod effect;
 pub mod lease;
 pub mod meta;
+pub mod outage;
 pub mod quantity;
 pub mod quota;
 pub mod report;
