@@ -50,6 +50,16 @@ struct Shared {
     journal: Mutex<Vec<Call>>,
     connections: Mutex<Vec<Weak<Connection>>>,
     cut: watch::Sender<u64>,
+    away: watch::Sender<Option<Away>>,
+}
+
+/// How an API server is away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Away {
+    /// Connections break off, and new ones are closed at once.
+    Closed,
+    /// Nothing comes through connections, whether they are open or new; and through those it never does again.
+    Silent,
 }
 
 impl Proxy {
@@ -67,6 +77,7 @@ impl Proxy {
             journal: Mutex::default(),
             connections: Mutex::default(),
             cut: watch::Sender::new(0),
+            away: watch::Sender::new(None),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let url = format!("http://{}", listener.local_addr()?);
@@ -97,6 +108,20 @@ impl Proxy {
         self.shared.cut.send_modify(|cuts| *cuts += 1);
     }
 
+    /// Has the API server be away from now on, until [`Self::back`].
+    pub fn away(&self, how: Away) {
+        self.shared.away.send_replace(Some(how));
+        if how == Away::Silent {
+            // How many does not matter.
+            let _ = self.hang(false);
+        }
+    }
+
+    /// Has it be back.
+    pub fn back(&self) {
+        self.shared.away.send_replace(None);
+    }
+
     /// Makes connections hang: all that are open now, or only those that carry a watch. Returns how many.
     #[must_use]
     pub fn hang(&self, only_watches: bool) -> usize {
@@ -115,6 +140,19 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 }
 
 async fn serve(stream: TcpStream, shared: Arc<Shared>) {
+    let mut away = shared.away.subscribe();
+    let how = *away.borrow();
+    match how {
+        Some(Away::Closed) => return,
+        // Whoever has connected meanwhile is not waited for.
+        Some(Away::Silent) => return std::future::pending().await,
+        None => {}
+    }
+    let closed = async move { drop(away.wait_for(|how| *how == Some(Away::Closed)).await) };
+    tokio::select! { () = served(stream, shared) => {}, () = closed => {} }
+}
+
+async fn served(stream: TcpStream, shared: Arc<Shared>) {
     // Small answers should not wait for acknowledgements.
     drop(stream.set_nodelay(true));
     let connection = Arc::<Connection>::default();

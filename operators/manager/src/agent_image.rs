@@ -6,6 +6,7 @@ use std::time::Duration;
 use http::Request;
 use kube::{Client, Error};
 use serde::Deserialize;
+use tokio::time::timeout;
 
 use crate::own_pod;
 
@@ -15,6 +16,8 @@ const DEFAULT: &str = "localhost/multi-operator:dev";
 /// The manager's own container, by the names that it has in manifests.
 const CONTAINERS: [&str; 2] = ["manager", "etcd-operator"];
 
+/// How long an answer may take: what is on its way to an API server that is away may never come back.
+const LIMIT: Duration = Duration::from_secs(4);
 /// How long until it is asked again.
 const AGAIN: Duration = Duration::from_secs(1);
 /// After so many refusals it is no right that was granted a moment ago.
@@ -72,7 +75,8 @@ async fn ask(path: &str, client: &Client) -> Result<String, String> {
     let (mut refusals, mut told) = (0, false);
     loop {
         let request = Request::get(path).body(Vec::new()).map_err(|error| format!("{path}: {error}"))?;
-        match client.request::<Pod>(request).await {
+        let Ok(answer) = timeout(LIMIT, client.request::<Pod>(request)).await else { continue };
+        match answer {
             Ok(pod) => return pod.image().ok_or_else(|| "its container names none".to_owned()),
             Err(Error::Api(refusal)) if (400..500).contains(&refusal.code) && refusal.code != 429 => {
                 refusals += 1;

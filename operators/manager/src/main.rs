@@ -8,6 +8,7 @@ use std::time::Duration;
 use kube::Client;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use runtime::leader::{Elector, Fence, Held, identity};
+use runtime::outage::Outages;
 use runtime::{client, metrics, telemetry};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinSet;
@@ -23,7 +24,7 @@ mod wiring;
 
 use args::Args;
 use server::{Health, HealthServer, MetricsOptions, MetricsServer};
-use wiring::{Leader, Manager};
+use wiring::{Leader, Leading, Manager};
 
 /// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -47,16 +48,19 @@ async fn run(args: Args) -> Result<(), Failure> {
     let telemetry = telemetry::init(args.log_format, &args.log_level, env!("CARGO_BIN_NAME"))?;
     args.notes.iter().for_each(compat::Note::say);
     let stop = stop_on_signal()?;
-    let client = client::connect().await?;
+    let outages = Outages::default();
+    let client = client::connect(&outages).await?;
     let lease = args.lease(client.default_namespace());
     let identity = identity(args.identity.as_deref());
     tracing::info!(version = env!("CARGO_PKG_VERSION"), %lease, identity, "starting");
 
     let recorder = record_metrics()?;
-    let elector = || Elector::new(client.clone(), lease.clone(), identity.clone());
+    let elector = || Elector::new(client.clone(), lease.clone(), identity.clone(), outages.clone());
     let elector = (!args.no_leader_election).then(elector);
     let fence = elector.as_ref().map_or_else(Fence::open, Elector::fence);
-    let manager = Manager::new(&args, &client, &lease, &identity, fence);
+    tokio::spawn(outages.clone().probe(client.clone()));
+    let leading = Leading { lease: lease.clone(), fence, outages };
+    let manager = Manager::new(&args, &client, &identity, leading);
     let Some(manager) = stop.run_until_cancelled(manager).await else { return Ok(()) };
     let manager = manager?;
     let background = CancellationToken::new();

@@ -11,6 +11,7 @@ use runtime::controller::{Controller, Settings};
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::{Fence, LeaseName};
+use runtime::outage::Outages;
 use runtime::own_pod::OwnPod;
 use runtime::plan::Key;
 use sample_db::{SampleDBOperator, SnapshotOperator};
@@ -62,26 +63,32 @@ impl Shared<'_> {
     }
 }
 
+/// By what a manager may write, and when it can.
+pub struct Leading {
+    /// Its Lease, which objects name in their status.
+    pub lease: LeaseName,
+    /// Open while it leads.
+    pub fence: Fence,
+    /// Those of the API server.
+    pub outages: Outages,
+}
+
 /// Caches and controllers, tied together.
 pub struct Manager {
     cache: Cache,
     works: Vec<Work>,
     own_pod: Option<(Key, Publisher)>,
+    outages: Outages,
     events: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Manager {
-    /// Ties the controllers that `args` ask for. They write while `fence` is open.
+    /// Ties the controllers that `args` ask for. They write while the fence is open.
     ///
     /// # Errors
     /// If an unknown controller is asked for.
-    pub async fn new(
-        args: &Args,
-        client: &Client,
-        lease: &LeaseName,
-        identity: &str,
-        fence: Fence,
-    ) -> Result<Self, Failure> {
+    pub async fn new(args: &Args, client: &Client, identity: &str, leading: Leading) -> Result<Self, Failure> {
+        let Leading { lease, fence, outages } = leading;
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
@@ -93,6 +100,7 @@ impl Manager {
             settings: Settings {
                 lease: lease.clone(),
                 fence,
+                outages: outages.clone(),
                 take_over: args.take_over,
                 concurrency: u16::try_from(args.concurrency)?,
                 deadline: args.reconcile_timeout,
@@ -103,7 +111,7 @@ impl Manager {
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
         let works = wanted.map(|(_, wire)| wire(&mut cache, &shared)).collect();
-        Ok(Self { cache, works, own_pod, events: Box::pin(events) })
+        Ok(Self { cache, works, own_pod, outages, events: Box::pin(events) })
     }
 
     /// How the watches fare.
@@ -114,7 +122,7 @@ impl Manager {
     /// Starts what standbys do too: filling the caches. Returns what is left: the work of a leader.
     pub fn start(self, client: &Client, stop: &CancellationToken) -> Leader {
         let health = self.cache.health();
-        let mut tasks = self.cache.start(client, stop);
+        let mut tasks = self.cache.start(client, &self.outages, stop);
         tasks.spawn(self.events);
         if let Some((key, events)) = self.own_pod {
             tasks.spawn(OwnPod { client: client.clone(), key, health, events }.run());

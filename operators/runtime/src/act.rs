@@ -266,7 +266,7 @@ impl Writer {
         if self.fence.is_open() {
             return Ok(());
         }
-        Err(Error::transient("NotLeading", "this manager leads no more, so it writes nothing"))
+        Err(Error::not_leading())
     }
 
     /// Tells the queue of a write to `key` of that kind, made for `owner`.

@@ -12,6 +12,8 @@ use kube::Client;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use crate::outage::Outages;
+
 mod applied;
 mod entry;
 mod health;
@@ -32,7 +34,7 @@ pub struct Cache {
     watches: Vec<StartWatch>,
 }
 
-type StartWatch = Box<dyn FnOnce(&Client, &CancellationToken, &mut JoinSet<()>)>;
+type StartWatch = Box<dyn FnOnce(&Client, &Outages, &CancellationToken, &mut JoinSet<()>)>;
 
 impl Cache {
     /// A cache over these namespaces; none named means all, by one watch a kind.
@@ -59,8 +61,8 @@ impl Cache {
         self.health.push(store.health().clone());
         for namespace in self.namespaces.clone() {
             let store = store.clone();
-            self.watches.push(Box::new(move |client, stop, tasks| {
-                tasks.spawn(watch::run(store, client.clone(), namespace, stop.clone()));
+            self.watches.push(Box::new(move |client, outages, stop, tasks| {
+                tasks.spawn(watch::run(store, client.clone(), namespace, outages.clone(), stop.clone()));
             }));
         }
         store
@@ -74,10 +76,10 @@ impl Cache {
 
     /// Starts all watches; they end when `stop` is cancelled.
     #[must_use]
-    pub fn start(self, client: &Client, stop: &CancellationToken) -> JoinSet<()> {
+    pub fn start(self, client: &Client, outages: &Outages, stop: &CancellationToken) -> JoinSet<()> {
         let mut tasks = JoinSet::new();
         for start in self.watches {
-            start(client, stop, &mut tasks);
+            start(client, outages, stop, &mut tasks);
         }
         tasks
     }

@@ -16,6 +16,13 @@ use kube::{Client, Config};
 use tower::{BoxError, Service, ServiceBuilder};
 use tracing::Instrument;
 
+use crate::outage::Outages;
+use crate::plan::outage::is_suspect;
+
+mod until;
+
+use until::Until;
+
 /// How long a request may take, its whole answer included; of a watch, until its headers arrive.
 pub const REQUEST_DEADLINE: Duration = Duration::from_secs(30);
 
@@ -48,19 +55,17 @@ pub enum ClientError {
     Setup(#[from] kube::Error),
 }
 
-/// Connects to the cluster of `KUBECONFIG` (or `~/.kube/config`), else to the one this pod runs in. Sends nothing yet.
+/// Connects to the cluster of `KUBECONFIG` (or `~/.kube/config`), else to the one this pod runs in. Sends nothing yet. Requests
+/// without an answer are reported to `outages`, and watches that were open during one begin again after it.
 ///
 /// # Errors
 /// When no configuration is found, or it holds broken certificates or credentials.
-pub async fn connect() -> Result<Client, ClientError> {
-    Ok(build(Config::infer().await?)?)
+pub async fn connect(outages: &Outages) -> Result<Client, ClientError> {
+    Ok(build(Config::infer().await?, outages)?)
 }
 
 /// Builds the client for `config`. Must be called inside the runtime. Tokens and CA files are re-read as they rotate.
-///
-/// # Errors
-/// When certificates or credentials in `config` are broken.
-pub fn build(mut config: Config) -> Result<Client, kube::Error> {
+fn build(mut config: Config, outages: &Outages) -> Result<Client, kube::Error> {
     if let Some(proxy) = config.proxy_url.as_ref().and_then(|proxy| proxy.host()) {
         tracing::warn!("the proxy {proxy} (kubeconfig's proxy-url or HTTPS_PROXY) is not used: connecting directly");
     }
@@ -74,7 +79,7 @@ pub fn build(mut config: Config) -> Result<Client, kube::Error> {
         .build::<_, Body>(https);
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
-        .layer_fn(Watched)
+        .layer_fn(|inner| Watched { inner, outages: outages.clone() })
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
@@ -100,11 +105,14 @@ fn connector() -> HttpConnector {
 pub struct DeadlineExceeded;
 
 /// A watch's body as it comes, or a body read to its end.
-type Answer = Either<Incoming, Full<Bytes>>;
+type Answer = Either<Until<Incoming>, Full<Bytes>>;
 
 /// The layer that bounds, counts, times and traces every request.
 #[derive(Clone)]
-struct Watched<S>(S);
+struct Watched<S> {
+    inner: S,
+    outages: Outages,
+}
 
 impl<S> Service<Request<Body>> for Watched<S>
 where
@@ -117,18 +125,20 @@ where
     type Future = Pin<Box<dyn Future<Output = Result<Response<Answer>, BoxError>> + Send>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        self.0.poll_ready(context).map_err(Into::into)
+        self.inner.poll_ready(context).map_err(Into::into)
     }
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let about = About::of(&request);
         let span = about.span(&request);
-        let answer = self.0.call(request);
+        let answer = self.inner.call(request);
         let watch = about.watch;
+        let outages = self.outages.clone();
+        let unanswered = Unanswered::new(self.outages.clone());
         let bounded = tokio::time::timeout(REQUEST_DEADLINE, async move {
             let response = answer.await.map_err(Into::into)?;
             if watch {
-                return Ok(response.map(Either::Left));
+                return Ok(response.map(|body| Either::Left(Until::new(body, outages))));
             }
             // The library reads the whole body anyway; reading it here puts it under the same deadline.
             let (parts, body) = response.into_parts();
@@ -136,10 +146,43 @@ where
         });
         let counted = async move {
             let result = bounded.await.unwrap_or_else(|_| Err(DeadlineExceeded.into()));
+            unanswered.ends(result.as_ref().ok().map(|response| response.status().as_u16()));
             about.record(&result);
             result
         };
         Box::pin(counted.instrument(span))
+    }
+}
+
+/// A request under way. One that is dropped after a while, because whoever made it waits no longer, got no answer.
+struct Unanswered {
+    outages: Outages,
+    since: Instant,
+    over: bool,
+}
+
+/// For how long at least a request has to have been under way, if its being dropped is to mean anything.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Unanswered {
+    fn new(outages: Outages) -> Self {
+        Self { outages, since: Instant::now(), over: false }
+    }
+
+    /// With that code, or without an answer.
+    fn ends(mut self, code: Option<u16>) {
+        self.over = true;
+        if code.is_none_or(is_suspect) {
+            self.outages.suspect();
+        }
+    }
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if !self.over && self.since.elapsed() >= PATIENCE {
+            self.outages.suspect();
+        }
     }
 }
 

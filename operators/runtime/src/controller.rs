@@ -19,6 +19,7 @@ use crate::events::Publisher;
 use crate::foreign::{ForeignLease, ForeignLeases};
 use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
+use crate::outage::Outages;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
 use crate::plan::report::Came;
@@ -32,6 +33,8 @@ use crate::{Error, Operator};
 
 /// When to look again while the objects' own watch fails for a moment.
 const OBJECTS_AGAIN: Duration = Duration::from_secs(1);
+/// When to look again while watches begin again after an outage.
+const RESUMED_AGAIN: Duration = Duration::from_millis(500);
 /// When to look again while a watch fails.
 const WATCH_AGAIN: Duration = Duration::from_secs(10);
 /// When to look again at an object that another manager holds.
@@ -44,6 +47,8 @@ pub struct Settings {
     pub lease: LeaseName,
     /// Open while this manager leads.
     pub fence: Fence,
+    /// Those of the API server.
+    pub outages: Outages,
     /// Whether to take objects from other managers at once.
     pub take_over: bool,
     /// Passes at a time, per controller.
@@ -138,9 +143,11 @@ impl<O: Operator> Controller<O> {
         tracing::info!(controller = O::NAME, workers = self.settings.concurrency, "starting workers");
         let mut workers = JoinSet::new();
         for _ in 0..self.settings.concurrency {
-            workers.spawn(self.clone().work());
+            workers.spawn(self.clone().work(stop.clone()));
         }
-        stop.cancelled().await;
+        while stop.run_until_cancelled(self.settings.outages.ended()).await.is_some() {
+            self.queue.retry_failed();
+        }
         self.queue.close();
         while workers.join_next().await.is_some() {}
     }
@@ -153,8 +160,12 @@ impl<O: Operator> Controller<O> {
         }
     }
 
-    async fn work(self: Arc<Self>) {
+    async fn work(self: Arc<Self>, stop: CancellationToken) {
         while let Some(work) = self.queue.next().await {
+            // What was planned from is up to date when this manager may write again.
+            if stop.run_until_cancelled(self.settings.fence.opened()).await.is_none() {
+                return;
+            }
             let entry = self.operator.objects().get(&work.key);
             let generation = entry.as_ref().map_or(0, |entry| entry.meta().generation);
             let span = tracing::info_span!(
@@ -175,6 +186,13 @@ impl<O: Operator> Controller<O> {
         let begun = Instant::now();
         self.metrics.begun();
         let attempt = AssertUnwindSafe(self.attempt(&work.key, entry, work.failures)).catch_unwind();
+        // Not only writes end with leadership, but also what is done to databases.
+        let attempt = async {
+            tokio::select! {
+                result = attempt => result,
+                () = self.settings.fence.closed() => Ok(Err(Error::not_leading())),
+            }
+        };
         let result = match tokio::time::timeout(self.settings.deadline, attempt).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => {
@@ -221,6 +239,9 @@ impl<O: Operator> Controller<O> {
             return Ok(Next::After(HELD_AGAIN));
         }
         if let Some(why) = self.blind(&key.namespace) {
+            if self.settings.outages.is_resuming() {
+                return Ok(Next::After(RESUMED_AGAIN));
+            }
             let blind = Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true };
             self.shell.write(&*object, None, Came::Failed(&blind), failures, Timestamp::now()).await?;
             return Ok(Next::After(WATCH_AGAIN));

@@ -46,6 +46,12 @@ impl Error {
         Self::Blocked { reason: reason.into(), message: message.into() }
     }
 
+    /// This manager may write no more, for the time being at least.
+    #[must_use]
+    pub fn not_leading() -> Self {
+        Self::transient("NotLeading", "this manager does not lead now, so it writes nothing")
+    }
+
     /// The class, as a metric's label.
     #[must_use]
     pub fn class(&self) -> &'static str {
@@ -73,7 +79,7 @@ impl Error {
     #[must_use]
     pub fn is_ordinary(&self, failures: u32) -> bool {
         let reason = self.reason();
-        reason == Self::OWNER_LEAVING || (failures == 0 && reason == "Conflict")
+        [Self::OWNER_LEAVING, "NotLeading"].contains(&&*reason) || (failures == 0 && reason == "Conflict")
     }
 
     /// Whether a person is needed.

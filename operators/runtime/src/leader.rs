@@ -3,6 +3,10 @@
 //! Every write is a PUT that carries the resourceVersion it was decided on, so of two that race one gets a conflict and
 //! reads again. Candidates watch the one Lease and judge expiry by a local timer. A Lease is not a fence: a leader stops
 //! acting at its renew deadline, 5 s before anybody else may start, and its writes carry preconditions of their own.
+//!
+//! Unlike with client-go, a leader that misses its deadline does not exit: it goes on trying to renew, and acts again once it
+//! has. That write is of the version that the leader wrote last, so it succeeds only if nobody has led meanwhile; and after an
+//! outage of the API server there are no caches to fill again, and no restart to wait for.
 
 use std::time::Duration;
 
@@ -13,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::name::random;
 use self::remote::{Remote, Trouble};
+use crate::outage::Outages;
 use crate::plan::lease::{Now, RENEW_DEADLINE, RETRY_PERIOD, Record, Seen, Step, decide};
 
 mod fence;
@@ -42,7 +47,7 @@ pub struct Refused {
 /// Why [`Elector::hold`] returned.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Held {
-    /// The lease is gone, for this reason: write nothing more, and exit.
+    /// Somebody else has the lease or may have had it, for this reason: write nothing more, and exit.
     Lost(String),
     /// The caller asked to stop; the lease is still held until [`Elector::release`].
     Stopped,
@@ -57,7 +62,10 @@ pub struct Elector {
     last_renew: Option<Duration>,
     /// Whether a claim of ours was ever sent; it may have arrived even if nobody told us.
     claimed: bool,
+    /// Whether it leads and has missed its renew deadline.
+    overdue: bool,
     fence: Fence,
+    outages: Outages,
 }
 
 enum Attempt {
@@ -69,7 +77,7 @@ enum Attempt {
 impl Elector {
     /// A candidate called `identity`, unique among all candidates (see [`identity`]). Sends nothing yet.
     #[must_use]
-    pub fn new(client: Client, lease: LeaseName, identity: String) -> Self {
+    pub fn new(client: Client, lease: LeaseName, identity: String, outages: Outages) -> Self {
         show(&lease, false);
         Self {
             remote: Remote::new(client, lease.clone()),
@@ -77,7 +85,9 @@ impl Elector {
             identity,
             last_renew: None,
             claimed: false,
-            fence: Fence::closed(),
+            overdue: false,
+            fence: Fence::shut(),
+            outages,
         }
     }
 
@@ -100,8 +110,9 @@ impl Elector {
         }
     }
 
-    /// Renews every 2 s until the lease is lost or `stop` is cancelled. Returns `Lost` at the latest 10 s after the last
-    /// renewal. Cancel `stop` once the workers are drained, so that the lease is kept for as long as they write.
+    /// Renews every 2 s until somebody else has taken the lease or `stop` is cancelled. From 10 s after the last renewal until
+    /// the next one the fence is closed. Cancel `stop` once the workers are drained, so that the lease is kept for as long as
+    /// they write.
     pub async fn hold(&mut self, stop: &CancellationToken) -> Held {
         let held = tokio::select! {
             biased;
@@ -142,9 +153,14 @@ impl Elector {
             }
             if let Some(trouble) = trouble {
                 self.remote.complain(trouble);
-                sleep(retry_period()).await;
+                self.pause(retry_period()).await;
             }
         }
+    }
+
+    /// Waits until it is worth trying again: for so long, or until an outage of the API server is over.
+    async fn pause(&self, longest: Duration) {
+        drop(timeout(longest, self.outages.ended()).await);
     }
 
     async fn attempt(&mut self) -> Result<Attempt, Trouble> {
@@ -158,7 +174,6 @@ impl Elector {
             return Ok(Attempt::Beaten);
         }
         self.renewed(sent);
-        show(&self.lease, true);
         tracing::info!(lease = %self.lease, identity = self.identity, "leading");
         Ok(Attempt::Leading)
     }
@@ -189,24 +204,41 @@ impl Elector {
 
     async fn renew(&mut self, record: &Record) {
         let sent = self.remote.elapsed();
-        let limit = REQUEST_TIMEOUT.min(self.time_left());
-        let result = match self.remote.write(record, limit).await {
+        if self.time_left().is_zero() && !self.overdue {
+            self.overdue = true;
+            show(&self.lease, false);
+            tracing::warn!(
+                lease = %self.lease,
+                "the lease could not be renewed for {} s: nothing is written until it is",
+                RENEW_DEADLINE.as_secs()
+            );
+        }
+        let result = match self.remote.write(record, self.limit()).await {
             Ok(true) => {
                 self.renewed(sent);
                 return;
             }
-            Ok(false) => self.remote.look(REQUEST_TIMEOUT.min(self.time_left())).await,
+            Ok(false) => self.remote.look(self.limit()).await,
             Err(trouble) => Err(trouble),
         };
         if let Err(trouble) = result {
             self.remote.complain(trouble);
-            sleep(retry_period().min(self.time_left())).await;
+            self.pause(if self.overdue { retry_period() } else { retry_period().min(self.time_left()) }).await;
         }
+    }
+
+    /// How long a request may take: a leader must not miss its deadline by waiting for an answer.
+    fn limit(&self) -> Duration {
+        if self.overdue { REQUEST_TIMEOUT } else { REQUEST_TIMEOUT.min(self.time_left()) }
     }
 
     fn renewed(&mut self, sent: Duration) {
         self.last_renew = Some(sent);
         self.fence.keep_until(self.remote.epoch() + sent + RENEW_DEADLINE);
+        show(&self.lease, true);
+        if std::mem::take(&mut self.overdue) {
+            tracing::info!(lease = %self.lease, "the lease is renewed, and nobody else has led: working again");
+        }
     }
 
     async fn give_back(&mut self) -> Result<(), Trouble> {

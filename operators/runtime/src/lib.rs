@@ -25,6 +25,7 @@ pub mod leader;
 pub mod metrics;
 pub mod namespaces;
 pub mod operator;
+pub mod outage;
 pub mod own_pod;
 pub mod permissions;
 pub mod plan;

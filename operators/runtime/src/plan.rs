@@ -10,6 +10,7 @@ pub mod effect;
 pub mod lease;
 pub mod meta;
 pub mod names;
+pub mod outage;
 pub mod quantity;
 pub mod quota;
 pub mod report;

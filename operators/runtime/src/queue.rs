@@ -12,49 +12,21 @@ use tokio::sync::Notify;
 
 use crate::metrics::QueueMetrics;
 use crate::plan::meta::Key;
-use crate::retry::Backoff;
+use crate::retry::{Backoff, scattered};
 
 mod item;
+mod pass;
 mod version;
 
 use item::{FIGHT, Item, Place};
+pub use pass::{News, Outcome, Work};
 pub use version::{At, Version};
 
 /// How long a key waits for its own writes to come back.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
-/// What a pass is told of its key.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Work {
-    /// The key to reconcile.
-    pub key: Key,
-    /// How many passes have failed in a row before this one.
-    pub failures: u32,
-}
-
-/// What an event means to a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum News {
-    /// Nothing that it looks at changed.
-    None,
-    /// Something changed, which is news unless the controller did it.
-    UnlessOwn,
-    /// Something changed that the controller never writes.
-    Always,
-}
-
-/// How a pass ended.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// Nothing more to do until something changes.
-    Settled,
-    /// To be looked at again after that time.
-    After(Duration),
-    /// Failed: again after the key's next delay.
-    Failed,
-    /// Failed, and only a change can help; looked at again after the longest delay all the same.
-    Parked,
-}
+/// How far apart keys are looked at again after an outage: a pass takes a few requests, and all controllers do the same.
+const RETRIED_EVERY: Duration = Duration::from_millis(100);
 
 /// The queue of one controller.
 pub struct Queue {
@@ -191,6 +163,23 @@ impl Queue {
             self.wake.notify_one();
         }
         inner.forget_if_idle(key);
+    }
+
+    /// After an outage: what failed is looked at again, one key after another, instead of each after its own delay.
+    pub fn retry_failed(&self) {
+        let mut inner = self.lock();
+        let due = Instant::now() + scattered(RETRIED_EVERY);
+        let failed =
+            inner.delayed.iter().filter(|(_, key)| inner.items.get(*key).is_some_and(|item| item.backoff.is_some()));
+        let failed: Vec<_> = failed.map(|(at, key)| (*at, key.clone())).collect();
+        for (number, (at, key)) in (0..).zip(failed) {
+            let sooner = due + RETRIED_EVERY * number;
+            if sooner < at.0 {
+                inner.delayed.remove(&at);
+                inner.delay(&key, sooner, Place::Delayed);
+            }
+        }
+        self.wake.notify_one();
     }
 
     /// Ends the queue: workers get no more keys.

@@ -66,9 +66,15 @@ impl Backoff {
 /// `delay` and up to a tenth more, so that what was scheduled together does not stay together.
 #[must_use]
 pub fn jittered(delay: Duration) -> Duration {
+    delay + scattered(delay / 10)
+}
+
+/// Any time up to `longest`.
+#[must_use]
+pub fn scattered(longest: Duration) -> Duration {
     // RandomState is seeded anew for each value: randomness enough for spreading load, without another dependency.
     let share = RandomState::new().hash_one(0_u8) % 1000;
-    delay + delay / 10_000 * u32::try_from(share).unwrap_or(0)
+    longest / 1000 * u32::try_from(share).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ mod idle;
 mod leadership;
 mod metrics;
 mod missing_kind;
+mod outage;
 mod rights;
 mod rights_missing;
 mod traces;
@@ -56,6 +57,9 @@ fn main() -> ExitCode {
     let trials = trials!(
         runtime.handle(),
         errors::a_refused_child_costs_few_requests,
+        outage::that_closes_connections,
+        outage::that_says_nothing,
+        outage::behind_a_load_balancer,
         idle::converged_objects_cause_no_request_for_a_minute,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
         half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,

@@ -43,7 +43,7 @@ impl Server {
         let server = self.clone();
         let service = tower::service_fn(move |request: Request<Body>| server.clone().answer(request));
         let lease = LeaseName { namespace: "system".into(), name: "leader".into() };
-        Elector::new(Client::new(service, "system"), lease, name.into())
+        Elector::new(Client::new(service, "system"), lease, name.into(), Outages::default())
     }
 
     fn set(&self, fault: Fault) {
@@ -184,14 +184,49 @@ async fn a_killed_leader_is_followed_when_its_lease_ends_and_a_stopped_one_at_on
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_leader_gives_up_at_its_deadline_when_the_api_server_hangs() {
+async fn a_leader_writes_nothing_after_its_deadline_and_goes_on_if_nobody_else_led() {
     let (server, stop) = (Server::new(), CancellationToken::new());
-    let first = process(&server, "first", &stop);
-    until_held_by(&server, "first").await;
+    let mut elector = server.candidate("first");
+    let fence = elector.fence();
+    assert!(elector.acquire(&stop).await.unwrap());
+    let first = tokio::spawn(async move { elector.hold(&stop).await });
     server.set(Fault::Hangs);
     let start = Instant::now();
-    assert!(matches!(first.await.unwrap(), Some(Held::Lost(_))));
+    fence.closed().await;
     assert!((8.0..=10.1).contains(&start.elapsed().as_secs_f64()), "{:?}", start.elapsed());
+    sleep(Duration::from_secs(320)).await;
+    assert!(!fence.is_open() && !first.is_finished());
+    server.requests();
+    sleep(Duration::from_secs(60)).await;
+    let requests = server.requests().len();
+    assert!((8..=12).contains(&requests), "{requests} requests in a minute");
+    server.set(Fault::None);
+    let start = Instant::now();
+    fence.opened().await;
+    assert!(start.elapsed() < Duration::from_secs(7), "{:?}", start.elapsed());
+    sleep(Duration::from_secs(60)).await;
+    assert!(fence.is_open() && !first.is_finished());
+    assert_eq!((server.holder().as_deref(), server.transitions()), (Some("first"), Some(0)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_leader_that_was_cut_off_ends_if_another_led_meanwhile_even_if_that_is_gone() {
+    for released in [false, true] {
+        let (server, stop) = (Server::new(), CancellationToken::new());
+        let first = process(&server, "first", &stop);
+        until_held_by(&server, "first").await;
+        server.set(Fault::Hangs);
+        sleep(Duration::from_secs(20)).await;
+        server.lease.send_modify(|lease| {
+            let lease = lease.as_mut().unwrap();
+            lease.metadata.resource_version = Some("100".into());
+            let holder = if released { "" } else { "second" };
+            lease.spec.as_mut().unwrap().holder_identity = Some(holder.into());
+        });
+        server.set(Fault::None);
+        assert!(matches!(first.await.unwrap(), Some(Held::Lost(_))));
+        assert_eq!(server.transitions(), Some(0), "it has written nothing");
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,8 +289,13 @@ async fn a_leader_that_stood_still_may_not_write_before_it_has_looked() {
     assert!(fence.is_open());
     tokio::time::advance(Duration::from_secs(1)).await;
     assert!(!fence.is_open());
-    assert!(matches!(elector.hold(&stop).await, Held::Lost(_)));
-    assert!(!fence.is_open() && Fence::open().is_open());
+    let held = tokio::spawn(async move { elector.hold(&stop).await });
+    fence.opened().await;
+    assert_eq!(
+        (server.holder().as_deref(), server.requests().last().map(String::as_str)),
+        (Some("first"), Some("PUT"))
+    );
+    assert!(!held.is_finished() && Fence::open().is_open());
 }
 
 #[tokio::test(start_paused = true)]

@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 /// How long a claim that is not renewed keeps others out. As client-go's default.
 pub const LEASE_DURATION: Duration = Duration::from_secs(15);
 /// How long after its last renewal a leader may still act. Shorter than [`LEASE_DURATION`], so that it stops before
-/// anybody else may start.
+/// anybody else may start. It may act again once it has renewed a lease that nobody else has taken.
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// How often a leader renews, and how often a candidate polls while it cannot watch.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
@@ -120,14 +120,12 @@ pub fn decide(seen: &Seen, me: &str, last_renew: Option<Duration>, now: Now) -> 
 
 fn stay(seen: &Seen, me: &str, renewed: Duration, now: Now) -> Step {
     let passed = now.monotonic.saturating_sub(renewed);
-    if passed >= RENEW_DEADLINE {
-        return Step::Lost(format!("the lease could not be renewed for {} s", RENEW_DEADLINE.as_secs()));
-    }
     match &seen.record {
         Some(record) if record.holder != me && record.holder.is_empty() => Step::Lost("the lease was released".into()),
         Some(record) if record.holder != me => Step::Lost(format!("{} holds the lease now", record.holder)),
         _ if passed < RETRY_PERIOD => Step::Wait(RETRY_PERIOD - passed),
         Some(record) => Step::Renew(Record { duration: LEASE_DURATION, renewed: Some(now.wall), ..record.clone() }),
+        None if passed >= RENEW_DEADLINE => Step::Lost("the lease was deleted while it could not be renewed".into()),
         // Deleted by somebody: whoever writes first leads, so it is written anew at once.
         None => Step::Renew(claim(me, 0, now.wall)),
     }
@@ -242,11 +240,13 @@ mod tests {
         assert_eq!((record.transitions, record.acquired, record.renewed), (2, Some(wall(0)), Some(wall(7))));
     }
 
+    /// The write is of the version that was seen, so it is refused if anybody has led meanwhile.
     #[test]
-    fn a_leader_that_missed_its_deadline_is_lost_before_anybody_else_may_start() {
+    fn a_leader_that_missed_its_deadline_renews_a_lease_that_nobody_has_taken() {
+        assert!(matches!(decide(&Seen::default(), ME, Some(at(5)), now(15)), Step::Lost(_)), "somebody may have led");
         let seen = seen(held_by(ME, 2), 5);
         assert!(matches!(decide(&seen, ME, Some(at(5)), now(14)), Step::Renew(_)));
-        assert!(matches!(decide(&seen, ME, Some(at(5)), now(15)), Step::Lost(_)));
+        assert!(matches!(decide(&seen, ME, Some(at(5)), now(1000)), Step::Renew(record) if record.transitions == 2));
         assert!(matches!(decide(&seen, "other", None, now(19)), Step::Wait(_)));
         assert!(matches!(decide(&seen, "other", None, now(20)), Step::Acquire(_)));
     }

@@ -220,3 +220,26 @@ async fn a_fight_over_a_child_is_slowed_down_until_the_object_is_edited() {
     queue.observe(&key("a"), edited, Some(2), News::Always);
     assert_eq!(ready(&queue).await, Some(key("a")));
 }
+
+#[tokio::test]
+async fn after_an_outage_what_failed_is_tried_again_one_after_another() {
+    let queue = Queue::new("test");
+    for name in ["a", "b", "c", "waits"] {
+        queue.add(&key(name));
+        next(&queue).await;
+        // Parked for a minute, as what has failed often is delayed.
+        let outcome = if name == "waits" { Outcome::After(Duration::from_secs(3600)) } else { Outcome::Parked };
+        queue.done(&key(name), 1, &outcome);
+    }
+    assert_eq!(ready(&queue).await, None);
+    let begun = Instant::now();
+    queue.retry_failed();
+    let mut retried = Vec::new();
+    for _ in 0..3 {
+        retried.push(next(&queue).await.key);
+    }
+    retried.sort();
+    assert_eq!(retried, ["a", "b", "c"].map(key));
+    assert!(begun.elapsed() >= 2 * RETRIED_EVERY, "{:?}", begun.elapsed());
+    assert_eq!(ready(&queue).await, None, "what has not failed keeps its time");
+}

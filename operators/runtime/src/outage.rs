@@ -1,0 +1,85 @@
+//! Outages of the API server: one probe for all finds out that it is back, and everything that waits hears of it at once,
+//! instead of each by its own growing delays.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use kube::Client;
+use tokio::sync::{Notify, watch};
+use tokio::time::{sleep, timeout};
+
+use crate::plan::outage::{Sight, is_answer};
+
+/// How often the API server is probed while it is away.
+const PERIOD: Duration = Duration::from_secs(1);
+/// How long a probe may take.
+const LIMIT: Duration = Duration::from_secs(2);
+/// By which all authenticated users may ask whether the API server is ready, unless somebody took that right away: a refusal is
+/// an answer as well.
+const PROBE: &str = "/readyz";
+
+/// What all of a process know of outages.
+#[derive(Clone, Debug)]
+pub struct Outages(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    sight: watch::Sender<Sight>,
+    suspicion: Notify,
+}
+
+impl Default for Outages {
+    fn default() -> Self {
+        Self(Arc::new(Shared { sight: watch::Sender::default(), suspicion: Notify::new() }))
+    }
+}
+
+impl Outages {
+    /// A request got no answer, or one of somebody's who reaches no API server either.
+    pub(crate) fn suspect(&self) {
+        if self.0.sight.borrow().is_suspicious(Instant::now()) {
+            self.0.suspicion.notify_one();
+        }
+    }
+
+    /// Waits until an outage is over that is under way or yet to come.
+    pub async fn ended(&self) {
+        let mut sight = self.0.sight.subscribe();
+        let before = sight.borrow_and_update().ended;
+        // The sender is here, so this does not end early.
+        drop(sight.wait_for(|sight| sight.ended > before).await);
+    }
+
+    /// Whether the API server has just come back, and watches may have yet to begin again.
+    pub(crate) fn is_resuming(&self) -> bool {
+        self.0.sight.borrow().is_resuming(Instant::now())
+    }
+
+    /// Probes upon suspicion, for ever.
+    pub async fn probe(self, client: Client) {
+        loop {
+            self.0.suspicion.notified().await;
+            loop {
+                let answered = answers(&client).await;
+                let before = *self.0.sight.borrow();
+                self.0.sight.send_replace(before.probed(answered, Instant::now()));
+                match (answered, before.away_since) {
+                    (false, None) => tracing::warn!("the API server does not answer: waiting until it does"),
+                    (true, Some(since)) => {
+                        tracing::info!("the API server answers again, after {:.0?}", since.elapsed())
+                    }
+                    _ => {}
+                }
+                if answered {
+                    break;
+                }
+                sleep(PERIOD).await;
+            }
+        }
+    }
+}
+
+async fn answers(client: &Client) -> bool {
+    let Ok(request) = http::Request::get(PROBE).body(kube::client::Body::empty()) else { return false };
+    matches!(timeout(LIMIT, client.send(request)).await, Ok(Ok(answer)) if is_answer(answer.status().as_u16()))
+}

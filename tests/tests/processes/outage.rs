@@ -1,0 +1,86 @@
+//! Outages of the API server that last longer than a Lease. When it is back, so is the manager, within seconds and by few requests.
+
+use std::time::{Duration, Instant};
+
+use e2e::call::Call;
+use e2e::patience::{Bar, Moment};
+use e2e::proxy::{Away, Fault, Proxy, Rule};
+use e2e::timing::Timing;
+use futures::future::try_join_all;
+use tokio::time::sleep;
+
+use super::stage::{Failure, SOON, Stage, ensure, within};
+
+/// From the API server's return until a change is acted on that was made meanwhile: what a probe may take with what comes after
+/// it, and the work.
+const BACK: Bar = Bar { timers: Duration::from_secs(3), work: Duration::from_secs(2) };
+/// How many requests the first second after the return may see.
+const AT_ONCE: usize = 50;
+/// How many objects there are, none of which has changed.
+const OBJECTS: usize = 60;
+
+pub async fn that_closes_connections(stage: Stage) -> Result<(), Failure> {
+    survived(stage, Duration::from_secs(60), |proxy| {
+        proxy.away(Away::Closed);
+        Box::new(|| proxy.back())
+    })
+    .await
+}
+
+pub async fn that_says_nothing(stage: Stage) -> Result<(), Failure> {
+    survived(stage, Duration::from_secs(40), |proxy| {
+        proxy.away(Away::Silent);
+        Box::new(|| proxy.back())
+    })
+    .await
+}
+
+pub async fn behind_a_load_balancer(stage: Stage) -> Result<(), Failure> {
+    survived(stage, Duration::from_secs(20), |proxy| {
+        let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Answer(503)));
+        proxy.cut_watches();
+        Box::new(move || rule.lift())
+    })
+    .await
+}
+
+/// The same process acts again, on what was changed meanwhile, and on nothing else.
+async fn survived(
+    stage: Stage,
+    lasts: Duration,
+    away: impl for<'p> FnOnce(&'p Proxy) -> Box<dyn FnOnce() + Send + 'p>,
+) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let mut manager = stage.leader(&install, &proxy).await?;
+    let names: Vec<String> = (0..OBJECTS).map(|number| format!("unchanged-{number}")).collect();
+    try_join_all(names.iter().map(|name| stage.sample(name, "as before"))).await?;
+    stage.sample("edited", "before").await?;
+    try_join_all(names.iter().map(|name| stage.sample_kept(name, "as before", SOON * 2))).await?;
+    stage.sample_kept("edited", "before", SOON).await?;
+
+    let back = away(&proxy);
+    sleep(lasts).await;
+    stage.sample("edited", "after").await?;
+    let timing = Timing::exclusive().await;
+    let before = proxy.journal().len();
+    let (begun, returned) = (Moment::now(), Instant::now());
+    back();
+    stage.sample_kept("edited", "after", Duration::from_secs(60)).await?;
+    let took = returned.elapsed();
+    drop(timing);
+    sleep(Duration::from_secs(2).saturating_sub(returned.elapsed())).await;
+    let since = proxy.since(before);
+    let at_once = since.iter().filter(|call| call.at.saturating_duration_since(returned) < Duration::from_secs(1));
+    let (at_once, lists) =
+        (at_once.count(), since.iter().filter(|call| call.verb == "list" && !call.resource.is_empty()).count());
+    println!(
+        "away for {lasts:?}: a change acted on {took:.2?} after the return; {at_once} requests in the first second, {lists} lists"
+    );
+    within(BACK, "from the return to a change being acted on", took, begun)?;
+    ensure(at_once <= AT_ONCE, || format!("{at_once} requests in the first second: {since:?}"))?;
+    let about = |call: &&Call| call.is_write() && call.name.contains("unchanged");
+    ensure(!since.iter().any(|call| about(&call)), || format!("writes to what had not changed: {since:?}"))?;
+    ensure(manager.ends(Duration::from_millis(1)).await.is_err(), || format!("it ended: {}", manager.log()))?;
+    ensure(manager.log().contains("nobody else has led: working again"), || manager.log())
+}
