@@ -29,6 +29,7 @@ mod manifest;
 mod metrics;
 mod normalised;
 mod paused;
+mod pods;
 mod random_databases;
 mod repair;
 mod rollout;
