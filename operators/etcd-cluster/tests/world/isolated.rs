@@ -179,6 +179,17 @@ fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() 
     }
 }
 
+/// Before 3.4 it votes as soon as it is listed.
+#[test]
+fn a_second_member_that_votes_and_was_never_reached_is_given_what_is_asked_for_next() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.2.13" }));
+    bench.take(&Step::Calm(3));
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(10));
+    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+    settle(&mut bench);
+}
+
 #[test]
 fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
     // The only member is a whole cluster that has gone up, though nobody has seen that: there is no way back.

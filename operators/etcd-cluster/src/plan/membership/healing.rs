@@ -102,7 +102,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     }
     // Replacing a pod that does not work takes nothing away.
     let repaired = repair::failing(roster, wish, node, false);
-    let repaired = repaired.or_else(|| repair::isolated(observed, roster, wish, node, now));
+    let repaired = repaired.or_else(|| repair::isolated(observed, roster, wish, node, false, now));
     if let Some(step) = repaired.or_else(|| repair::hung(observed, roster, wish, node, now)) {
         return Some(step);
     }

@@ -57,6 +57,7 @@ pub(super) fn isolated(
     roster: &Roster<'_>,
     wish: &Wish,
     node: &Node<'_>,
+    unborn: bool,
     now: Timestamp,
 ) -> Option<Step> {
     let in_vain = !node.is_learner() && !node.is_healthy() && has_run_for_long(node, now);
@@ -67,8 +68,8 @@ pub(super) fn isolated(
     let ran = proven::version_of_data(node);
     let keeps_minor = proven::keeps_minor(node, wish) || ran.as_ref().is_some_and(|ran| ran.same_minor(&wish.version));
     let alone = observed.cluster.status.member_statuses.len() == 1;
-    // Without quorum nothing is tried that has never been seen to run, unless there is no other member.
-    let may_differ = roster.listed || alone;
+    // Without quorum nothing is tried that has never been seen to run, unless there is no other member, or it has never started.
+    let may_differ = roster.listed || alone || unborn;
     let as_wished = keeps_minor && (may_differ || proven::is_proven(roster, wish));
     let as_before = proven::is_told(node) || !keeps_minor && may_differ && ran.is_some();
     let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, node, now) };

@@ -30,7 +30,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         let unborn = status.id.is_none() && status.role == MemberRole::Joining;
         let repaired = node.and_then(|node| {
             let failing = repair::failing(roster, wish, node, unborn);
-            failing.or_else(|| repair::isolated(observed, roster, wish, node, now))
+            failing.or_else(|| repair::isolated(observed, roster, wish, node, unborn, now))
         });
         if let Some(step) = repaired {
             return step;
