@@ -47,7 +47,7 @@ impl Call {
         let watch = query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"));
         let verb = match method {
             "GET" if watch => "watch",
-            "GET" if rest.len() < 2 => "list",
+            "GET" if rest.len() == 1 => "list",
             "POST" => "create",
             "PUT" => "update",
             other => &other.to_ascii_lowercase(),
