@@ -107,10 +107,13 @@ async fn what_is_written_to_a_claim_stays_and_recreate_never_runs_two_pods() {
     ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
     let both = ns
         .eventually("the new version to run alone", || async {
-            let pods = pods(&ns).await;
-            let image = |pod: &Pod| pod.spec.as_ref().map(|spec| spec.containers[0].image.clone());
-            let new: Vec<_> = pods.iter().filter(|pod| image(pod) == Some(Some("nginx:1.26".to_owned()))).collect();
-            match (pods.len(), new.len()) {
+            // The Deployment's controller waits until containers have ended, and not until their pods are gone.
+            let ended = |pod: &Pod| pod.status.as_ref().and_then(|status| status.phase.as_deref()) != Some("Running");
+            let is_new = |pod: &Pod| {
+                pod.spec.as_ref().is_some_and(|spec| spec.containers[0].image.as_deref() == Some("nginx:1.26"))
+            };
+            let pods: Vec<Pod> = pods(&ns).await.into_iter().filter(|pod| is_new(pod) || !ended(pod)).collect();
+            match (pods.len(), pods.iter().filter(|pod| is_new(pod)).count()) {
                 (1, 1) => Ok(false),
                 (_, 1..) => Ok(true),
                 other => Err(format!("{other:?} pods, new ones")),
