@@ -8,6 +8,7 @@
 //! has. That write is of the version that the leader wrote last, so it succeeds only if nobody has led meanwhile; and after an
 //! outage of the API server there are no caches to fill again, and no restart to wait for.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -139,28 +140,33 @@ impl Elector {
 
     async fn contend(&mut self) -> Result<(), Refused> {
         loop {
-            let trouble = match self.attempt().await {
-                Ok(Attempt::Leading) => return Ok(()),
-                Ok(Attempt::Wait) => self.follow().await.err(),
-                Ok(Attempt::Beaten) => {
-                    sleep(RETRY_PERIOD.mul_f64(0.1 * fraction())).await;
-                    None
-                }
-                Err(trouble) => Some(trouble),
+            let outages = self.outages.clone();
+            let mut ended = pin!(outages.ended());
+            let trouble = tokio::select! {
+                biased;
+                tried = self.try_to_lead() => match tried {
+                    Ok(true) => return Ok(()),
+                    Ok(false) => continue,
+                    Err(trouble) => trouble,
+                },
+                () = &mut ended => continue,
             };
-            if let Some(Trouble::Refused(message)) = trouble {
+            if let Trouble::Refused(message) = trouble {
                 return Err(Refused { lease: self.lease.clone(), message });
             }
-            if let Some(trouble) = trouble {
-                self.remote.complain(trouble);
-                self.pause(retry_period()).await;
-            }
+            self.remote.complain(trouble);
+            drop(timeout(retry_period(), ended).await);
         }
     }
 
-    /// Waits until it is worth trying again: for so long, or until an outage of the API server is over.
-    async fn pause(&self, longest: Duration) {
-        drop(timeout(longest, self.outages.ended()).await);
+    /// Tries once, or waits until it is worth trying: whether this candidate leads.
+    async fn try_to_lead(&mut self) -> Result<bool, Trouble> {
+        match self.attempt().await? {
+            Attempt::Leading => return Ok(true),
+            Attempt::Wait => self.follow().await?,
+            Attempt::Beaten => sleep(RETRY_PERIOD.mul_f64(0.1 * fraction())).await,
+        }
+        Ok(false)
     }
 
     async fn attempt(&mut self) -> Result<Attempt, Trouble> {
@@ -213,7 +219,16 @@ impl Elector {
                 RENEW_DEADLINE.as_secs()
             );
         }
-        let result = match self.remote.write(record, self.limit()).await {
+        let outages = self.outages.clone();
+        let mut ended = pin!(outages.ended());
+        let limit = self.limit();
+        let written = tokio::select! {
+            biased;
+            written = self.remote.write(record, limit) => written,
+            // What was sent into an outage may never be answered; what has arrived all the same is found by the next try.
+            () = &mut ended => return,
+        };
+        let result = match written {
             Ok(true) => {
                 self.renewed(sent);
                 return;
@@ -223,7 +238,8 @@ impl Elector {
         };
         if let Err(trouble) = result {
             self.remote.complain(trouble);
-            self.pause(if self.overdue { retry_period() } else { retry_period().min(self.time_left()) }).await;
+            let longest = if self.overdue { retry_period() } else { retry_period().min(self.time_left()) };
+            drop(timeout(longest, ended).await);
         }
     }
 

@@ -10,10 +10,10 @@ use tokio::time::{sleep, timeout};
 
 use crate::plan::outage::{Sight, is_answer};
 
-/// How often the API server is probed while it is away.
-const PERIOD: Duration = Duration::from_secs(1);
-/// How long a probe may take.
-const LIMIT: Duration = Duration::from_secs(2);
+/// How long after a probe without an answer the next one is sent.
+const PAUSE: Duration = Duration::from_millis(500);
+/// How long a probe may take. One that was sent just before the API server came back may get no answer either.
+const LIMIT: Duration = Duration::from_secs(1);
 /// By which all authenticated users may ask whether the API server is ready, unless somebody took that right away: a refusal is
 /// an answer as well.
 const PROBE: &str = "/readyz";
@@ -73,7 +73,7 @@ impl Outages {
                 if answered {
                     break;
                 }
-                sleep(PERIOD).await;
+                sleep(PAUSE).await;
             }
         }
     }

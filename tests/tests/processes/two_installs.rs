@@ -130,6 +130,12 @@ pub async fn the_second_takes_over_at_once_when_told_to(stage: Stage) -> Result<
         })
         .await?;
     println!("two installs: --take-over: taken {:.1?} after leading", led.elapsed());
+    // Until then an edit is still the first's to see to.
+    stage
+        .until::<Sample, _>("kept", "the second's", SOON, |seen| {
+            (seen?.contract()?.managed_by.as_deref() == Some(&holder)).then_some(())
+        })
+        .await?;
     stage.sample("kept", "by the second").await?;
     stage.sample_kept("kept", "by the second", SOON).await?;
     // The first still runs, and has to let go: each says its word, and then there is silence.
