@@ -136,7 +136,7 @@ pub(super) fn low(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static 
     let low: Vec<String> = low.map(|(name, what)| format!("of member {name} {what}")).collect();
     (!low.is_empty()).then(|| {
         let message = format!(
-            "volumes are nearly full, and etcd ends on one that is: {}; raise spec.storage.size, where the StorageClass lets              volumes grow, or make room: compact and defragment, and delete what others have on the same file system",
+            "volumes are nearly full, and etcd ends on one that is: {}; raise spec.storage.size, where the StorageClass lets volumes grow, or make room: compact and defragment, and delete what others have on the same file system",
             low.join(", ")
         );
         (VOLUME_LOW, message)
