@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use etcd_sizing::{LARGEST_REQUEST, Limits};
+use etcd_sizing::{Limits, largest_request};
 use serde::Serialize;
 
 /// The quota that etcd has by itself.
@@ -137,8 +137,7 @@ pub(crate) fn given_quota(command: &[OsString], variable: Option<&OsStr>) -> Opt
 
 /// How large a request may be, in bytes, by etcd's own arguments or environment.
 pub(crate) fn given_request(command: &[OsString], variable: Option<&OsStr>) -> u64 {
-    let bytes = given(command, "max-request-bytes=", variable).and_then(|bytes| bytes.parse().ok());
-    bytes.filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+    largest_request(given(command, "max-request-bytes=", variable).as_deref())
 }
 
 fn given(command: &[OsString], flag: &str, variable: Option<&OsStr>) -> Option<String> {

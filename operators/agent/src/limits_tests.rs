@@ -1,5 +1,7 @@
 //! Limits, by arithmetic and by files of the tests' own.
 
+use etcd_sizing::LARGEST_REQUEST;
+
 use super::*;
 
 fn planned(volume: u64) -> Planned {

@@ -14,6 +14,12 @@ pub const LARGEST_RESERVE: u64 = 32 * MIB;
 /// The largest request that etcd takes where nothing says otherwise (`--max-request-bytes`), in bytes. Each is one entry of the
 /// log. 3.2 has no other bound.
 pub const LARGEST_REQUEST: u64 = 3 * MIB / 2;
+
+/// The largest request in bytes, where `--max-request-bytes` is given so: what is no number above 0 counts as not given.
+#[must_use]
+pub fn largest_request(given: Option<&str>) -> u64 {
+    given.and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+}
 /// The bounds of the snapshot count, in entries; the upper one is etcd's own default from 3.6 on.
 pub const SNAPSHOT_COUNTS: (u64, u64) = (10, 10_000);
 /// The bounds of how long history is kept, in minutes. The lower one is how often Kubernetes' API server compacts an etcd of its

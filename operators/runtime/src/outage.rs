@@ -9,7 +9,10 @@ use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::plan::outage::{Sight, is_answer};
+use crate::retry::scattered;
 
+/// Within which time all that waits goes on after an outage.
+const SPREAD: Duration = Duration::from_secs(1);
 /// How long after a probe without an answer the next one is sent.
 const PAUSE: Duration = Duration::from_millis(500);
 /// How long a probe may take. One that was sent just before the API server came back may get no answer either.
@@ -48,6 +51,12 @@ impl Outages {
         let before = sight.borrow_and_update().ended;
         // The sender is here, so this does not end early.
         drop(sight.wait_for(|sight| sight.ended > before).await);
+    }
+
+    /// The same, and then until a moment of its own: not all that waits goes on at once.
+    pub(crate) async fn resumed(&self) {
+        self.ended().await;
+        sleep(scattered(SPREAD)).await;
     }
 
     /// Whether the API server has just come back, and watches may have yet to begin again.

@@ -129,9 +129,7 @@ impl Work<'_> {
                 format!("a superuser wrote to the old server: it has {now} databases, of which {then} were copied");
             return Err(Failure::new(Reason::CountMismatch, sentence));
         }
-        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
-        let transfer = self.transfer(self.to, folder.path());
-        databases.iter().try_for_each(|(name, _)| transfer.refuse_later_changes(name))?;
+        self.compare(|transfer| databases.iter().try_for_each(|(name, _)| transfer.refuse_later_changes(name)))?;
         let copy = Upgraded { next_transaction: next, ..copy };
         incoming.note(&copy)?;
         Ok(copy)
@@ -237,11 +235,14 @@ impl Work<'_> {
         let next = outgoing.settled_transaction()?;
         if next != began {
             eprintln!("the old server has written meanwhile; comparing once more");
-            let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
-            let transfer = self.transfer(self.to, folder.path());
-            copied.iter().try_for_each(|copied| transfer.refuse_changes(copied))?;
+            self.compare(|transfer| copied.iter().try_for_each(|copied| transfer.refuse_changes(copied)))?;
         }
         Ok(next)
+    }
+
+    fn compare(&self, refuse: impl FnOnce(&Transfer<'_>) -> Result<(), Failure>) -> Result<(), Failure> {
+        let folder = Scratch::new(self.options.run.join(format!("compare-{}", std::process::id())))?;
+        refuse(&self.transfer(self.to, folder.path()))
     }
 
     fn copy(&self, names: &[&str]) -> Result<Vec<Copied>, Failure> {

@@ -34,24 +34,30 @@ pub(super) fn cluster(cluster: &EtcdCluster, durable: bool) -> Option<Effect<Etc
 /// that.
 pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
     let cluster = &*observed.cluster;
-    let marked = |claim: &Claim| observed.found.marked.contains(&*claim.meta.key.name);
-    let lacks =
-        |claim: &&Claim| !is_held(claim) && !claim.meta.deleting && !marked(claim) && Facts::of(claim).is_some();
-    let held = cluster.meta.is_held_by(ETCD_VOLUMES);
-    let keep = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| held && lacks(claim));
+    let keep = roster.nodes.iter().filter_map(|node| node.claim).filter(|claim| {
+        cluster.meta.is_held_by(ETCD_VOLUMES) && lacks_hold(observed, claim) && Facts::of(claim).is_some()
+    });
     let put_aside = observed.claims.iter().filter(|claim| {
-        let aside = claim.labels.contains_key(RETIRED) || marked(claim);
+        let aside = claim.labels.contains_key(RETIRED) || is_marked(observed, claim);
         is_held(claim) && aside && names::is_ours(cluster, &claim.meta.key.name)
     });
     keep.map(|claim| objects::held(claim, true)).chain(put_aside.map(|claim| objects::held(claim, false))).collect()
 }
 
+/// Whether a person has put a member's claim aside.
+fn is_marked(observed: &Observed, claim: &Claim) -> bool {
+    observed.found.marked.contains(&*claim.meta.key.name)
+}
+
+/// Whether our finalizer is to keep a claim, and does not yet.
+fn lacks_hold(observed: &Observed, claim: &Claim) -> bool {
+    !is_held(claim) && !claim.meta.deleting && !is_marked(observed, claim)
+}
+
 /// A voter whose claim could still go with a deletion: clients are let in, and the cluster is ready, only once nothing takes
 /// away what they write.
 pub(super) fn unheld<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>, wish: &Wish) -> Option<&'r Node<'a>> {
-    let marked = |claim: &Claim| observed.found.marked.contains(&*claim.meta.key.name);
-    let lacks = |claim: &Claim| !is_held(claim) && !claim.meta.deleting && !marked(claim);
-    roster.voters().find(|node| wish.durable && node.claim.is_some_and(lacks))
+    roster.voters().find(|node| wish.durable && node.claim.is_some_and(|claim| lacks_hold(observed, claim)))
 }
 
 /// Whether there is data that a deletion must not take along: clients may have written to a cluster that was latched, and to

@@ -21,15 +21,12 @@ use crate::metrics;
 use crate::outage::Outages;
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
 use crate::plan::sight::{Unseen, Why, sentence, user_of};
-use crate::retry::{Backoff, scattered};
+use crate::retry::Backoff;
 
 /// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
 /// server sends a bookmark before it ends a watch.
 const WATCH_SECONDS: u32 = 45;
-
-/// Within which time all watches begin again after an outage.
-const SPREAD: Duration = Duration::from_secs(1);
 
 /// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
 const PAGE: u32 = 100;
@@ -56,13 +53,8 @@ pub(super) async fn run<V: View>(
     let mut feed = Feed { store: &store, namespace, listed: None, backoff: Backoff::watch() };
     while let Some(Some(event)) = stop.run_until_cancelled(stream.next()).await {
         if let Some(pause) = feed.take(event) {
-            // After an outage all begin again, each a little later than another.
-            let over = async {
-                outages.ended().await;
-                tokio::time::sleep(scattered(SPREAD)).await;
-            };
-            let over = tokio::time::timeout(pause, over);
-            if let Some(Ok(())) = stop.run_until_cancelled(over).await {
+            let resumed = tokio::time::timeout(pause, outages.resumed());
+            if let Some(Ok(())) = stop.run_until_cancelled(resumed).await {
                 feed.backoff.reset();
             }
         }

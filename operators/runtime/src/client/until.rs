@@ -3,15 +3,10 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use hyper::body::{Body, Frame, SizeHint};
 
 use crate::outage::Outages;
-use crate::retry::scattered;
-
-/// Within which time all watches begin again.
-const SPREAD: Duration = Duration::from_secs(1);
 
 /// A body that ends at the latest shortly after the next outage.
 pub struct Until<B> {
@@ -21,11 +16,7 @@ pub struct Until<B> {
 
 impl<B> Until<B> {
     pub(super) fn new(body: B, outages: Outages) -> Self {
-        let outage = Box::pin(async move {
-            outages.ended().await;
-            tokio::time::sleep(scattered(SPREAD)).await;
-        });
-        Self { body, outage }
+        Self { body, outage: Box::pin(async move { outages.resumed().await }) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The containers of a member's pod: the agent, which lets it start when it may, and etcd.
 
-use etcd_sizing::{LARGEST_REQUEST, Limits};
+use etcd_sizing::Limits;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, ContainerPort, EnvVar, EnvVarSource, ObjectFieldSelector, ResourceRequirements,
     SecurityContext, VolumeMount,
@@ -169,7 +169,7 @@ fn largest_request(cluster: &EtcdCluster) -> u64 {
     const OPTION: &str = "max-request-bytes";
     let given = cluster.spec.options.get(OPTION);
     let given = given.or_else(|| variable(cluster, OPTION)?.value.as_ref());
-    given.and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+    etcd_sizing::largest_request(given.map(String::as_str))
 }
 
 /// Whether the database may grow as its volume allows, because the spec does not say how far.
