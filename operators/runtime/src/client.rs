@@ -104,6 +104,13 @@ fn connector() -> HttpConnector {
 #[error("the API server did not answer within {} s", REQUEST_DEADLINE.as_secs())]
 pub struct DeadlineExceeded;
 
+/// The API server was away while a request was under way, is back, and has not answered it: whether the connection still reaches
+/// it is not known, and waiting for [`REQUEST_DEADLINE`] would be most of what an outage costs after its end. As after a deadline,
+/// whether a write took effect is not known.
+#[derive(Debug, thiserror::Error)]
+#[error("the API server was away, and has not answered since it is back")]
+pub struct SentIntoOutage;
+
 /// A watch's body as it comes, or a body read to its end.
 type Answer = Either<Until<Incoming>, Full<Bytes>>;
 
@@ -135,7 +142,8 @@ where
         let watch = about.watch;
         let outages = self.outages.clone();
         let unanswered = Unanswered::new(self.outages.clone());
-        let bounded = tokio::time::timeout(REQUEST_DEADLINE, async move {
+        let resumed = self.outages.clone();
+        let answered = async move {
             let response = answer.await.map_err(Into::into)?;
             if watch {
                 return Ok(response.map(|body| Either::Left(Until::new(body, outages))));
@@ -143,6 +151,13 @@ where
             // The library reads the whole body anyway; reading it here puts it under the same deadline.
             let (parts, body) = response.into_parts();
             Ok(Response::from_parts(parts, Either::Right(Full::new(body.collect().await?.to_bytes()))))
+        };
+        let bounded = tokio::time::timeout(REQUEST_DEADLINE, async move {
+            tokio::select! {
+                biased;
+                result = answered => result,
+                () = resumed.resumed() => Err(SentIntoOutage.into()),
+            }
         });
         let counted = async move {
             let result = bounded.await.unwrap_or_else(|_| Err(DeadlineExceeded.into()));
@@ -243,7 +258,37 @@ fn is_watch(query: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::future::pending;
+
     use super::*;
+
+    fn request() -> Request<Body> {
+        Request::get("/api/v1/pods").body(Body::empty()).unwrap()
+    }
+
+    /// A connection that went with the outage answers never: no request waits for its deadline on one.
+    #[tokio::test(start_paused = true)]
+    async fn what_was_sent_into_an_outage_is_given_up_once_it_is_over() {
+        let outages = Outages::default();
+        let silent = tower::service_fn(|_| pending::<Result<Response<Incoming>, BoxError>>());
+        let mut client = Watched { inner: silent, outages: outages.clone() };
+        let started = tokio::time::Instant::now();
+        let (ends, refused) = tokio::join!(
+            async {
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                outages.seen(false);
+                tokio::time::sleep(Duration::from_secs(5)).await;
+                outages.seen(true);
+                started.elapsed()
+            },
+            client.call(request())
+        );
+        let error = refused.err().expect("no answer");
+        assert!(error.is::<SentIntoOutage>(), "{error}");
+        assert!(started.elapsed() <= ends + Duration::from_secs(1), "{:?}", started.elapsed());
+        let error = client.call(request()).await.err().expect("no answer");
+        assert!(error.is::<DeadlineExceeded>(), "no outage has ended since: {error}");
+    }
 
     #[test]
     fn watches_are_told_from_their_query() {

@@ -142,6 +142,11 @@ pub(crate) fn innermost(error: &dyn std::error::Error) -> String {
     cause.to_string()
 }
 
+/// Whether an error is an `E`, or an `E` is among its causes.
+pub(crate) fn is_caused_by<E: std::error::Error + 'static>(error: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(error), |cause| cause.source()).any(|cause| cause.is::<E>())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -59,6 +59,18 @@ impl Outages {
         sleep(scattered(SPREAD)).await;
     }
 
+    /// How many outages are over.
+    pub(crate) fn over(&self) -> u64 {
+        self.0.sight.borrow().ended
+    }
+
+    /// Takes in whether a probe was answered, and returns what was known before.
+    pub(crate) fn seen(&self, answered: bool) -> Sight {
+        let before = *self.0.sight.borrow();
+        self.0.sight.send_replace(before.probed(answered, Instant::now()));
+        before
+    }
+
     /// Whether the API server has just come back, and watches may have yet to begin again.
     pub(crate) fn is_resuming(&self) -> bool {
         self.0.sight.borrow().is_resuming(Instant::now())
@@ -70,8 +82,7 @@ impl Outages {
             self.0.suspicion.notified().await;
             loop {
                 let answered = answers(&client).await;
-                let before = *self.0.sight.borrow();
-                self.0.sight.send_replace(before.probed(answered, Instant::now()));
+                let before = self.seen(answered);
                 match (answered, before.away_since) {
                     (false, None) => tracing::warn!("the API server does not answer: waiting until it does"),
                     (true, Some(since)) => {

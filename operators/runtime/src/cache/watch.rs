@@ -16,7 +16,8 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Health, Store, View};
-use crate::error::innermost;
+use crate::client::SentIntoOutage;
+use crate::error::{innermost, is_caused_by};
 use crate::metrics;
 use crate::outage::Outages;
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
@@ -51,12 +52,18 @@ pub(super) async fn run<V: View>(
     let stream = watcher::watcher(api, config);
     pin_mut!(stream);
     let mut feed = Feed { store: &store, namespace, listed: None, backoff: Backoff::watch() };
+    let mut over = outages.over();
     while let Some(Some(event)) = stop.run_until_cancelled(stream.next()).await {
-        if let Some(pause) = feed.take(event) {
+        let Some(pause) = feed.take(event) else { continue };
+        // What failed had been sent into an outage that is over: the first try since is not delayed.
+        let since = std::mem::replace(&mut over, outages.over());
+        let go_on = since < over || {
             let resumed = tokio::time::timeout(pause, outages.resumed());
-            if let Some(Ok(())) = stop.run_until_cancelled(resumed).await {
-                feed.backoff.reset();
-            }
+            matches!(stop.run_until_cancelled(resumed).await, Some(Ok(())))
+        };
+        if go_on {
+            over = outages.over();
+            feed.backoff.reset();
         }
     }
 }
@@ -123,9 +130,11 @@ impl<V: View> Feed<'_, V> {
         self.store.health().synced(self.namespace.as_ref());
     }
 
+    /// What the next try will find is not told before it: a watch that fell out of the server's window, or was asked for in an
+    /// outage that is over.
     fn failed(&mut self, error: &watcher::Error) -> Duration {
         metrics::watch_error(V::KIND.kind);
-        if expired(error) {
+        if expired(error) || is_caused_by::<SentIntoOutage>(error) {
             return Duration::ZERO;
         }
         let why = why(error, V::KIND, self.namespace.as_deref());
@@ -212,5 +221,50 @@ impl<V: View> kube::Resource for Wire<V> {
     }
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.meta
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::{Request, Response};
+    use tokio::sync::mpsc;
+    use tokio::time::{Instant, sleep, timeout};
+    use tower::BoxError;
+
+    use super::super::health::State;
+    use super::*;
+    use crate::views::Claim;
+
+    /// During a long outage the pauses between tries grow to many seconds; of what hung when it ended, none is waited for, and
+    /// nothing is reported that the next try has not found.
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
+        let outages = Outages::default();
+        let (asked, mut asks) = mpsc::unbounded_channel();
+        let over = outages.clone();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            let (asked, over) = (asked.clone(), over.clone());
+            async move {
+                let _ = asked.send(Instant::now());
+                over.resumed().await;
+                Err::<Response<Body>, _>(BoxError::from(SentIntoOutage))
+            }
+        });
+        let store = Arc::new(Store::<Claim>::new(1));
+        let stop = CancellationToken::new();
+        let client = Client::new(service, "default");
+        let watch = tokio::spawn(run(store.clone(), client, None, outages.clone(), stop.clone()));
+        asks.recv().await.expect("it asks");
+        for _ in 0..8 {
+            outages.seen(false);
+            sleep(Duration::from_secs(60)).await;
+            outages.seen(true);
+            let ended = Instant::now();
+            let again = timeout(Duration::from_secs(20), asks.recv()).await.expect("it asks again").expect("it runs");
+            assert!(again.duration_since(ended) <= Duration::from_millis(1100), "{:?}", again.duration_since(ended));
+            assert_eq!(store.health().state(&"n".into()), State::Starting, "nothing is known of it yet");
+        }
+        stop.cancel();
+        watch.await.unwrap();
     }
 }
