@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
+use runtime::views::Pod;
 
 use crate::plan::Observed;
 use crate::{MyApp, MyAppOperator};
@@ -14,15 +15,18 @@ impl MyAppOperator {
     pub fn look(&self, app: &Arc<MyApp>) -> Observed {
         let key = &app.meta.key;
         let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
-        let pods: Vec<_> = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object).collect();
+        let deployment = self.deployments.child(key, &app.meta);
+        let is_past = |pod: &Pod| deployment.ours().is_some_and(|live| live.rollout.is_past(&pod.meta));
+        let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
+        let pods: Vec<_> = pods.filter(|pod| !is_past(pod)).collect();
         let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
         Observed {
-            deployment: self.deployments.child(key, &app.meta),
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
             troubles: troubles.collect(),
             starting: starting.collect(),
+            deployment,
             app: app.clone(),
         }
     }

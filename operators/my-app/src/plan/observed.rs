@@ -20,9 +20,9 @@ pub struct Observed {
     pub service: Seen<Service>,
     /// Its PodDisruptionBudget, wanted if it asks for one.
     pub budget: Seen<DisruptionBudget>,
-    /// Its pods that are in trouble, by name.
+    /// Its pods of the present template that are in trouble, by name.
     pub troubles: Vec<(Arc<str>, Trouble)>,
-    /// Its pods that wait for their volumes, by name.
+    /// Those that wait for their volumes, by name.
     pub starting: Vec<(Arc<str>, Starting)>,
 }
 

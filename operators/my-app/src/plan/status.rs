@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 use runtime::plan::{Effect, Next, Seen};
-use runtime::views::{Deployment, Rollout};
+use runtime::views::{Conditions, Deployment, Rollout};
 
 use super::Observed;
 use super::objects::selector;
@@ -82,7 +82,7 @@ const NONE: &Rollout = &Rollout {
     updated_replicas: 0,
     ready_replicas: 0,
     available_replicas: 0,
-    conditions: Vec::new(),
+    conditions: Conditions { failures: Vec::new(), newest: None },
 };
 
 impl<'a> Standing<'a> {
@@ -176,7 +176,7 @@ fn lasting_failure(observed: &Observed, rollout: &Rollout, waits: &Waits) -> Opt
     if let Some((pod, trouble)) = observed.troubles.iter().find(|(_, trouble)| trouble.lasting) {
         return Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)));
     }
-    let failed = |type_: &str| rollout.conditions.iter().find(|c| c.type_ == type_);
+    let failed = |type_: &str| rollout.conditions.failures.iter().find(|c| c.type_ == type_);
     if let Some(refused) = failed("ReplicaFailure") {
         return Some((refused.reason.clone(), refusal(observed, &refused.message)));
     }

@@ -42,9 +42,35 @@ pub struct Rollout {
     pub ready_replicas: i32,
     /// Pods that have been ready for as long as the Deployment asks for.
     pub available_replicas: i32,
-    /// Only those that tell of a failure.
-    #[serde(deserialize_with = "failures_only")]
-    pub conditions: Vec<RolloutCondition>,
+    /// What its conditions say.
+    pub conditions: Conditions,
+}
+
+/// What a Deployment's conditions say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(from = "Option<Vec<RolloutCondition>>")]
+pub struct Conditions {
+    /// Those that tell of a failure.
+    pub failures: Vec<RolloutCondition>,
+    /// The ReplicaSet of the present template, if one is named: pods of another one are on their way out.
+    pub newest: Option<Box<str>>,
+}
+
+impl From<Option<Vec<RolloutCondition>>> for Conditions {
+    fn from(all: Option<Vec<RolloutCondition>>) -> Self {
+        let mut failures = all.unwrap_or_default();
+        let newest = failures.iter().find(|c| c.type_ == "Progressing").and_then(|c| replica_set(&c.message));
+        failures.retain(|c| matches!((&*c.type_, &*c.status), ("ReplicaFailure", "True") | ("Progressing", "False")));
+        failures.shrink_to_fit();
+        Self { failures, newest }
+    }
+}
+
+/// The ReplicaSet in the message of the condition `Progressing`, which is of the present template in each of its wordings (`Created
+/// new replica set "a-1"`, `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). The API names it
+/// nowhere else.
+fn replica_set(message: &str) -> Option<Box<str>> {
+    message.split('"').nth(1).filter(|name| !name.is_empty()).map(Into::into)
 }
 
 /// A condition of a Deployment.
@@ -62,11 +88,16 @@ pub struct RolloutCondition {
     pub message: String,
 }
 
-fn failures_only<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<RolloutCondition>, D::Error> {
-    let mut conditions = Option::<Vec<RolloutCondition>>::deserialize(deserializer)?.unwrap_or_default();
-    conditions.retain(|c| matches!((&*c.type_, &*c.status), ("ReplicaFailure", "True") | ("Progressing", "False")));
-    conditions.shrink_to_fit();
-    Ok(conditions)
+impl Rollout {
+    /// Whether a pod is of an earlier template, so that what ails it says nothing about what is asked for now. One whose
+    /// template cannot be told counts as of the present one.
+    #[must_use]
+    pub fn is_past(&self, pod: &Meta) -> bool {
+        let of = pod.controller.as_ref().map(|controller| &controller.owner.name);
+        let named = self.conditions.newest.as_deref().zip(of).is_some_and(|(newest, of)| **of != *newest);
+        // After a change of the number of pods as well, the template's is observed before its ReplicaSet is made.
+        named || self.updated_replicas == 0
+    }
 }
 
 impl View for Deployment {
@@ -119,5 +150,44 @@ impl View for Deployment {
             && self.has_pace == before.has_pace
             && self.paused == before.paused
             && self.rollout == before.rollout
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn rollout(updated: i32, conditions: &serde_json::Value) -> Rollout {
+        serde_json::from_value(json!({ "updatedReplicas": updated, "conditions": conditions })).unwrap()
+    }
+
+    fn pod(of: &str) -> Meta {
+        let owner =
+            json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": of, "uid": "r", "controller": true }]);
+        serde_json::from_value(json!({ "name": "p", "namespace": "n", "uid": "u", "resourceVersion": "1",
+            "ownerReferences": owner }))
+        .unwrap()
+    }
+
+    #[test]
+    fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
+        for message in [
+            "ReplicaSet \"a-2\" is progressing.",
+            "Created new replica set \"a-2\"",
+            "Found new replica set \"a-2\"",
+            "ReplicaSet \"a-2\" has successfully progressed.",
+            "ReplicaSet \"a-2\" has timed out progressing.",
+        ] {
+            for status in ["True", "False"] {
+                let named = rollout(1, &json!([{ "type": "Progressing", "status": status, "message": message }]));
+                assert!(named.is_past(&pod("a-1")) && !named.is_past(&pod("a-2")), "{message}");
+                assert_eq!(named.conditions.failures.len(), usize::from(status == "False"));
+            }
+        }
+        let unnamed = json!([{ "type": "Progressing", "status": "True", "message": "Deployment is progressing." }]);
+        assert!(!rollout(1, &unnamed).is_past(&pod("a-1")) && !rollout(1, &json!(null)).is_past(&pod("a-1")));
+        assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
     }
 }
