@@ -91,6 +91,18 @@ fn main() -> ExitCode {
         flags::help_names_the_environment_twin_of_every_flag,
         flags::one_controller_watches_its_own_kinds_only,
     );
+    let long = trials!(
+        runtime.handle(),
+        outage::that_closes_connections_for_330_s,
+        outage::that_says_nothing_for_330_s,
+        outage::behind_a_load_balancer_for_330_s,
+        outage::that_closes_connections_for_30_minutes,
+        outage::that_says_nothing_for_30_minutes,
+    );
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+    // The part `outages` of scripts/test --all runs these.
+    let long = long.into_iter().map(|trial| trial.with_ignored_flag(true));
+    let trials = trials.into_iter().chain(long).collect();
     if arguments.list {
         libtest_mimic::run(&arguments, trials).exit();
     }
@@ -106,7 +118,6 @@ fn main() -> ExitCode {
         conclusion.num_failed,
         begun.elapsed()
     );
-    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && conclusion.num_ignored == 0;
     let used =
         if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
     if !conclusion.has_failed() {
