@@ -104,9 +104,12 @@ fn ends(restarts: i32, ran: i64, state: &Value) -> Option<Trouble> {
 fn one_crash_is_no_loop_and_nor_is_one_after_a_long_run() {
     let starts = json!({ "waiting": {} });
     assert_eq!(ends(0, 30, &json!("terminated")), None, "it is started again at once");
-    for (restarts, ran, state) in
-        [(1, 30, json!("running")), (1, 30, starts.clone()), (7, 4000, json!("terminated")), (8, 4000, json!("running"))]
-    {
+    for (restarts, ran, state) in [
+        (1, 30, json!("running")),
+        (1, 30, starts.clone()),
+        (7, 4000, json!("terminated")),
+        (8, 4000, json!("running")),
+    ] {
         let passing = ends(restarts, ran, &state).unwrap();
         assert_eq!((&*passing.reason, passing.lasting, passing.until), ("Error", false, None), "{restarts} {state}");
         assert_eq!(passing.message, "container app has ended, and is started again: Error (exit code 1)");
