@@ -21,8 +21,8 @@ pub use files::{
 pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
-pub use rollout::{DisruptionBudget, RollingUpdate, Strategy, StrategyType};
-pub use status::{MyAppStatus, Phase};
+pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
+pub use status::{MyAppStatus, Phase, RolledBack};
 
 /// What to run, and how many times.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -191,6 +191,10 @@ pub struct MyAppSpec {
     #[schemars(range(min = 0, max = 86400))]
     pub min_ready_seconds: Option<i32>,
 
+    /// Automatic: past the deadline, pods return to the last image that was Ready.
+    #[serde(default, skip_serializing_if = "Rollback::is_none")]
+    pub rollback: Rollback,
+
     /// Earlier ReplicaSets that are kept; 10 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
@@ -204,8 +208,8 @@ pub struct MyAppSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disruption_budget: Option<DisruptionBudget>,
 
-    /// How tightly pods are confined: Baseline, the default, or Restricted, as the restricted Pod Security Standard asks,
-    /// with an image that runs as a numeric non-root user.
+    /// Baseline, the default, or Restricted, as that Pod Security Standard asks, with an image that runs as a numeric
+    /// non-root user.
     #[serde(default, skip_serializing_if = "Security::is_baseline")]
     pub security: Security,
 }

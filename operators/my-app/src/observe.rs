@@ -18,7 +18,8 @@ impl MyAppOperator {
         let deployment = self.deployments.child(key, &app.meta);
         let is_past = |pod: &Pod| deployment.ours().is_some_and(|live| live.rollout.is_past(&pod.meta));
         let pods = self.pods.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
-        let pods: Vec<_> = pods.filter(|pod| !is_past(pod)).collect();
+        // A pod that no ReplicaSet controls any more, since somebody has edited its labels, is not counted either.
+        let pods: Vec<_> = pods.filter(|pod| pod.meta.controller.is_some() && !is_past(pod)).collect();
         let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
         Observed {

@@ -7,11 +7,14 @@ use runtime::plan::drift::Fingerprint;
 use runtime::plan::{Apply, Delete, Effect, Meta, Plan, Seen};
 use runtime::views::{Child, Deployment};
 
+mod deadline;
 mod objects;
 mod observed;
+mod rollback;
 mod status;
 
 pub use observed::Observed;
+use rollback::Course;
 
 /// Decides: first the Deployment, then what stands beside it.
 #[must_use]
@@ -20,24 +23,25 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     if app.meta.deleting {
         return Plan::nothing();
     }
-    let steps = steps(observed);
-    let (status, next) = status::of(observed, &steps, now);
+    let course = rollback::course(observed, now);
+    let steps = steps(observed, &course);
+    let (status, next) = status::of(observed, &steps, &course, now);
     let effects = if app.spec.paused { Vec::new() } else { steps };
     Plan { effects, status: Some(status), next, ..Plan::nothing() }
 }
 
 /// What it takes to make everything as asked; empty if it is.
-fn steps(observed: &Observed) -> Vec<Effect> {
+fn steps(observed: &Observed, course: &Course<'_>) -> Vec<Effect> {
     let app = &*observed.app;
-    let mut steps = deployment(observed);
+    let mut steps = course.image.map_or_else(Vec::new, |image| deployment(observed, image));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
     steps
 }
 
-fn deployment(observed: &Observed) -> Vec<Effect> {
+fn deployment(observed: &Observed, image: &str) -> Vec<Effect> {
     let app = &*observed.app;
-    let apply = objects::deployment(app);
+    let apply = objects::deployment(app, image);
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
     match &observed.deployment {
         // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.

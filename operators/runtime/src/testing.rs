@@ -32,6 +32,8 @@ pub struct World {
     clock: u64,
     events: Events,
     lingering: Vec<Kind>,
+    /// What the API server's clock says.
+    pub now: Timestamp,
     /// Writes by the operator under test, status included.
     pub writes: usize,
     /// How many more writes the operator lives to see; `None` for ever.
@@ -44,6 +46,8 @@ struct Object {
     value: Value,
     /// Which fields each manager owns by apply.
     owned: BTreeMap<String, Owned>,
+    /// When that last changed.
+    applied: BTreeMap<String, Timestamp>,
 }
 
 impl World {
@@ -95,7 +99,10 @@ impl World {
         value["metadata"]["namespace"] = json!(&*key.namespace);
         value["metadata"]["uid"] = json!(format!("uid-{}", self.clock));
         value["metadata"]["generation"] = json!(1);
-        self.objects.insert((kind.plural, key.clone()), Object { kind, value, owned: BTreeMap::new() });
+        self.objects.insert(
+            (kind.plural, key.clone()),
+            Object { kind, value, owned: BTreeMap::new(), applied: BTreeMap::new() },
+        );
         self.publish(kind, key);
     }
 
@@ -185,7 +192,8 @@ impl World {
         let Some(object) = self.objects.get(&(kind.plural, key.clone())) else { return };
         let mut value = object.value.clone();
         let entries = object.owned.iter().map(|(manager, owned)| {
-            json!({ "manager": manager, "operation": "Apply", "fieldsV1": ownership::fields_v1(owned) })
+            let fields = ownership::fields_v1(owned);
+            json!({ "manager": manager, "operation": "Apply", "time": object.applied.get(manager), "fieldsV1": fields })
         });
         value["metadata"]["managedFields"] = entries.collect();
         self.events.push(kind, key.clone(), Some(value));

@@ -32,6 +32,7 @@ mod paused;
 mod pods;
 mod random_databases;
 mod repair;
+mod rollback;
 mod rollout;
 mod sample;
 mod sample_db_bad_input;

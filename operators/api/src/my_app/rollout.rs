@@ -36,6 +36,22 @@ pub enum StrategyType {
     Recreate,
 }
 
+/// What becomes of a rollout that makes no progress for `progressDeadlineSeconds`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Rollback {
+    /// It stays as it is, and earlier pods serve beside it.
+    #[default]
+    None,
+    /// The pods return to the last image that was Ready, until the spec changes.
+    Automatic,
+}
+
+impl Rollback {
+    pub(super) fn is_none(&self) -> bool {
+        *self == Self::None
+    }
+}
+
 /// The pace of a RollingUpdate, as numbers of pods or percentages of `replicas`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]

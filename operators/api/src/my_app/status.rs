@@ -46,12 +46,28 @@ pub struct MyAppStatus {
     /// The image that all pods run; until a rollout has ended, the one before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
+    /// What the pods have returned from to `image`, by `spec.rollback`; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rolled_back_from: Option<RolledBack>,
     /// The pods' label selector, as autoscalers read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
     /// The part that every kind shares.
     #[serde(flatten)]
     pub contract: Contract,
+}
+
+/// An image that was given up, and is not tried again until the spec changes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RolledBack {
+    /// The image.
+    pub image: String,
+    /// The generation of the object for which it is given up.
+    pub generation: i64,
+    /// What it failed of, in words.
+    #[serde(default)]
+    pub message: String,
 }
 
 impl Status for MyAppStatus {

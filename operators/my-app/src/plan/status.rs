@@ -4,14 +4,21 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Phase, Security};
 use api::{ConditionStatus, Contract, condition_type};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
-use runtime::plan::{Effect, Next, Seen};
-use runtime::views::{Conditions, Deployment, Rollout};
+use runtime::plan::{Effect, Next};
 
 use super::Observed;
+use super::deadline::{self, Deadline};
 use super::objects::selector;
+use super::rollback::{self, Course};
+
+mod pods;
+mod standing;
+
+pub(super) use pods::Pods;
+use standing::Standing;
 
 /// For so long into a piece of work, a change of `replicas` or `updatedReplicas` alone is not worth a write: it rides
 /// along with the next change of what people wait for, and is written at the end of that time at the latest.
@@ -21,21 +28,23 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// For so long volumes of a pod may take without being told of.
-const VOLUMES: SignedDuration = SignedDuration::from_secs(3);
+/// What has been told before it is done is done in the next pass, as soon as the status has come back.
+const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// What holds once `steps` have been taken, and when to look again.
-pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAppStatus, Next) {
+pub(super) fn of(observed: &Observed, steps: &[Effect], course: &Course<'_>, now: Timestamp) -> (MyAppStatus, Next) {
     let app = &observed.app;
     if repairs(observed, steps) {
         return (app.status.clone(), Next::After(LOOK_AGAIN));
     }
     let standing = Standing::of(observed, steps);
     let rollout = standing.rollout;
-    let waits = Waits::of(observed, now);
-    let (phase, summary, reason, message) = judge(observed, &standing, &waits);
+    let pods = Pods::of(observed, now);
+    let deadline = observed.deployment.ours().map_or(Deadline::Ahead, |live| deadline::of(app, live, now));
+    let (phase, summary, reason, message) = judge(observed, &standing, &pods, &deadline, course);
     let conditions = if app.spec.paused {
-        let ready = if summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
+        let as_asked = summary == Summary::Ready && steps.is_empty();
+        let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
         vec![condition(condition_type::READY, ready, "Paused", message, now)]
     } else {
@@ -48,13 +57,16 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], now: Timestamp) -> (MyAp
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
         image: if summary == Summary::Ready { Some(app.spec.image.clone()) } else { app.status.image.clone() },
+        rolled_back_from: course.given_up.clone(),
         selector: Some(selector_text(&selector(&observed.app))),
         contract: Contract { conditions, ..app.status.contract.clone() },
     };
     let (status, next) = ride_along(status, &app.status, now);
-    let next = waits.due.map_or(next, |due| next.no_later_than(due));
     let changing = !app.spec.paused && !steps.is_empty() && !standing.current;
-    (status, if changing { Next::After(LOOK_AGAIN) } else { next })
+    let soon = if changing { Some(LOOK_AGAIN) } else { pods.due };
+    let told = course.image.is_none().then_some(AT_ONCE);
+    let deadline = if let Deadline::Unclear(left) = deadline { Some(left) } else { None };
+    (status, [soon, told, deadline].into_iter().flatten().fold(next, Next::no_later_than))
 }
 
 /// Whether `steps` merely undo what somebody changed in the children of an app that was ready. That is over within this
@@ -65,123 +77,71 @@ fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
     !steps.is_empty() && same_wish && !app.spec.paused && observed.deployment.ours().is_some()
 }
 
-/// How far the Deployment has come.
-struct Standing<'a> {
-    /// Pods asked for.
-    wanted: i32,
-    rollout: &'a Rollout,
-    /// Whether the numbers speak of what is asked for now.
-    current: bool,
-    /// How long pods have to be ready for until they count, in seconds.
-    min_ready: i32,
-}
-
-const NONE: &Rollout = &Rollout {
-    observed_generation: 0,
-    replicas: 0,
-    updated_replicas: 0,
-    ready_replicas: 0,
-    available_replicas: 0,
-    conditions: Conditions { failures: Vec::new(), newest: None },
-};
-
-impl<'a> Standing<'a> {
-    fn of(observed: &'a Observed, steps: &[Effect]) -> Self {
-        let asked = observed.app.spec.replicas;
-        let min_ready = observed.app.spec.min_ready_seconds.unwrap_or(0);
-        let changes = steps.iter().any(
-            |step| matches!(step, Effect::Apply(apply) if apply.kind == <Deployment as runtime::cache::View>::KIND),
-        );
-        match &observed.deployment {
-            Seen::Ours(live) => {
-                let wanted = asked.unwrap_or(live.replicas);
-                // A Deployment that has asked for no pods since it was made has none, whether its controller has looked
-                // at it or not.
-                let untouched = live.meta.generation == 1 && wanted == 0;
-                let current = !changes && (untouched || live.rollout.observed_generation >= live.meta.generation);
-                Self { wanted, rollout: &live.rollout, current, min_ready }
-            }
-            Seen::Absent => {
-                let wanted = asked.unwrap_or(1);
-                Self { wanted, rollout: NONE, current: changes && wanted == 0, min_ready }
-            }
-            Seen::Leaving | Seen::Unreadable(_) => {
-                Self { wanted: asked.unwrap_or(1), rollout: NONE, current: false, min_ready }
-            }
-        }
-    }
-
-    fn complete(&self) -> bool {
-        self.all_ready() && !self.matures()
-    }
-
-    fn all_ready(&self) -> bool {
-        let Rollout { replicas, updated_replicas, ready_replicas, .. } = *self.rollout;
-        self.current && [replicas, updated_replicas, ready_replicas] == [self.wanted; 3]
-    }
-
-    /// Whether pods are ready, but not for long enough.
-    fn matures(&self) -> bool {
-        self.min_ready > 0 && self.rollout.available_replicas < self.wanted
-    }
-
-    fn count(&self) -> String {
-        let verb = if self.wanted == 1 { "pod is" } else { "pods are" };
-        format!("{} of {} {verb} ready", self.rollout.ready_replicas, self.wanted)
-    }
-}
-
 type Judgement = (Phase, Summary, String, String);
 
 /// Phase, shape of the conditions, reason and message.
-fn judge(observed: &Observed, standing: &Standing<'_>, waits: &Waits) -> Judgement {
+fn judge(
+    observed: &Observed,
+    standing: &Standing<'_>,
+    pods: &Pods<'_>,
+    deadline: &Deadline<'_>,
+    course: &Course<'_>,
+) -> Judgement {
+    let app = &*observed.app;
     if let Some((reason, message)) = observed.obstacle() {
         let summary = if reason == "Unreadable" { Summary::Stalled } else { Summary::Reconciling };
         return (Phase::Pending, summary, reason.to_owned(), message);
     }
-    if standing.complete() {
+    let count = standing.count();
+    if let Some(given_up) = &course.given_up {
+        // While the Deployment has yet to be changed, its pods fail of what is given up.
+        let returns = course.image.is_some() && standing.current && !standing.complete();
+        let trouble = pods.worst().filter(|_| returns).map(|why| format!("; {why}")).unwrap_or_default();
+        let message = format!("{count}{trouble}; {}", rollback::message(app, given_up));
+        return (Phase::Degraded, Summary::Stalled, "RolledBack".to_owned(), message);
+    }
+    // The Deployment's numbers may be older than what is seen of a pod; what has been said already waits for them.
+    let said = &app.status.contract;
+    let said = said.observed_generation == app.meta.generation && said.is_true(condition_type::READY);
+    if standing.complete() && (said || pods.are_well()) {
         let phase = if standing.wanted == 0 { Phase::ScaledToZero } else { Phase::Running };
-        let message =
-            if standing.wanted == 0 { "no pods are asked for, and none run".to_owned() } else { standing.count() };
+        let message = if standing.wanted == 0 { "no pods are asked for, and none run".to_owned() } else { count };
         return (phase, Summary::Ready, format!("{phase:?}"), message);
     }
     if standing.current
-        && let Some((reason, why)) = lasting_failure(observed, standing.rollout, waits)
+        && !standing.complete()
+        && let Some((reason, why)) = lasting_failure(observed, standing, pods, deadline)
     {
-        return (Phase::Degraded, Summary::Stalled, reason, format!("{}; {why}", standing.count()));
+        let no_way_back = rollback::impossible(app, deadline).map(|why| format!("; {why}")).unwrap_or_default();
+        return (Phase::Degraded, Summary::Stalled, reason, format!("{count}; {why}{no_way_back}"));
     }
-    let message = match passing_trouble(observed, waits) {
-        Some(why) if standing.current => format!("{}; {why}", standing.count()),
-        _ => progress(standing),
+    let message = match pods.passing() {
+        Some(why) if standing.current => format!("{count}; {why}"),
+        _ => standing.progress(),
     };
     (Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message)
 }
 
-fn progress(standing: &Standing<'_>) -> String {
-    let old = standing.rollout.replicas > standing.rollout.updated_replicas && standing.rollout.updated_replicas > 0;
-    let count = standing.count();
-    if standing.all_ready() {
-        return format!("{count}; waiting until each has been ready for {} s (minReadySeconds)", standing.min_ready);
-    }
-    match (standing.rollout.replicas > standing.wanted && !old, old) {
-        (true, _) => format!("{count}; others are being stopped"),
-        (_, true) => format!("{count}; pods are being replaced"),
-        _ => count,
-    }
-}
-
 /// What will not go away by itself: pods in lasting trouble, pods that cannot be created, a passed deadline.
-fn lasting_failure(observed: &Observed, rollout: &Rollout, waits: &Waits) -> Option<(String, String)> {
+fn lasting_failure(
+    observed: &Observed,
+    standing: &Standing<'_>,
+    pods: &Pods<'_>,
+    deadline: &Deadline<'_>,
+) -> Option<(String, String)> {
     // Pods first: a refusal may be that of an earlier template, which is told until its pods are gone.
-    if let Some((pod, trouble)) = observed.troubles.iter().find(|(_, trouble)| trouble.lasting) {
-        return Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)));
+    if let Some(trouble) = pods.lasting() {
+        return Some(trouble);
     }
-    let failed = |type_: &str| rollout.conditions.failures.iter().find(|c| c.type_ == type_);
-    if let Some(refused) = failed("ReplicaFailure") {
+    let failures = &standing.rollout.conditions.failures;
+    // With all pods of the present template there, it is an earlier one's that are refused.
+    let lacks = |reason: &str| reason != "FailedCreate" || standing.rollout.updated_replicas < standing.wanted;
+    if let Some(refused) = failures.iter().find(|c| c.type_ == "ReplicaFailure" && lacks(&c.reason)) {
         return Some((refused.reason.clone(), refusal(observed, &refused.message)));
     }
-    failed("Progressing")
-        .map(|late| (late.reason.clone(), passing_trouble(observed, waits).unwrap_or_else(|| late.message.clone())))
+    let other = || failures.iter().find(|c| c.type_ == "Progressing" && c.reason != deadline::EXCEEDED);
+    let late = if let Deadline::Passed(late) = deadline { Some(*late) } else { other() };
+    late.map(|late| (late.reason.clone(), pods.passing().unwrap_or_else(|| late.message.clone())))
 }
 
 /// A refusal in the server's words, with the way out where it is ours to know.
@@ -191,36 +151,6 @@ fn refusal(observed: &Observed, message: &str) -> String {
         format!("{message}; set spec.security to Restricted, with an image that runs as a numeric non-root user")
     } else {
         message.to_owned()
-    }
-}
-
-fn passing_trouble(observed: &Observed, waits: &Waits) -> Option<String> {
-    let trouble = observed.troubles.first();
-    let trouble = trouble.map(|(pod, trouble)| format!("pod {pod}: {}: {}", trouble.reason, trouble.message));
-    trouble.or_else(|| waits.told.clone())
-}
-
-/// Pods that wait for their volumes.
-struct Waits {
-    /// What one of them has waited for long enough to be told of.
-    told: Option<String>,
-    /// When the next will have.
-    due: Option<Duration>,
-}
-
-impl Waits {
-    fn of(observed: &Observed, now: Timestamp) -> Self {
-        let left = |since: Timestamp| Duration::try_from(VOLUMES - now.duration_since(since)).unwrap_or_default();
-        let told = observed.starting.iter().find(|(_, starting)| left(starting.since).is_zero());
-        let due =
-            observed.starting.iter().map(|(_, starting)| left(starting.since)).filter(|left| !left.is_zero()).min();
-        let told = told.map(|(pod, starting)| {
-            format!(
-                "pod {pod}: ContainerCreating: it waits for its volumes or its network; check that {} exist, with the entries asked for",
-                starting.needs.join(", ")
-            )
-        });
-        Self { told, due }
     }
 }
 

@@ -13,7 +13,9 @@ use serde_json::{Value, json};
 use super::*;
 use crate::MyApp;
 
+mod rollback;
 mod rollouts;
+mod truth;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 
@@ -25,12 +27,12 @@ fn app(spec: Value, status: Value) -> Arc<MyApp> {
 
 /// A Deployment just as `app` asks for, with that status.
 fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
-    let mut object = objects::deployment(app).body;
+    let mut object = objects::deployment(app, &app.spec.image).body;
     object["metadata"]["uid"] = json!("d");
     object["metadata"]["generation"] = json!(2);
     object["status"] = status;
     let mut live = Deployment::decode(&object.to_string()).unwrap();
-    live.fingerprint = objects::deployment(app).fingerprint();
+    live.fingerprint = objects::deployment(app, &app.spec.image).fingerprint();
     live.owns_replicas = app.spec.replicas.is_some();
     Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
 }
@@ -115,7 +117,8 @@ fn an_old_pod_left_means_the_rollout_goes_on_and_the_image_is_the_one_before() {
 #[test]
 fn pods_in_lasting_trouble_stall_the_app_and_say_why() {
     let (mut observed, _) = three(4, 1, 3);
-    let trouble = |reason: &str, lasting| Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting };
+    let trouble =
+        |reason: &str, lasting| Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting, until: None };
     observed.troubles =
         vec![("a-1".into(), trouble("Unschedulable", false)), ("a-2".into(), trouble("ImagePullBackOff", true))];
     let stalled = plan(&observed, NOW);

@@ -12,6 +12,7 @@
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -79,6 +80,9 @@ pub struct Ownership<'a> {
     operation: Cow<'a, str>,
     #[serde(default, borrow)]
     subresource: Cow<'a, str>,
+    /// When they last changed.
+    #[serde(default)]
+    pub time: Option<Timestamp>,
     #[serde(rename = "fieldsV1", borrow)]
     fields: Option<&'a RawValue>,
 }

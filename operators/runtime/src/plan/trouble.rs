@@ -1,11 +1,14 @@
 //! What keeps a pod from serving, in words that stay the same while the trouble does: kubelet alternates between
 //! `ErrImagePull` and `ImagePullBackOff`, and between a crash and the wait after it, and counts seconds in its messages.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::meta::{INSTANCE, OWNER_KIND, OWNER_UID, Owner, WHOLE};
 
+mod crash;
 pub mod starting;
 
 /// What is wrong with a pod.
@@ -17,9 +20,23 @@ pub struct Trouble {
     pub message: String,
     /// Whether it will not go away by itself.
     pub lasting: bool,
+    /// When it is over unless something changes before: a container that runs for longer than it did before it ended is in no
+    /// loop any more.
+    pub until: Option<Timestamp>,
 }
 
 impl Trouble {
+    /// One that no time ends.
+    fn new(reason: &str, message: String, lasting: bool) -> Self {
+        Self { reason: reason.to_owned(), message, lasting, until: None }
+    }
+
+    /// For how long it still holds by itself, if a time ends it; nothing is left of it then.
+    #[must_use]
+    pub fn left(&self, now: Timestamp) -> Option<Duration> {
+        self.until.map(|until| Duration::try_from(until.duration_since(now)).unwrap_or_default())
+    }
+
     /// Takes over from `before` what kubelet does not tell at every moment: why an image cannot be pulled.
     pub fn remember(&mut self, before: &Self) {
         let same = self.reason == before.reason && self.reason == PULL;
@@ -66,6 +83,7 @@ struct WireLabels {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireStatus {
+    phase: String,
     conditions: Vec<WireCondition>,
     init_container_statuses: Vec<WireContainer>,
     container_statuses: Vec<WireContainer>,
@@ -97,8 +115,15 @@ struct WireContainer {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct WireState {
+    running: Option<WireRun>,
     waiting: Option<WireReason>,
     terminated: Option<WireReason>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct WireRun {
+    started_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -107,6 +132,8 @@ struct WireReason {
     reason: String,
     message: String,
     exit_code: i32,
+    started_at: Option<Timestamp>,
+    finished_at: Option<Timestamp>,
 }
 
 impl WireContainer {
@@ -125,6 +152,12 @@ impl WirePod {
     fn image<'a>(&'a self, container: &'a WireContainer) -> &'a str {
         let mut all = self.spec.init_containers.iter().chain(&self.spec.containers);
         all.find(|of| of.name == container.name).map_or(&container.image, |of| &of.image)
+    }
+
+    /// Whether it has ended for good, so that its controller has replaced it.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        matches!(self.status.phase.as_str(), "Failed" | "Succeeded")
     }
 
     /// Whether all that tells how it fares is asked for.
@@ -167,17 +200,16 @@ fn container(container: &WireContainer, image: &str) -> Option<Trouble> {
             | "CreateContainerConfigError"
             | "CreateContainerError"
             | "RunContainerError"),
-        ) => Some(Trouble {
-            reason: reason.to_owned(),
-            message: format!("container {}: {}", container.name, waiting.map_or("", |w| w.message.as_str())),
-            lasting: true,
-        }),
-        _ => crashed(container),
+        ) => {
+            let why = waiting.map_or("", |w| w.message.as_str());
+            Some(Trouble::new(reason, format!("container {}: {why}", container.name), true))
+        }
+        _ => crash::of(container),
     }
 }
 
 fn unpullable(image: &str, cause: &str) -> Trouble {
-    Trouble { reason: PULL.to_owned(), message: format!("image {image} cannot be pulled{cause}"), lasting: true }
+    Trouble::new(PULL, format!("image {image} cannot be pulled{cause}"), true)
 }
 
 /// Whether `told`, the image of a container as its runtime names it, is another than the one `wanted`. Of an image that is
@@ -198,36 +230,9 @@ fn pull_failure(message: &str) -> String {
     if cause.is_empty() { String::new() } else { format!(": {cause}") }
 }
 
-/// A container that has ended at least once, is not ready again, and did not end well.
-fn crashed(container: &WireContainer) -> Option<Trouble> {
-    let ended = container.ended()?;
-    if ended.reason == "StartError" {
-        // The same words as while kubelet says RunContainerError, with which this alternates.
-        return Some(Trouble {
-            reason: "RunContainerError".to_owned(),
-            message: format!("container {}: {}", container.name, ended.message),
-            lasting: true,
-        });
-    }
-    let waits = container.state.waiting.as_ref();
-    let again = container.restart_count > 0 || waits.is_some();
-    // One that ended well and is about to be made anew, with another image for example, is in no trouble.
-    let backs_off = waits.is_some_and(|waiting| waiting.reason == "CrashLoopBackOff");
-    (again && (ended.exit_code != 0 || backs_off)).then(|| Trouble {
-        reason: "CrashLoopBackOff".to_owned(),
-        message: format!(
-            "container {} keeps ending: {} (exit code {})",
-            container.name,
-            if ended.reason.is_empty() { "Error" } else { &ended.reason },
-            ended.exit_code
-        ),
-        lasting: true,
-    })
-}
-
 fn unschedulable(pod: &WirePod) -> Option<Trouble> {
     let scheduled = pod.status.conditions.iter().find(|c| c.type_ == "PodScheduled" && c.status == "False")?;
-    Some(Trouble { reason: scheduled.reason.clone(), message: scheduled.message.clone(), lasting: false })
+    Some(Trouble::new(&scheduled.reason, scheduled.message.clone(), false))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ impl World {
             lingering: self.lingering.clone(),
             writes: self.writes,
             lifetime: None,
+            now: self.now,
         }
     }
 

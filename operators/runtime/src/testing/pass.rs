@@ -159,6 +159,9 @@ impl World {
             }
             set(&mut object.value, path, at(&apply.body, path).cloned().unwrap_or_default());
         }
+        if old != new || object.value != before {
+            object.applied.insert(manager.clone(), self.now);
+        }
         object.owned.insert(manager, new);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())

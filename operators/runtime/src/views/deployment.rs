@@ -1,5 +1,6 @@
 //! Deployments of ours.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -24,6 +25,8 @@ pub struct Deployment {
     pub has_pace: bool,
     /// Whether it is paused, so that its own controller replaces no pods.
     pub paused: bool,
+    /// When we last changed what of it is ours, in the API server's time.
+    pub applied: Option<Timestamp>,
     /// What the Deployment's own controller says.
     pub rollout: Rollout,
 }
@@ -86,6 +89,9 @@ pub struct RolloutCondition {
     pub reason: String,
     /// In words.
     pub message: String,
+    /// Since when it has its status.
+    #[serde(rename = "lastTransitionTime")]
+    pub since: Option<Timestamp>,
 }
 
 impl Rollout {
@@ -126,6 +132,7 @@ impl View for Deployment {
             replicas: spec.replicas.unwrap_or(1),
             has_pace: spec.strategy.pace.is_some(),
             paused: spec.paused,
+            applied: live.applied,
             rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
             meta: live.meta,
         })
@@ -149,6 +156,7 @@ impl View for Deployment {
             && self.replicas == before.replicas
             && self.has_pace == before.has_pace
             && self.paused == before.paused
+            && self.applied == before.applied
             && self.rollout == before.rollout
     }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -15,6 +16,8 @@ use crate::plan::meta::Meta;
 pub(super) struct Live<'a> {
     fields: BTreeMap<&'a str, &'a RawValue>,
     owned: Option<Value>,
+    /// When what is ours was last changed by us, in the API server's time.
+    pub(super) applied: Option<Timestamp>,
     /// Who it is.
     pub(super) meta: Meta,
 }
@@ -29,8 +32,9 @@ impl<'a> Live<'a> {
         let fields: BTreeMap<&str, &RawValue> = serde_json::from_str(json)?;
         let metadata = fields.get("metadata").map_or("null", |raw| raw.get());
         let managed: Managed<'_> = serde_json::from_str(metadata)?;
-        let owned = managed.managed_fields.iter().find(|entry| entry.is_ours()).map(Ownership::fields).transpose()?;
-        Ok(Self { owned, meta: serde_json::from_str(metadata)?, fields })
+        let ours = managed.managed_fields.iter().find(|entry| entry.is_ours());
+        let (owned, applied) = (ours.map(Ownership::fields).transpose()?, ours.and_then(|entry| entry.time));
+        Ok(Self { owned, applied, meta: serde_json::from_str(metadata)?, fields })
     }
 
     /// One top-level field; the default if there is none.

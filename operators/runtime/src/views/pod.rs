@@ -100,8 +100,9 @@ impl View for Pod {
         let owner = pod.owner();
         let direct = owner.is_some() && owner.as_ref() == meta.controller.as_ref().map(|c| &c.owner);
         let running = if direct || pod.is_whole() { Some(running(json)?) } else { None };
-        let trouble = trouble::of(&pod, meta.deleting);
         let of_replica_set = meta.controller.as_ref().is_some_and(|c| &*c.owner.kind == "ReplicaSet.apps");
+        // A ReplicaSet counts no pod that has ended for good, and has another one made.
+        let trouble = trouble::of(&pod, meta.deleting).filter(|_| !(of_replica_set && pod.is_over()));
         let waits = trouble.is_none() && owner.is_some() && of_replica_set;
         let starting = if waits { starting::of(&pod, meta.deleting) } else { None };
         Ok(Self { owner, trouble, starting, running, meta })

@@ -10,11 +10,11 @@ use super::ports;
 /// Name of the container.
 pub(super) const NAME: &str = "app";
 
-pub(super) fn container(spec: &MyAppSpec, mounts: Vec<core::VolumeMount>) -> core::Container {
+pub(super) fn container(spec: &MyAppSpec, image: &str, mounts: Vec<core::VolumeMount>) -> core::Container {
     let probes = probes(spec);
     core::Container {
         name: NAME.to_owned(),
-        image: Some(spec.image.clone()),
+        image: Some(image.to_owned()),
         image_pull_policy: spec.image_pull_policy.map(|policy| policy.name().to_owned()),
         command: filled(spec.command.clone()),
         args: filled(spec.args.clone()),

@@ -16,14 +16,14 @@ use super::container::{container, filled};
 use super::volumes::volumes;
 use crate::MyApp;
 
-/// The Deployment that runs `app`.
-pub(in crate::plan) fn deployment(app: &MyApp) -> Apply {
+/// The Deployment that runs `app`, with that image.
+pub(in crate::plan) fn deployment(app: &MyApp, image: &str) -> Apply {
     let deployment = apps::Deployment {
         metadata: child_meta(&MyApp::KIND, &app.meta),
         spec: Some(apps::DeploymentSpec {
             replicas: app.spec.replicas,
             selector: LabelSelector { match_labels: Some(selector(app)), ..LabelSelector::default() },
-            template: template(app),
+            template: template(app, image),
             strategy: app.spec.strategy.as_ref().map(strategy),
             progress_deadline_seconds: app.spec.progress_deadline_seconds,
             // Kubernetes keeps no 0 here.
@@ -80,7 +80,7 @@ fn pull_secret(secret: &PullSecret) -> LocalObjectReference {
     LocalObjectReference { name: secret.name.clone() }
 }
 
-fn template(app: &MyApp) -> PodTemplateSpec {
+fn template(app: &MyApp, image: &str) -> PodTemplateSpec {
     let spec = &app.spec;
     let (volumes, mounts) = volumes(spec);
     let mut labels = labels(&MyApp::KIND, &app.meta);
@@ -89,7 +89,7 @@ fn template(app: &MyApp) -> PodTemplateSpec {
     PodTemplateSpec {
         metadata: Some(ObjectMeta { labels: Some(labels), annotations: restarted_at, ..ObjectMeta::default() }),
         spec: Some(PodSpec {
-            containers: vec![container(spec, mounts)],
+            containers: vec![container(spec, image, mounts)],
             volumes: filled(volumes),
             image_pull_secrets: filled(spec.image_pull_secrets.iter().map(pull_secret).collect()),
             service_account_name: spec.service_account_name.clone(),

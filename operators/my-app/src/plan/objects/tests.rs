@@ -13,7 +13,7 @@ fn app(spec: &Value) -> Arc<MyApp> {
 }
 
 fn pod(spec: &Value) -> Value {
-    super::deployment(&app(spec)).body["spec"]["template"]["spec"].clone()
+    super::deployment(&app(spec), "i").body["spec"]["template"]["spec"].clone()
 }
 
 fn container(spec: &Value) -> Value {
@@ -82,5 +82,5 @@ fn values_that_the_server_does_not_keep_are_not_sent() {
         "persistentVolumeClaims": [{ "name": "data", "mountPath": "/data", "readOnly": false }] });
     assert_eq!(container(&spec)["volumeMounts"][0]["readOnly"], Value::Null);
     assert!(container(&spec).get("args").is_none());
-    assert!(super::deployment(&app(&spec)).body["spec"].get("minReadySeconds").is_none());
+    assert!(super::deployment(&app(&spec), "i").body["spec"].get("minReadySeconds").is_none());
 }

@@ -41,7 +41,7 @@ fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
     assert!(late.effects.is_empty());
     observed.troubles = vec![(
         "a-2".into(),
-        Trouble { reason: "CrashLoopBackOff".to_owned(), message: "why".to_owned(), lasting: true },
+        Trouble { reason: "CrashLoopBackOff".to_owned(), message: "why".to_owned(), lasting: true, until: None },
     )];
     assert_eq!(
         ready(&plan(&observed, NOW + 3.seconds())).0,

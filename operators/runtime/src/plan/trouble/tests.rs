@@ -86,6 +86,51 @@ fn both_faces_of_a_crash_loop_read_the_same() {
     assert_eq!(waits.message, "container app keeps ending: Error (exit code 1)");
 }
 
+/// A container that has ended so often, the last time after so many seconds, and is in that state now.
+fn ends(restarts: i32, ran: i64, state: &Value) -> Option<Trouble> {
+    let at = |second: i64| Timestamp::from_second(second).unwrap().to_string();
+    let ended = json!({ "reason": "Error", "exitCode": 1, "startedAt": at(1000 - ran), "finishedAt": at(1000) });
+    let (state, last) = match state.as_str() {
+        Some("terminated") => (json!({ "terminated": ended }), json!({})),
+        Some("running") => (json!({ "running": { "startedAt": at(1001) } }), json!({ "terminated": ended })),
+        _ => (state.clone(), json!({ "terminated": ended })),
+    };
+    trouble(
+        json!({ "containerStatuses": [{ "name": "app", "restartCount": restarts, "state": state, "lastState": last }] }),
+    )
+}
+
+#[test]
+fn one_crash_is_no_loop_and_nor_is_one_after_a_long_run() {
+    let starts = json!({ "waiting": {} });
+    assert_eq!(ends(0, 30, &json!("terminated")), None, "it is started again at once");
+    for (restarts, ran, state) in [
+        (1, 30, json!("running")),
+        (1, 30, starts.clone()),
+        (7, 4000, json!("terminated")),
+        (8, 4000, json!("running")),
+    ] {
+        let passing = ends(restarts, ran, &state).unwrap();
+        assert_eq!((&*passing.reason, passing.lasting, passing.until), ("Error", false, None), "{restarts} {state}");
+        assert_eq!(passing.message, "container app has ended, and is started again: Error (exit code 1)");
+    }
+    for (restarts, state) in [(1, json!("terminated")), (2, starts), (2, json!("running"))] {
+        let loops = ends(restarts, 30, &state).unwrap();
+        assert_eq!((&*loops.reason, loops.lasting), ("CrashLoopBackOff", true), "{restarts} {state}");
+    }
+    let waits = json!({ "waiting": { "reason": "CrashLoopBackOff" } });
+    assert!(ends(9, 4000, &waits).is_some_and(|waits| waits.lasting && waits.until.is_none()), "the kubelet says so");
+}
+
+#[test]
+fn a_container_that_runs_for_longer_than_before_is_in_no_loop_any_more() {
+    let until = |ran| ends(3, ran, &json!("running")).unwrap().until.unwrap().as_second();
+    assert_eq!((until(0), until(30), until(500)), (1011, 1071, 1601));
+    let loops = ends(3, 30, &json!("running")).unwrap();
+    let left = |second| loops.left(Timestamp::from_second(second).unwrap()).unwrap().as_secs();
+    assert_eq!((left(1011), left(1071), left(2000)), (60, 0, 0));
+}
+
 #[test]
 fn both_faces_of_a_program_that_cannot_be_started_read_the_same() {
     let why = "exec: \"nginx\": executable file not found in $PATH";

@@ -60,6 +60,22 @@ fn a_pod_of_a_replica_set_is_kept_while_it_waits_for_its_volumes() {
 }
 
 #[test]
+fn a_pod_of_a_replica_set_that_has_ended_for_good_is_in_no_trouble() {
+    let labels =
+        json!({ "multi-operator.example.com/owner-kind": "Thing.example.com", "app.kubernetes.io/instance": "a" });
+    let pod = |kind: &str, phase: &str| {
+        let owners = json!([{ "apiVersion": "apps/v1", "kind": kind, "name": "a", "uid": "u", "controller": true }]);
+        let metadata = json!({ "namespace": "n", "name": "a-1", "labels": labels, "ownerReferences": owners });
+        let ended = json!({ "terminated": { "reason": "Error", "exitCode": 1 } });
+        let containers = json!([{ "name": "app", "restartCount": 3, "state": ended }]);
+        let pod = json!({ "metadata": metadata, "status": { "phase": phase, "containerStatuses": containers } });
+        Pod::decode(&pod.to_string()).unwrap()
+    };
+    assert!(pod("ReplicaSet", "Running").kept() && pod("StatefulSet", "Failed").kept());
+    assert!(!pod("ReplicaSet", "Failed").kept(), "an evicted pod lies about until it is collected");
+}
+
+#[test]
 fn a_pod_that_bears_the_uid_of_one_object_is_kept_whole_whoever_controls_it() {
     let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
     let pod = json!({ "metadata": { "namespace": "n", "name": "a-1", "labels": labels }, "status": {} });

@@ -1,0 +1,88 @@
+//! How far the Deployment has come. Pure.
+
+use runtime::cache::View;
+use runtime::plan::{Effect, Seen};
+use runtime::views::{Conditions, Deployment, Rollout};
+
+use crate::plan::Observed;
+
+/// How far the Deployment has come.
+pub(super) struct Standing<'a> {
+    /// Pods asked for.
+    pub(super) wanted: i32,
+    pub(super) rollout: &'a Rollout,
+    /// Whether the numbers speak of what is asked for now.
+    pub(super) current: bool,
+    /// How long pods have to be ready for until they count, in seconds.
+    pub(super) min_ready: i32,
+}
+
+const NONE: &Rollout = &Rollout {
+    observed_generation: 0,
+    replicas: 0,
+    updated_replicas: 0,
+    ready_replicas: 0,
+    available_replicas: 0,
+    conditions: Conditions { failures: Vec::new(), newest: None },
+};
+
+impl<'a> Standing<'a> {
+    pub(super) fn of(observed: &'a Observed, steps: &[Effect]) -> Self {
+        let asked = observed.app.spec.replicas;
+        let min_ready = observed.app.spec.min_ready_seconds.unwrap_or(0);
+        let changes = steps.iter().any(|step| matches!(step, Effect::Apply(apply) if apply.kind == Deployment::KIND));
+        // Pods of an earlier Deployment may be there still, and may be adopted.
+        let had_none = observed.app.status.replicas == 0;
+        match &observed.deployment {
+            Seen::Ours(live) => {
+                let wanted = asked.unwrap_or(live.replicas);
+                // A Deployment that has asked for no pods since it was made has none, whether its controller has looked
+                // at it or not.
+                let untouched = live.meta.generation == 1 && wanted == 0 && had_none;
+                let current = !changes && (untouched || live.rollout.observed_generation >= live.meta.generation);
+                Self { wanted, rollout: &live.rollout, current, min_ready }
+            }
+            Seen::Absent => {
+                let wanted = asked.unwrap_or(1);
+                Self { wanted, rollout: NONE, current: changes && wanted == 0 && had_none, min_ready }
+            }
+            Seen::Leaving | Seen::Unreadable(_) => {
+                Self { wanted: asked.unwrap_or(1), rollout: NONE, current: false, min_ready }
+            }
+        }
+    }
+
+    pub(super) fn complete(&self) -> bool {
+        self.all_ready() && !self.matures()
+    }
+
+    fn all_ready(&self) -> bool {
+        let Rollout { replicas, updated_replicas, ready_replicas, .. } = *self.rollout;
+        self.current && [replicas, updated_replicas, ready_replicas] == [self.wanted; 3]
+    }
+
+    /// Whether pods are ready, but not for long enough.
+    fn matures(&self) -> bool {
+        self.min_ready > 0 && self.rollout.available_replicas < self.wanted
+    }
+
+    pub(super) fn count(&self) -> String {
+        let verb = if self.wanted == 1 { "pod is" } else { "pods are" };
+        format!("{} of {} {verb} ready", self.rollout.ready_replicas, self.wanted)
+    }
+
+    /// What is under way, in words.
+    pub(super) fn progress(&self) -> String {
+        let Rollout { replicas, updated_replicas, .. } = *self.rollout;
+        let old = replicas > updated_replicas && updated_replicas > 0;
+        let count = self.count();
+        if self.all_ready() && self.matures() {
+            return format!("{count}; waiting until each has been ready for {} s (minReadySeconds)", self.min_ready);
+        }
+        match (replicas > self.wanted && !old, old) {
+            (true, _) => format!("{count}; others are being stopped"),
+            (_, true) => format!("{count}; pods are being replaced"),
+            _ => count,
+        }
+    }
+}

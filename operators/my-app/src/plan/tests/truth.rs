@@ -1,0 +1,80 @@
+//! What is said holds at the instant that it is said.
+
+use super::*;
+
+fn crash(lasting: bool, until: Option<Timestamp>) -> (Arc<str>, Trouble) {
+    let reason = if lasting { "CrashLoopBackOff" } else { "Error" };
+    ("a-1".into(), Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting, until })
+}
+
+#[test]
+fn one_crash_stalls_nothing_and_a_loop_does_so_for_as_long_as_it_is_one() {
+    let (mut observed, _) = three(3, 3, 2);
+    observed.troubles = vec![crash(false, None)];
+    let once = plan(&observed, NOW);
+    assert_eq!(ready(&once), ("Progressing", "2 of 3 pods are ready; pod a-1: Error: why"));
+    observed.troubles = vec![crash(true, Some(NOW + 30.seconds()))];
+    let loops = plan(&observed, NOW);
+    assert_eq!((ready(&loops).0, loops.next), ("CrashLoopBackOff", Next::After(std::time::Duration::from_secs(30))));
+    let over = plan(&observed, NOW + 30.seconds());
+    assert_eq!((ready(&over), over.next), (("Progressing", "2 of 3 pods are ready"), Next::Change));
+}
+
+#[test]
+fn numbers_that_a_pod_contradicts_are_waited_for() {
+    let (mut observed, _) = three(3, 3, 3);
+    observed.troubles = vec![crash(true, None)];
+    let contradicted = plan(&observed, NOW);
+    assert_eq!(ready(&contradicted).0, "Progressing", "the Deployment's word on it is on its way");
+    let told = serde_json::to_value(three(3, 3, 3).1.status.unwrap()).unwrap();
+    let mut said = |generation| {
+        let mut told = told.clone();
+        told["observedGeneration"] = json!(generation);
+        observed.app = app(json!({ "image": "i:2", "replicas": 3 }), told);
+        ready(&plan(&observed, NOW)).0.to_owned()
+    };
+    assert_eq!(
+        (&*said(2), &*said(1)),
+        ("Running", "Progressing"),
+        "what has been said is not taken back before it comes"
+    );
+}
+
+#[test]
+fn a_paused_app_that_lacks_its_service_is_not_as_asked() {
+    let with = |spec: Value| {
+        let app = app(spec, json!({}));
+        let whole = json!({ "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1 });
+        let deployment = live(&app, whole);
+        let plan = plan(&observed(app, deployment), NOW);
+        assert!(plan.effects.is_empty());
+        status(&plan).contract.is_true(condition_type::READY)
+    };
+    assert!(with(json!({ "image": "i", "replicas": 1, "paused": true })));
+    assert!(!with(json!({ "image": "i", "replicas": 1, "paused": true, "port": 80 })));
+}
+
+#[test]
+fn a_new_deployment_of_no_pods_proves_nothing_where_there_were_pods() {
+    let app = |had: i32| app(json!({ "image": "i", "replicas": 0 }), json!({ "replicas": had }));
+    let phase = |had, deployment| status(&plan(&observed(app(had), deployment), NOW)).phase;
+    let made = |had| {
+        let Seen::Ours(mut live) = live(&app(had), json!({})) else { unreachable!() };
+        Arc::get_mut(&mut live.view).unwrap().meta.generation = 1;
+        phase(had, Seen::Ours(live))
+    };
+    assert_eq!([phase(0, Seen::Absent), made(0)], [Some(Phase::ScaledToZero); 2]);
+    assert_eq!([phase(3, Seen::Absent), made(3)], [Some(Phase::Progressing); 2], "an orphaned ReplicaSet is adopted");
+}
+
+#[test]
+fn a_refusal_of_an_earlier_template_is_none_of_this_one() {
+    let told = |updated: i32| {
+        let app = app(json!({ "image": "i", "replicas": 2 }), json!({}));
+        let rollout = json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": updated, "readyReplicas": 1,
+            "conditions": [{ "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": "quota" }] });
+        let deployment = live(&app, rollout);
+        ready(&plan(&observed(app, deployment), NOW)).0.to_owned()
+    };
+    assert_eq!((&*told(1), &*told(2)), ("FailedCreate", "Progressing"));
+}

@@ -1,0 +1,274 @@
+//! Rollouts that fail, in a cluster in memory: pods return to the image before by their own deadline alone, are never taken to
+//! what was given up until the spec changes, and what the status says of it is so; whatever is edited meanwhile, and wherever
+//! the manager dies.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::ToSpan;
+use my_app::{MyApp, MyAppOperator, plan};
+use proptest::prelude::*;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::Key;
+use runtime::testing::World;
+use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use serde_json::{Value, json};
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The user edits the spec.
+    Edit(Value),
+    /// The user, or an autoscaler, changes the number of pods.
+    Scale(i32),
+    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
+    Pass { sees: usize, lives: Option<usize> },
+    /// The Deployment's controller looks; what it does when the number of pods has changed too leaves its condition as it was.
+    Look { scales: bool },
+    /// It looks, and then the deadline passes.
+    TimeOut,
+}
+
+/// The image is good or bad; bad ones never become ready.
+fn spec() -> impl Strategy<Value = Value> {
+    let rollback = prop_oneof![3 => Just(json!("Automatic")), 1 => Just(json!("None"))];
+    let env = prop_oneof![Just(json!([])), Just(json!([{ "name": "A", "value": "1" }]))];
+    let image = prop_oneof![(0..2).prop_map(|n| format!("good:{n}")), (0..2).prop_map(|n| format!("bad:{n}"))];
+    (image, env, rollback, 1..4, prop::bool::weighted(0.1)).prop_map(|(image, env, rollback, replicas, paused)| {
+        json!({ "image": image, "env": env, "rollback": rollback, "replicas": replicas, "paused": paused,
+            "progressDeadlineSeconds": 10 })
+    })
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => spec().prop_map(Step::Edit),
+        1 => (1..5).prop_map(Step::Scale),
+        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        4 => any::<bool>().prop_map(|scales| Step::Look { scales }),
+        3 => Just(Step::TimeOut),
+    ]
+}
+
+struct Bench {
+    world: World,
+    operator: MyAppOperator,
+    apps: Arc<Store<MyApp>>,
+    key: Key,
+    /// Templates that have exceeded their deadline.
+    failed: BTreeSet<String>,
+    /// What was given up with which spec, once the pods have left it.
+    left: Option<(String, Value)>,
+}
+
+/// The spec without what is no new try.
+fn essence(spec: &Value) -> Value {
+    let mut essence = spec.clone();
+    drop(essence.as_object_mut().map(|spec| (spec.remove("replicas"), spec.remove("paused"))));
+    essence
+}
+
+impl Bench {
+    fn new(spec: &Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let operator = MyAppOperator::new(&mut cache);
+        let apps = cache.store::<MyApp>();
+        let mut world = World::default();
+        world.feed(&apps);
+        world.feed(&cache.store::<Deployment>());
+        world.feed(&cache.store::<Service>());
+        world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Pod>());
+        let key = Key::new("n", "app");
+        world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": spec }));
+        Self { world, operator, apps, key, failed: BTreeSet::new(), left: None }
+    }
+
+    fn app(&self) -> Value {
+        self.world.get(MyApp::KIND, &self.key).cloned().unwrap_or_default()
+    }
+
+    fn deployment(&self) -> Value {
+        self.world.get(Deployment::KIND, &self.key).cloned().unwrap_or_default()
+    }
+
+    fn image(&self) -> String {
+        let image = &self.deployment()["spec"]["template"]["spec"]["containers"][0]["image"];
+        image.as_str().unwrap_or_default().to_owned()
+    }
+
+    fn take(&mut self, step: Step) {
+        let key = self.key.clone();
+        match step {
+            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Scale(to) => self.world.edit(MyApp::KIND, &key, |app| app["spec"]["replicas"] = json!(to)),
+            Step::Pass { sees, lives } => {
+                self.world.catch_up();
+                self.world.deliver(sees);
+                self.world.lifetime = lives;
+                self.pass();
+                self.world.lifetime = None;
+            }
+            Step::Look { scales } => self.look(scales),
+            Step::TimeOut => {
+                self.look(false);
+                // No store is behind by as much as a deadline.
+                self.world.deliver_all();
+                self.world.now += 11.seconds();
+                self.time_out();
+            }
+        }
+    }
+
+    /// One pass over what the stores hold, and what must hold after it.
+    fn pass(&mut self) {
+        let Some(Entry::Object(app)) = self.apps.get(&self.key) else { return };
+        let before = self.app()["status"].clone();
+        let template = self.deployment()["spec"]["template"].to_string();
+        drop(self.world.pass(&*app, plan::plan(&self.operator.look(&app), self.world.now)));
+        let now = self.app();
+        let (spec, status) = (&now["spec"], &now["status"]);
+        let gives_up = before["rolledBackFrom"].is_null() && !status["rolledBackFrom"].is_null();
+        assert!(!gives_up || self.failed.contains(&template), "given up before its time: {status}");
+        if self.left.as_ref().is_some_and(|(_, of)| *of != essence(spec)) {
+            self.left = None;
+        }
+        let image = self.image();
+        assert!(self.left.as_ref().is_none_or(|(given_up, _)| *given_up != image), "tried again: {status}");
+        let from = &status["rolledBackFrom"];
+        let given_up = from["image"].as_str().filter(|_| from["generation"] == now["metadata"]["generation"]);
+        if let Some(given_up) = given_up.filter(|given_up| *given_up != image && spec["image"] == **given_up) {
+            self.left = Some((given_up.to_owned(), essence(spec)));
+        }
+        self.is_true(&before, &now);
+    }
+
+    /// What was written is so.
+    fn is_true(&self, before: &Value, now: &Value) {
+        let status = &now["status"];
+        if status == before || status["observedGeneration"] != now["metadata"]["generation"] {
+            return;
+        }
+        let condition = |type_: &str| {
+            let all = status["conditions"].as_array().into_iter().flatten();
+            all.filter(|c| c["type"] == type_ && c["status"] == "True").map(|c| c["reason"].clone()).next()
+        };
+        if condition("Ready").is_some_and(|reason| reason != "Paused") {
+            assert_eq!(json!(self.image()), now["spec"]["image"], "Ready with another image: {status}");
+            assert_eq!(status["image"], now["spec"]["image"]);
+        }
+        let stalled = condition("Stalled");
+        assert_eq!(
+            stalled == Some(json!("RolledBack")),
+            !status["rolledBackFrom"].is_null() && now["spec"]["paused"] != true
+        );
+        if stalled == Some(json!("ProgressDeadlineExceeded")) {
+            let template = self.deployment()["spec"]["template"].to_string();
+            assert!(self.failed.contains(&template), "Stalled before its time: {status}");
+        }
+    }
+
+    /// The Deployment's own controller, as far as it matters here.
+    fn look(&mut self, scales: bool) {
+        let now = self.world.now;
+        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            let template = deployment["spec"]["template"].to_string();
+            let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+            let status = deployment["status"].clone();
+            deployment["status"]["observedGeneration"] = deployment["metadata"]["generation"].clone();
+            let same = status["of"] == *template;
+            if scales && !same && !status.is_null() {
+                deployment["status"]["updatedReplicas"] = json!(0);
+                return;
+            }
+            let bad = template.contains("bad:");
+            let was = &status["conditions"][0];
+            let condition = match bad && same {
+                true => was.clone(),
+                false => json!({ "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated", "message": "",
+                    "lastTransitionTime": if was["status"] == "True" { was["lastTransitionTime"].clone() } else { json!(now) } }),
+            };
+            let old = status["readyReplicas"].as_i64().unwrap_or(0).min(wanted);
+            let numbers = if bad { [old + 1, 1, old] } else { [wanted; 3] };
+            deployment["status"] = json!({
+                "observedGeneration": deployment["metadata"]["generation"], "of": template, "conditions": [condition],
+                "replicas": numbers[0], "updatedReplicas": numbers[1], "readyReplicas": numbers[2],
+            });
+        });
+    }
+
+    /// It finds that a rollout has exceeded its deadline.
+    fn time_out(&mut self) {
+        let now = self.world.now;
+        let mut failed = None;
+        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            let template = deployment["spec"]["template"].to_string();
+            if template.contains("bad:") {
+                if deployment["status"]["conditions"][0]["status"] == "True" {
+                    deployment["status"]["conditions"][0] = json!({ "type": "Progressing", "status": "False",
+                        "reason": "ProgressDeadlineExceeded", "message": "it has timed out", "lastTransitionTime": now });
+                }
+                failed = Some(template);
+            }
+        });
+        self.failed.extend(failed);
+    }
+
+    /// Lets everything come to rest, without faults.
+    fn settle(&mut self) {
+        for _ in 0..8 {
+            self.world.deliver_all();
+            self.pass();
+            self.take(Step::TimeOut);
+        }
+        self.world.deliver_all();
+    }
+}
+
+/// By this name `scripts/test --all schedules` finds them.
+mod properties {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(seed::properties!(400))]
+
+        /// Crashes between any two effects, stale stores, edits: it ends with the image asked for, or the last that was Ready.
+        #[test]
+        fn what_fails_is_left_once_and_for_the_last_image_that_was_ready(
+            first in spec(),
+            steps in prop::collection::vec(step(), 0..60),
+            mut last in spec(),
+        ) {
+            let mut bench = Bench::new(&first);
+            for step in steps {
+                bench.take(step);
+            }
+            last["paused"] = json!(false);
+            bench.take(Step::Edit(last.clone()));
+            bench.settle();
+            let app = bench.app();
+            let good = last["image"].as_str().is_some_and(|image| image.starts_with("good"));
+            let ready = app["status"]["image"].as_str().unwrap_or_default();
+            let back = !good && last["rollback"] == "Automatic" && !ready.is_empty();
+            let reason = match (good, back) {
+                (true, _) => "Running",
+                (_, true) => "RolledBack",
+                _ => "ProgressDeadlineExceeded",
+            };
+            let conditions = app["status"]["conditions"].as_array().cloned().unwrap_or_default();
+            prop_assert!(conditions.iter().all(|condition| condition["reason"] == reason), "{app}");
+            prop_assert_eq!(json!(bench.image()), if back { json!(ready) } else { last["image"].clone() });
+            let writes = bench.world.writes;
+            bench.take(Step::TimeOut);
+            bench.world.deliver_all();
+            bench.pass();
+            prop_assert_eq!(bench.world.writes, writes, "what has come to rest is silent");
+            // Once it is asked for something else, that is tried.
+            last["image"] = json!("good:9");
+            bench.take(Step::Edit(last));
+            bench.settle();
+            prop_assert_eq!(&bench.app()["status"]["phase"], "Running");
+            prop_assert_eq!(bench.image(), "good:9");
+        }
+    }
+}
