@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::MyApp;
 
+mod additions;
 mod rollouts;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
