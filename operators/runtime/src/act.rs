@@ -17,6 +17,7 @@ use crate::plan::{Apply, Create, Delete, Effect};
 use crate::queue::{At, Queue, Version};
 
 mod aside;
+mod repair;
 mod request;
 
 pub use aside::Aside;
@@ -112,6 +113,12 @@ impl Writer {
     }
 
     async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
+        if apply.repairs && self.repair(owner, &apply).await? {
+            return Ok(());
+        }
+        if apply.gathers {
+            self.gather(owner, &apply).await?;
+        }
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
             None => {

@@ -26,6 +26,20 @@ pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
     request.body(bytes(body)?).map_err(unsendable)
 }
 
+/// A merge patch; what it changes is then owned by `manager` with the operation Update.
+pub(super) fn merge(path: &str, manager: &str, body: &Value) -> Result<Raw, Error> {
+    Request::patch(format!("{path}?fieldManager={manager}"))
+        .header(CONTENT_TYPE, "application/merge-patch+json")
+        .header(ACCEPT, METADATA)
+        .body(bytes(body)?)
+        .map_err(unsendable)
+}
+
+/// The whole object.
+pub(super) fn get(path: &str) -> Result<Raw, Error> {
+    Request::get(path).header(ACCEPT, "application/json").body(Vec::new()).map_err(unsendable)
+}
+
 pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
     Request::get(path).header(ACCEPT, METADATA).body(Vec::new()).map_err(unsendable)
 }
