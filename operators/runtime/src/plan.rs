@@ -5,6 +5,7 @@ use std::time::Duration;
 
 pub mod adoption;
 pub mod conditions;
+pub mod crd;
 pub mod drift;
 pub mod effect;
 pub mod lease;

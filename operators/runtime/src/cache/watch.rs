@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
@@ -13,6 +13,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Health, Store, View};
@@ -27,6 +28,9 @@ use crate::retry::Backoff;
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
 /// server sends a bookmark before it ends a watch.
 const WATCH_SECONDS: u32 = 45;
+
+/// A watch that ends sooner than this has been interrupted.
+const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 
 /// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
 const PAGE: u32 = 100;
@@ -61,15 +65,25 @@ pub(super) async fn run<V: View>(
     }
 }
 
-/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back.
+/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back. And a
+/// watch that was interrupted: the next request follows it at once.
 fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -> Client {
     let default_namespace = client.default_namespace().to_owned();
+    let opened = Arc::new(Mutex::new(None::<Instant>));
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let (client, health, namespace) = (client.clone(), health.clone(), namespace.clone());
+        let (client, health, namespace, opened) = (client.clone(), health.clone(), namespace.clone(), opened.clone());
         async move {
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let last = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if last.is_some_and(|opened| opened.elapsed() < WHOLE) {
+                health.interrupted();
+            }
             let response = client.send(request).await?;
             if response.status().is_success() {
                 health.recovered(namespace.as_ref());
+                if is_watch {
+                    *opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                }
             }
             Ok::<_, kube::Error>(response)
         }
@@ -212,5 +226,34 @@ impl<V: View> kube::Resource for Wire<V> {
     }
     fn meta_mut(&mut self) -> &mut ObjectMeta {
         &mut self.meta
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures::FutureExt;
+    use http::{Request, Response};
+
+    use super::*;
+    use crate::views::ConfigMap;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_ends_before_its_time_has_been_interrupted() {
+        let service = tower::service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+        let health = Store::<ConfigMap>::new(1).health().clone();
+        let client = reporting(Client::new(service, "default"), health.clone(), None);
+        let send = async |uri: &str| client.send(Request::get(uri).body(Body::empty()).unwrap()).await.map(drop);
+        let interrupted = || health.interruption().now_or_never().is_some();
+        send("/api/v1/configmaps?limit=100").await.unwrap();
+        send("/api/v1/configmaps?watch=true&resourceVersion=1").await.unwrap();
+        assert!(!interrupted(), "a list is followed by a watch");
+        tokio::time::sleep(Duration::from_secs(44)).await;
+        send("/api/v1/configmaps?watch=true&resourceVersion=2").await.unwrap();
+        assert!(!interrupted(), "the API server ends each");
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        send("/api/v1/configmaps?watch=true&resourceVersion=3").await.unwrap();
+        assert!(interrupted() && !interrupted());
     }
 }
