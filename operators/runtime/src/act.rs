@@ -20,7 +20,7 @@ mod aside;
 mod request;
 
 pub use aside::Aside;
-pub(crate) use request::{apply_request, create_request};
+pub(crate) use request::{apply_request, create_request, merge_request};
 
 /// Writes for one controller.
 pub struct Writer {

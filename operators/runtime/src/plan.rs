@@ -16,6 +16,7 @@ pub mod quantity;
 pub mod quota;
 pub mod report;
 pub mod seen;
+pub mod series;
 pub mod sight;
 pub mod trouble;
 pub mod undecodable;
