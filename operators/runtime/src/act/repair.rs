@@ -45,7 +45,7 @@ impl Writer {
 
     async fn patch(&self, path: &str, patch: &Value) -> Result<u64, Error> {
         self.check_fence()?;
-        let answer: Answer = self.client.request(request::merge(path, &self.manager, patch)?).await?;
+        let answer: Answer = self.client.request(request::merge_as(&self.manager, path, patch)?).await?;
         Ok(answer.metadata.version)
     }
 }
