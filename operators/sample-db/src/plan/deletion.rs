@@ -21,6 +21,7 @@ use crate::{SampleDB, Snapshot};
 
 mod save;
 mod status;
+mod way_in;
 
 use save::last;
 pub use save::{final_name, is_to_be_asked};

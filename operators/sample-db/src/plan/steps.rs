@@ -144,7 +144,8 @@ fn parameters_hold(observed: &Observed) -> bool {
     tuning::refusal(&observed.db).is_none() && (!observed.is_ready() || settled())
 }
 
-fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
+/// What a child should be, unless it is so.
+pub(super) fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
 where
     Child<K>: View,
 {

@@ -203,7 +203,8 @@ impl Site {
         let key = db.meta.key.name.to_string();
         self.held.said.remove(&key);
         let system = self.look(db, SecretOf::System).secret.ok_or_else(away)?;
-        let app = self.look(db, SecretOf::App).secret.ok_or_else(away)?;
+        // Nothing but its password needs that one.
+        let app = self.look(db, SecretOf::App).secret;
         let pod = world.get(Pod::KIND, &db.meta.key.sibling(&names::pod(db))).filter(|pod| !is_going(pod));
         let pod = pod.map(|pod| text(&pod["metadata"]["uid"])).ok_or_else(away)?;
         let claim = self.claim_of(&pod).ok_or_else(away)?;
@@ -214,7 +215,7 @@ impl Site {
         match act {
             DbAct::LetIn => (data.open, data.shut_since) = (true, None),
             DbAct::ShutOut => (data.open, data.shut_since) = (false, None),
-            DbAct::SetPassword => data.app = Some(app.password),
+            DbAct::SetPassword => data.app = Some(app.ok_or_else(away)?.password),
             DbAct::SetParameters { set, reset } => {
                 reset.iter().for_each(|name| drop(data.settings.remove(name)));
                 for (name, value) in set {

@@ -196,13 +196,15 @@ impl Bench {
         }
     }
 
-    /// What the API server refuses to make in a namespace that is going, and the operators for an owner that is.
+    /// What the API server refuses to make in a namespace that is going, and the operators for an owner of which they have yet
+    /// to see that it is.
     fn barred<S, X>(&self, owner: &runtime::plan::Meta, plan: Plan<S, X>, of: impl Fn(X) -> Act) -> Plan<S, Act> {
-        let owner_goes = [SampleDB::KIND, Snapshot::KIND].iter().any(|kind| {
-            self.world
-                .get(*kind, &owner.key)
-                .is_some_and(|live| live["metadata"]["uid"] == *owner.uid && is_going(live))
-        });
+        let owner_goes = !owner.deleting
+            && [SampleDB::KIND, Snapshot::KIND].iter().any(|kind| {
+                self.world
+                    .get(*kind, &owner.key)
+                    .is_some_and(|live| live["metadata"]["uid"] == *owner.uid && is_going(live))
+            });
         let owned = |body: &Value| body["metadata"]["ownerReferences"].is_array();
         let refused = |kind, key: &Key, body: &Value| {
             self.world.get(kind, key).is_none() && (self.site.going || owner_goes && owned(body))

@@ -30,7 +30,7 @@ fn orders(of: Propagation) -> Vec<Vec<Step>> {
 }
 
 /// That the data are saved, or still there and a person is told what to do.
-fn judge(bench: &Bench, order: &[Step], rounds: u8) {
+pub fn judge(bench: &Bench, order: &[Step], rounds: u8) {
     let story = || format!("{order:?}, {rounds} rounds between\n{}", bench.story());
     assert!(bench.innocent().is_ok(), "{:?}: {}", bench.innocent(), story());
     let Some(db) = bench.object() else { return };

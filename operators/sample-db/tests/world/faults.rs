@@ -245,16 +245,6 @@ impl Bench {
         delete(&mut self.world, SampleDB::KIND, &key, propagation);
     }
 
-    /// Notes what a deletion of that database leaves on purpose.
-    pub fn note_retained(&mut self, db: &Value) {
-        if db["spec"]["deletion"]["policy"] == "Retain" {
-            let name = text(&db["metadata"]["name"]);
-            let claim = text(&db["status"]["storage"]["claim"]);
-            let previous = text(&db["status"]["storage"]["previousClaim"]);
-            self.guard.kept.extend([claim, previous, format!("{name}-app"), format!("{name}-system")]);
-        }
-    }
-
     /// A database `copy` of the newest snapshot that is Ready.
     fn restore(&mut self, version: &str) {
         let ready = self.world.all(Snapshot::KIND).filter(|(_, of)| of["status"]["phase"] == "Ready" && !is_going(of));

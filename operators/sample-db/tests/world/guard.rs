@@ -5,17 +5,40 @@ use std::collections::BTreeMap;
 use api::sample_db::{DeletionPolicy, OnSnapshotFailure, SKIP_FINAL_SNAPSHOT, UNSAVED_DATA};
 use api::sample_db_snapshot::{SnapshotReason, VerificationPhase};
 use runtime::cache::View as _;
-use runtime::plan::Effect;
+use runtime::plan::{Effect, Key};
 use runtime::testing::World;
 use runtime::views::{Claim, Job, Pod};
 use sample_db::plan::{DbAct, DbPlan, Observed, names};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 
+use crate::bench::Bench;
 use crate::data::Rows;
 use crate::site::{Site, claim_uid, is_going, path_of, text};
 
 const INSTANCE: &str = "app.kubernetes.io/instance";
+
+/// The label of a claim with its database's uid.
+pub const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
+
+impl Bench {
+    /// Notes what a deletion of that database leaves on purpose.
+    pub fn note_retained(&mut self, db: &Value) {
+        if db["spec"]["deletion"]["policy"] == "Retain" {
+            let name = text(&db["metadata"]["name"]);
+            let claim = text(&db["status"]["storage"]["claim"]);
+            let previous = text(&db["status"]["storage"]["previousClaim"]);
+            // What status has lost, labels still tell.
+            let lost = db["status"]["storage"]["claim"].is_null();
+            let own = |claim: &Value| lost && claim["metadata"]["labels"][OWNER_UID] == db["metadata"]["uid"];
+            let of_data = |key: &Key| key.name.starts_with("data-");
+            let own = self.world.all(Claim::KIND).filter(|(key, claim)| of_data(key) && own(claim));
+            let own: Vec<String> = own.map(|(key, _)| key.name.to_string()).collect();
+            self.guard.kept.extend([claim, previous, format!("{name}-app"), format!("{name}-system")]);
+            self.guard.kept.extend(own);
+        }
+    }
+}
 
 /// Watches over a world.
 #[derive(Clone, Debug, Default)]

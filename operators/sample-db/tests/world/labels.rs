@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::collector::Propagation;
 use crate::faults::Step;
+use crate::guard::OWNER_UID;
 use crate::sets::POD_NAME;
 use crate::settle::{condition, is};
 use crate::site::text;
 use crate::stories::{settle, settled, usual};
 
 const COMPONENT: &str = "app.kubernetes.io/component";
-const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
 
 fn pod(bench: &Bench) -> &Value {
     bench.world.get(Pod::KIND, &key(bench)).unwrap_or_else(|| panic!("no pod\n{}", bench.story()))

@@ -2,6 +2,7 @@
 //! no second database is begun.
 
 use runtime::cache::View as _;
+use runtime::views::Claim;
 use sample_db::SampleDB;
 use serde_json::{Value, json};
 
@@ -169,7 +170,7 @@ fn a_volume_without_a_record_whose_status_is_lost_is_left_alone_until_a_person_n
     bench.take(&Step::Edit(Edit::Paused(true)));
     bench.take(&Step::Calm(3));
     let claim = bench.key.sibling("data-shop-0");
-    bench.world.edit(runtime::views::Claim::KIND, &claim, |claim| {
+    bench.world.edit(Claim::KIND, &claim, |claim| {
         claim["metadata"]["annotations"]["multi-operator.example.com/record"] = Value::Null;
         claim["metadata"]["annotations"].as_object_mut().expect("it has some").retain(|_, value| !value.is_null());
     });
@@ -185,4 +186,21 @@ fn a_volume_without_a_record_whose_status_is_lost_is_left_alone_until_a_person_n
         db["metadata"]["annotations"][api::sample_db::ADOPT] = json!(uid);
     });
     settle(&mut bench);
+}
+
+#[test]
+fn a_database_that_is_deleted_right_after_its_status_was_lost_keeps_its_volume_if_it_is_to_be_retained() {
+    for rounds in 0..12 {
+        let mut spec = usual();
+        spec["deletion"] = json!({ "policy": "Retain" });
+        let mut bench = Bench::new(&spec);
+        bench.take(&Step::Calm(rounds));
+        let claims =
+            |bench: &Bench| bench.world.all(Claim::KIND).filter(|(key, _)| key.name.starts_with("data-")).count();
+        let before = claims(&bench);
+        bench.take(&Step::LoseStatus);
+        bench.take(&Step::Delete(Propagation::Background));
+        settle(&mut bench);
+        assert!(bench.object().is_none() && claims(&bench) == before, "after {rounds} rounds: {}", bench.story());
+    }
 }

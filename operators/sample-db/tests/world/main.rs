@@ -17,6 +17,7 @@ mod kubelet;
 mod labels;
 mod look;
 mod lost_status;
+mod needed;
 mod pods;
 mod properties;
 mod schedule;

@@ -8,7 +8,7 @@ use sample_db::{SampleDB, Snapshot};
 
 use crate::asked::Answer;
 use crate::bench::{Bench, Pass};
-use crate::boundaries::{of, to};
+use crate::boundaries::{of, quiet, to};
 use crate::collector::Propagation;
 use crate::faults::{Edit, Step};
 use crate::guard::is_proved;
@@ -179,5 +179,19 @@ fn a_deletion_does_not_wait_for_a_backup_that_cannot_log_in() {
     ] {
         bench.take(&step);
     }
+    settle(&mut bench);
+}
+
+#[test]
+fn a_previous_volume_whose_claim_somebody_deletes_is_promised_no_longer() {
+    let mut bench = settled(&quiet(of("15")));
+    bench.take(&to("17"));
+    settle(&mut bench);
+    let storage = |bench: &Bench| bench.object().expect("it is there")["status"]["storage"].clone();
+    assert_eq!(storage(&bench)["previousClaim"], "data-shop-0", "{}", bench.story());
+    bench.take(&Step::DropClaim(0));
+    bench.take(&Step::Calm(6));
+    let after = storage(&bench);
+    assert!(after["previousClaim"].is_null() && after["claim"] == "data-shop-17", "{}", bench.story());
     settle(&mut bench);
 }

@@ -7,9 +7,10 @@ use runtime::cache::View;
 use runtime::plan::Effect;
 use runtime::views::{Claim, Pod};
 
+use super::way_in::{self, is_ready, serves};
 use super::{GRACE, Step, gone, is_early, is_in_foreground, is_wanted, skip, stop};
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{DbAct, Observed, after, brief, names};
+use crate::plan::{DbAct, Observed, SecretSeen, after, brief, names};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -36,7 +37,7 @@ pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     if is_saved(observed) {
         return None;
     }
-    room(observed).or_else(|| match last(observed) {
+    room(observed).or_else(|| way_in::restored(observed)).or_else(|| match last(observed) {
         None => Some(begin(observed, now)),
         Some(snapshot) => follow(observed, snapshot, now),
     })
@@ -152,6 +153,8 @@ fn way(observed: &Observed, now: Timestamp) -> Way {
         }
         None => Way::Offline,
         Some(_) if answers && is_ready(observed) => Way::Online,
+        // One that is made again now has another password than the server, which cannot start anew.
+        Some(claim) if matches!(observed.system, SecretSeen::Absent) => Way::Lost(unreachable_data(observed, claim)),
         Some(claim) if may_answer(observed) => Way::Wait(format!(
             "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
              waiting until that answers",
@@ -167,27 +170,12 @@ fn dying(observed: &Observed) -> Option<&Claim> {
     observed.claim(name).filter(|claim| claim.meta.deleting)
 }
 
-/// Whether the server's pod is there to stay.
-fn is_there(observed: &Observed) -> bool {
-    observed.pod().is_some_and(|pod| !pod.meta.deleting)
-}
-
 /// Whether a pod has the volume, and so may come back to it, or come to its end. One that came after the claim was deleted is
 /// given to no node.
 fn has_volume(pod: &Pod) -> bool {
     let Some(running) = pod.running.as_deref().filter(|_| !pod.meta.deleting) else { return false };
     let has_run = running.containers.iter().any(|of| of.running || of.ended.is_some());
     has_run || running.ready || running.node.is_some()
-}
-
-fn is_ready(observed: &Observed) -> bool {
-    is_there(observed) && observed.pod().and_then(|pod| pod.running.as_ref()).is_some_and(|running| running.ready)
-}
-
-/// Whether the server runs, and something keeps it running.
-fn serves(observed: &Observed) -> bool {
-    let name = names::server(&observed.db);
-    is_ready(observed) && observed.own_servers().any(|set| *set.meta.key.name == *name)
 }
 
 /// Whether there is a server that answers, or may come back to do so.
@@ -197,14 +185,20 @@ pub(super) fn may_answer(observed: &Observed) -> bool {
 
 /// What to do about data that nothing can read any more.
 pub(super) fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
-    let (name, key) = (&claim.meta.key.name, &observed.db.meta.key);
+    let (name, db) = (&claim.meta.key.name, &observed.db);
+    let why = match matches!(observed.system, SecretSeen::Absent) && may_answer(observed) {
+        true => {
+            format!("the Secret {} is gone, without which nobody can log in to the server", names::system_secret(db))
+        }
+        false => "no server runs on it".to_owned(),
+    };
     format!(
-        "the claim {name} of the data is being deleted and no server runs on it, so nothing can read the data, which the \
+        "the claim {name} of the data is being deleted and {why}, so nothing can read the data, which the \
          finalizer keeps; to keep them, run kubectl patch pv $(kubectl get pvc {name} --namespace {} -o \
          jsonpath={{.spec.volumeName}}) --patch '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Retain\"}}}}'; \
          then, or to give them up, annotate this SampleDB with {}",
-        key.namespace,
-        skip(&observed.db)
+        db.meta.key.namespace,
+        skip(db)
     )
 }
 

@@ -161,13 +161,15 @@ pub(super) fn completed(observed: &Observed, left: &str, now: Timestamp) -> Turn
     Turn { upgrade, event: Some(event), ..Turn::default() }
 }
 
-/// The volume of before goes when its time is over, and Jobs when their work is done.
+/// The volume of before goes when its time is over, and Jobs when their work is done. One that somebody has deleted is promised
+/// no longer.
 pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
     if let Some(step) = drop_other_servers(observed, "Upgrading") {
         return Go::On(step);
     }
     let storage = &observed.db.status.storage;
-    let over = storage.previous_claim_until.is_some_and(|until| until <= now);
+    let gone = storage.previous_claim.as_deref().is_some_and(|claim| observed.claim(claim).is_none());
+    let over = gone || storage.previous_claim_until.is_some_and(|until| until <= now);
     match over.then(|| drop_previous(observed)).flatten() {
         Some(step) => Go::On(step),
         None if over => {
