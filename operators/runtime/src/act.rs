@@ -1,4 +1,4 @@
-//! Performs effects: with `status`, the only file that writes to objects.
+//! Performs effects: with `status`, the only module that writes to objects.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

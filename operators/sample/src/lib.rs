@@ -41,7 +41,7 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: api::GROUP, resources: &["samples/status"], verbs: &["patch"] },
     // Owner references that block deletion need it where OwnerReferencesPermissionEnforcement is on (OpenShift).
     Permission { group: api::GROUP, resources: &["samples/finalizers"], verbs: &["update"] },
-    // `delete` is not used, but that same plugin asks for it of whoever adopts an orphan.
+    // That same plugin asks for `delete` of whoever adopts an orphan, and a ConfigMap that was made immutable has to go.
     Permission { group: "", resources: &["configmaps"], verbs: &["get", "list", "watch", "create", "patch", "delete"] },
 ];
 

@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1 as core;
 use runtime::cache::View;
 use runtime::plan::conditions::Summary;
 use runtime::plan::meta::child_meta;
-use runtime::plan::{Apply, Effect, Plan, Seen};
+use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
 use runtime::views::ConfigMap;
 
 use crate::Sample;
@@ -37,23 +37,37 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
     let key = &wanted.key;
     let (effects, summary, reason, message) = match &observed.config_map {
         Seen::Leaving => (
-            None,
+            Vec::new(),
             Summary::Reconciling,
             "WaitingForDeletion",
             format!("waiting until the ConfigMap {} that is being deleted is gone", key.name),
         ),
-        Seen::Unreadable(why) => (None, Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name)),
+        Seen::Unreadable(why) => (Vec::new(), Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name)),
         seen => {
-            let kept = format!("the ConfigMap {} holds the string", key.name);
-            let live = seen.ours().map(|live| (&live.meta, live.fingerprint, &live.additions));
-            (wanted.over(live), Summary::Ready, "Kept", kept)
+            let kept_as = format!("the ConfigMap {} holds the string", key.name);
+            (kept(seen, wanted), Summary::Ready, "Kept", kept_as)
         }
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };
     Plan {
-        effects: effects.into_iter().map(Effect::Apply).collect(),
+        effects,
         status: Some(SampleStatus { contract }),
         ..Plan::nothing()
+    }
+}
+
+/// What makes the ConfigMap as wanted. One that takes no change any more makes way for another.
+fn kept(seen: &Seen<ConfigMap>, wanted: Apply) -> Vec<Effect> {
+    let live = seen.ours();
+    let Some(apply) = wanted.over(live.map(|live| (&live.meta, live.fingerprint, &live.additions))) else {
+        return Vec::new();
+    };
+    match live.filter(|live| live.immutable) {
+        Some(live) => {
+            let another = Apply { seen: None, repairs: false, gathers: false, ..apply };
+            vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(another)]
+        }
+        None => vec![Effect::Apply(apply)],
     }
 }
 
@@ -69,6 +83,7 @@ fn config_map(sample: &Sample) -> Apply {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use runtime::plan::seen::Live;
     use serde_json::json;
 
     fn sample(string: &str) -> Arc<Sample> {
@@ -102,6 +117,23 @@ mod tests {
             assert!(instance.len() <= 63 && instance.ends_with(|c: char| c.is_ascii_alphanumeric()), "{instance}");
             assert_eq!(instance == name, name.len() <= 63);
         }
+    }
+
+    #[test]
+    fn a_config_map_that_takes_no_change_makes_way_once_it_is_to_change() {
+        let seen = |string: &str| {
+            let wanted = config_map(&sample(string));
+            let mut live = wanted.body.clone();
+            live["metadata"]["uid"] = json!("c");
+            live["immutable"] = json!(true);
+            let view = Arc::new(ConfigMap::decode(&live.to_string()).unwrap());
+            Seen::Ours(Live { view, fingerprint: wanted.fingerprint() })
+        };
+        let planned = |config_map| plan(&Observed { sample: sample("x"), config_map }, Timestamp::UNIX_EPOCH);
+        assert!(planned(seen("x")).effects.is_empty());
+        let effects = planned(seen("y")).effects;
+        let [Effect::Delete(delete), Effect::Apply(apply)] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!((&*delete.uid, &apply.seen, &apply.body["data"][ENTRY]), ("c", &None, &json!("x")));
     }
 
     #[test]

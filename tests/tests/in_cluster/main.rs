@@ -1,6 +1,7 @@
 //! Behaviours of the manager that is deployed in the cluster. One file a behaviour; all run side by side, but for those
 //! that measure times or stop the manager.
 
+mod additions;
 mod bad_input;
 mod configuration;
 mod create;

@@ -17,6 +17,8 @@ pub struct Child<K> {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
+    /// Whether it takes no change any more: somebody has made a ConfigMap immutable, which cannot be undone.
+    pub immutable: bool,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -33,7 +35,8 @@ impl<K: ChildKind> View for Child<K> {
     fn decode(json: &str) -> serde_json::Result<Self> {
         let mut live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&K::KIND)?;
-        Ok(Self { fingerprint, additions, meta: live.meta, kind: PhantomData })
+        let immutable = live.field::<Option<bool>>("immutable")?.unwrap_or(false);
+        Ok(Self { fingerprint, additions, immutable, meta: live.meta, kind: PhantomData })
     }
 
     fn meta(&self) -> &Meta {
@@ -45,7 +48,9 @@ impl<K: ChildKind> View for Child<K> {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.fingerprint == before.fingerprint && self.additions == before.additions
+        self.fingerprint == before.fingerprint
+            && self.additions == before.additions
+            && self.immutable == before.immutable
     }
 }
 

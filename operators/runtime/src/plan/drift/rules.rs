@@ -57,6 +57,8 @@ const POD: &[Line] = &[
     ("terminationGracePeriodSeconds", Some("30")),
     ("serviceAccountName", None),
     ("serviceAccount", None),
+    // What confines pods is refused beside another system than Linux.
+    ("os", None),
     ("securityContext/runAsNonRoot", None),
     ("securityContext/seccompProfile!/localhostProfile", None),
     ("volumes/[name]!/*", None),
@@ -86,6 +88,8 @@ const CONTAINER: &[Line] = &[
     ("volumeMounts/[mountPath]!/recursiveReadOnly", None),
     ("volumeMounts/[mountPath]!/subPath", None),
     ("volumeMounts/[mountPath]!/subPathExpr", None),
+    // A volume is not both mounted and a device.
+    ("volumeDevices/[devicePath]", None),
     // Each of them is refused beside what confines a container.
     ("securityContext/privileged", None),
     ("securityContext/capabilities/add", None),

@@ -94,10 +94,10 @@ fn a_type_goes_with_all_that_it_brings() {
     let spec = json!({
         "selector": { "app": "web" }, "type": "LoadBalancer", "ports": [ours], "externalTrafficPolicy": "Cluster",
         "allocateLoadBalancerNodePorts": true, "loadBalancerSourceRanges": ["10.0.0.0/8"], "clusterIP": "10.96.0.9",
-        "sessionAffinity": "ClientIP",
+        "publishNotReadyAddresses": true,
     });
     let owned = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
-    let theirs = json!({ "f:type": {}, "f:loadBalancerSourceRanges": {}, "f:sessionAffinity": {} });
+    let theirs = json!({ "f:type": {}, "f:loadBalancerSourceRanges": {}, "f:publishNotReadyAddresses": {} });
     let patch = json!({
         "type": null, "ports": [port("app", 80)], "externalTrafficPolicy": null,
         "allocateLoadBalancerNodePorts": null, "loadBalancerSourceRanges": null,

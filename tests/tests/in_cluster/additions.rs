@@ -1,0 +1,280 @@
+//! What others add to children where all is ours, by update, patch and forced apply: it is gone at once, by one write, and is
+//! no trouble meanwhile, though an apply would leave it or be refused for it.
+
+use std::fmt::Debug;
+use std::time::Duration;
+
+use api::my_app::MyApp;
+use api::sample::Sample;
+use e2e::audit::Audit;
+use e2e::call::Call;
+use e2e::cluster;
+use e2e::namespace::Namespace;
+use e2e::objects::{Ours, runs};
+use e2e::patience::{Bar, Moment};
+use e2e::timing::Timing;
+use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::{ConfigMap, Service};
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
+use kube::api::{Patch, PatchParams, PostParams};
+use kube::core::Resource;
+use kube::{Api, ResourceExt};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::manifest::{my_app, sample};
+use crate::writes::{lines, settled, to, writes};
+
+/// The promise is 1 s; a failure is what is far from it.
+const BACK: Bar = Bar::work(Duration::from_secs(5));
+const SOMEBODY: &str = "somebody";
+
+/// How somebody edits.
+#[derive(Clone, Copy, Debug)]
+enum By {
+    /// As `kubectl edit` and `replace`.
+    Update,
+    /// As `kubectl patch`.
+    Patch,
+    /// As `kubectl apply --server-side --force-conflicts`.
+    ForcedApply,
+}
+
+/// What an object is, without what changes with every write.
+fn content(object: &impl Serialize) -> Value {
+    let object = serde_json::to_value(object).expect("objects are JSON");
+    json!([object["spec"], object["data"], object["binaryData"]])
+}
+
+/// A merge patch, as the API server does it.
+fn merge(value: &mut Value, patch: &Value) {
+    let (Value::Object(fields), Value::Object(changes)) = (&mut *value, patch) else {
+        *value = patch.clone();
+        return;
+    };
+    for (name, change) in changes {
+        match change {
+            Value::Null => drop(fields.remove(name)),
+            _ => merge(fields.entry(name.clone()).or_insert_with(|| json!({})), change),
+        }
+    }
+}
+
+async fn edit<K>(api: &Api<K>, name: &str, by: By, change: &Value) -> K
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+{
+    let edited = match by {
+        By::Update => {
+            // Somebody else (a Deployment's controller) may write between the two.
+            loop {
+                let live = api.get(name).await.expect("it is there");
+                let mut object = serde_json::to_value(&live).expect("objects are JSON");
+                merge(&mut object, change);
+                let object: K = serde_json::from_value(object).expect("the edit keeps the shape");
+                let parameters = PostParams { field_manager: Some(SOMEBODY.to_owned()), ..PostParams::default() };
+                match api.replace(name, &parameters, &object).await {
+                    Err(kube::Error::Api(status)) if status.code == 409 => {}
+                    other => break other,
+                }
+            }
+        }
+        By::Patch => {
+            let parameters = PatchParams { field_manager: Some(SOMEBODY.to_owned()), ..PatchParams::default() };
+            api.patch(name, &parameters, &Patch::Merge(change)).await
+        }
+        By::ForcedApply => {
+            let mut body = change.clone();
+            body["apiVersion"] = json!(K::api_version(&()));
+            body["kind"] = json!(K::kind(&()));
+            api.patch(name, &PatchParams::apply(SOMEBODY).force(), &Patch::Apply(body)).await
+        }
+    };
+    edited.unwrap_or_else(|error| panic!("{name}: {by:?} of {change} was refused: {error}"))
+}
+
+/// Those of the manager's writes to a resource that were taken.
+fn taken<'a>(written: &'a [Call], target: &str) -> Vec<&'a Call> {
+    to(written, target).into_iter().filter(|call| call.code.is_none_or(|code| code < 300)).collect()
+}
+
+/// Edits an object, and expects it as it was before, by one write.
+async fn is_back<K>(ns: &Namespace, audit: &Audit, name: &str, by: By, what: &str, change: Value)
+where
+    K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
+{
+    settled(audit, ns).await;
+    let api = ns.api::<K>();
+    let before = content(&ns.get::<K>(name).await);
+    let mark = audit.mark().expect("the audit log is there");
+    let (timing, begun) = (Timing::exclusive().await, Moment::now());
+    let edited = edit(&api, name, by, &change).await;
+    assert_ne!(content(&edited), before, "{what}: the edit changes something");
+    let wanted = format!("{what} ({by:?}) to be back as {before}");
+    ns.until::<K, ()>(name, &wanted, |object| (content(object?) == before).then_some(())).await;
+    let passed = begun.passed();
+    println!("{what} ({by:?}): back after {passed} (bar: 1 s)");
+    BACK.holds(what, passed.real, passed.slowness()).unwrap_or_else(|missed| panic!("{missed}"));
+    drop(timing);
+    settled(&mark, ns).await;
+    assert_eq!(content(&ns.get::<K>(name).await), before, "{what}: it stays so");
+    let (written, target) = (writes(&mark, ns), K::plural(&()).to_string());
+    println!("{}", lines(&written));
+    assert_eq!(taken(&written, &target).len(), 1, "{what} ({by:?}) by one write:\n{}", lines(&written));
+}
+
+fn port(name: &str, port: u16) -> Value {
+    json!({ "name": name, "port": port, "protocol": "TCP", "targetPort": 80 })
+}
+
+fn spec(fields: Value) -> Value {
+    json!({ "spec": fields })
+}
+
+#[tokio::test]
+async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
+    let ns = Namespace::alone("added").await;
+    let audit = cluster::audit();
+    ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, disruptionBudget: {minAvailable: 1}}")).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    let history = ns.record::<MyApp>("web").await;
+
+    let more = |by| match by {
+        By::ForcedApply => spec(json!({ "ports": [port("more", 81)] })),
+        _ => spec(json!({ "ports": [port("app", 80), port("more", 81)] })),
+    };
+    for by in [By::Update, By::Patch, By::ForcedApply] {
+        let change = spec(json!({ "selector": { "x": "y" } }));
+        is_back::<Service>(&ns, &audit, "web", by, "a key of the selector", change).await;
+        let change = spec(json!({ "type": "NodePort" }));
+        is_back::<Service>(&ns, &audit, "web", by, "the type", change).await;
+        is_back::<Service>(&ns, &audit, "web", by, "another port", more(by)).await;
+    }
+    for by in [By::Update, By::Patch] {
+        let change = spec(json!({ "ports": [port("app", 8080)] }));
+        is_back::<Service>(&ns, &audit, "web", by, "the number of a port", change).await;
+        let change = spec(json!({ "minAvailable": null, "maxUnavailable": 0 }));
+        is_back::<PodDisruptionBudget>(&ns, &audit, "web", by, "the other number of a budget", change).await;
+    }
+    let change = spec(json!({
+        "type": "LoadBalancer", "loadBalancerSourceRanges": ["10.0.0.0/8"], "ports": [port("app", 8080), port("more", 81)],
+        "selector": { "x": "y" },
+    }));
+    is_back::<Service>(&ns, &audit, "web", By::Update, "type, ports and selector", change).await;
+    let stalled: Vec<_> = history.objects().iter().filter_map(|app| app.condition("Stalled").cloned()).collect();
+    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+
+    // What a patch has put back is ours like all else: it goes once it is not asked for.
+    ns.patch(
+        "myapp/web",
+        &spec(json!({ "port": 8081, "disruptionBudget": { "minAvailable": null, "maxUnavailable": 1 } })),
+    )
+    .await;
+    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    settled(&audit, &ns).await;
+    let ports: Vec<i32> = ns
+        .get::<Service>("web")
+        .await
+        .spec
+        .and_then(|spec| spec.ports)
+        .into_iter()
+        .flatten()
+        .map(|port| port.port)
+        .collect();
+    assert_eq!(ports, [8081]);
+    let budget = ns.get::<PodDisruptionBudget>("web").await;
+    assert_eq!(content(&budget)[0]["minAvailable"], Value::Null, "{budget:?}");
+    let ours = |entry: &&k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry| {
+        let by_us = entry.manager.as_deref() == Some("multi-operator-my-app");
+        by_us && entry.operation.as_deref() == Some("Update")
+    };
+    let service = ns.get::<Service>("web").await;
+    assert_eq!(service.managed_fields().iter().filter(ours).count(), 0, "{:?}", service.managed_fields());
+}
+
+/// A change of the one container, as a whole: a merge patch knows no items.
+fn container(live: &Deployment, change: &Value) -> Value {
+    let mut container = content(live)[0]["template"]["spec"]["containers"][0].clone();
+    merge(&mut container, change);
+    spec(json!({ "template": { "spec": { "containers": [container] } } }))
+}
+
+#[tokio::test]
+async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_stays() {
+    let ns = Namespace::alone("injected").await;
+    let audit = cluster::audit();
+    ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, env: [{name: A, value: x}]}")).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    let injected = spec(json!({ "template": {
+        "metadata": { "annotations": { "theirs": "yes" } },
+        "spec": {
+            "containers": [
+                { "name": "app", "env": [{ "name": "THEIRS", "value": "y" }], "volumeMounts": [{ "name": "theirs", "mountPath": "/theirs" }] },
+                { "name": "sidecar", "image": "nginx:1.25", "command": ["sleep", "infinity"] },
+            ],
+            "volumes": [{ "name": "theirs", "emptyDir": {} }],
+        },
+    } }));
+    let deployments = ns.api::<Deployment>();
+    let mark = audit.mark().expect("the audit log is there");
+    edit(&deployments, "web", By::ForcedApply, &injected).await;
+    ns.until::<MyApp, ()>("web", "it to run with what was injected", |app| runs(app?, 1).then_some(())).await;
+    settled(&mark, &ns).await;
+    let written = writes(&mark, &ns);
+    assert_eq!(to(&written, "deployments").len(), 0, "it is theirs:\n{}", lines(&written));
+    let history = ns.record::<MyApp>("web").await;
+
+    let handler = json!({ "readinessProbe": { "tcpSocket": null, "httpGet": { "port": 80 } } });
+    let env = json!({ "env": [
+        { "name": "A", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } }, { "name": "THEIRS", "value": "y" },
+    ] });
+    let said = json!({ "args": ["nginx-debug"], "resources": { "limits": { "cpu": "1" } }, "lifecycle": { "preStop": { "sleep": { "seconds": 1 } } } });
+    let rights = json!({ "securityContext": { "allowPrivilegeEscalation": true, "privileged": true } });
+    for (what, change) in [
+        ("a probe's handler", handler),
+        ("a variable's source", env),
+        ("what the spec could say", said),
+        ("rights", rights),
+    ] {
+        let live = ns.get::<Deployment>("web").await;
+        let mut change = container(&live, &change);
+        let sidecar = content(&live)[0]["template"]["spec"]["containers"][1].clone();
+        change["spec"]["template"]["spec"]["containers"].as_array_mut().expect("a list").push(sidecar);
+        is_back::<Deployment>(&ns, &audit, "web", By::Update, what, change).await;
+        ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    }
+    let paces =
+        spec(json!({ "minReadySeconds": 3, "progressDeadlineSeconds": 5, "revisionHistoryLimit": 1, "paused": true }));
+    for by in [By::Update, By::Patch, By::ForcedApply] {
+        is_back::<Deployment>(&ns, &audit, "web", by, "times and a pause", paces.clone()).await;
+    }
+    let stalled: Vec<_> = history.objects().iter().filter_map(|app| app.condition("Stalled").cloned()).collect();
+    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+    let deployment = content(&ns.get::<Deployment>("web").await);
+    let containers = deployment[0]["template"]["spec"]["containers"].as_array().map_or(0, Vec::len);
+    assert_eq!(containers, 2, "{deployment}");
+}
+
+#[tokio::test]
+async fn an_entry_that_is_moved_is_back_and_an_immutable_config_map_makes_way() {
+    let ns = Namespace::alone("moved").await;
+    let audit = cluster::audit();
+    ns.apply(&sample("greeting", "hello")).await;
+    ns.until::<Sample, ()>("greeting", "it to be kept", |sample| sample?.is_ready().then_some(())).await;
+    let history = ns.record::<Sample>("greeting").await;
+    let moved = json!({ "data": { "testString": null }, "binaryData": { "testString": "aGVsbG8=" } });
+    for by in [By::Update, By::Patch] {
+        is_back::<ConfigMap>(&ns, &audit, "greeting", by, "the entry", moved.clone()).await;
+    }
+    edit(&ns.api::<ConfigMap>(), "greeting", By::Patch, &json!({ "immutable": true })).await;
+    ns.patch("sample/greeting", &json!({ "testString": "good evening" })).await;
+    ns.until::<ConfigMap, ()>("greeting", "another ConfigMap", |map| {
+        (map?.data.as_ref()?.get("testString")? == "good evening").then_some(())
+    })
+    .await;
+    settled(&audit, &ns).await;
+    let stalled: Vec<_> = history.objects().iter().filter_map(|it| it.condition("Stalled").cloned()).collect();
+    assert!(stalled.is_empty(), "none of that is trouble: {stalled:?}");
+}
