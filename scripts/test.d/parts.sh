@@ -2,7 +2,7 @@
 # The slow rest, in parts. Each is a run of its own with the manager as it is shipped, and leaves a record; a part that has
 # passed on this tree is not run again.
 
-PARTS=(shipped servers databases schedules failpoints long alerts network-policy nodes oldest)
+PARTS=(shipped servers databases schedules failpoints long outages alerts network-policy nodes oldest)
 
 # part_stages PART: declares its stages.
 part_stages() {
@@ -14,7 +14,7 @@ part_stages() {
       ;;
     long) RELEASE=yes && stage long-e2e +build && stage long-gitops +build ;;
     alerts | network-policy | oldest) RELEASE=yes && stage "$1" +build ;;
-    nodes | failpoints) stage "$1" +build ;;
+    nodes | failpoints | outages) stage "$1" +build ;;
     servers | databases) stage "$1" +build ;;
     schedules) stage "$1" build ;;
   esac
@@ -49,6 +49,9 @@ long_e2e() {
 }
 
 long_gitops() { SOAK=600 gitops; }
+
+# Outages of the API server as long as real ones; the managers are processes beside the cluster, each behind a proxy of its own.
+outages() { suite_cluster outages && await_stage build && suite processes --ignored --test-threads=5; }
 
 # How many times sooner alerts fire than as they are shipped.
 FASTER=20

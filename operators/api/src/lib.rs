@@ -23,3 +23,7 @@ pub const ETCD_GROUP: &str = "etcd.database.coreos.com";
 pub const UNSAVED_DATA: &str = "example.com/unsaved-data";
 /// Group of MyApp, Sample and the databases.
 pub const GROUP: &str = "example.com";
+
+/// Which fields the CRDs have, a line of JSON each kind and version: group, version, kind and schema, the latter with types and
+/// names alone. Generated from [`crds`], which a manager is not to build only to know that much.
+pub const FIELDS: &str = include_str!("fields.jsonl");

@@ -204,7 +204,7 @@ fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
 where
     Child<K>: View,
 {
-    wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
+    wanted.over(seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
 }
 
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod

@@ -8,6 +8,7 @@ use kube::Client;
 use runtime::Operator;
 use runtime::cache::{Cache, Health};
 use runtime::controller::{Controller, Settings};
+use runtime::crd;
 use runtime::events::{self, Publisher};
 use runtime::foreign::ForeignLeases;
 use runtime::leader::{Fence, LeaseName};
@@ -124,6 +125,7 @@ impl Manager {
         let health = self.cache.health();
         let mut tasks = self.cache.start(client, &self.outages, stop);
         tasks.spawn(self.events);
+        tasks.spawn(crd::look_after(client.clone(), health.clone(), api::FIELDS));
         if let Some((key, events)) = self.own_pod {
             tasks.spawn(OwnPod { client: client.clone(), key, health, events }.run());
         }

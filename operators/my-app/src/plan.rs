@@ -5,8 +5,8 @@ use std::time::Duration;
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::drift::Fingerprint;
-use runtime::plan::{Apply, Delete, Effect, Meta, Plan, Seen};
+use runtime::plan::seen::Live;
+use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
 use runtime::views::{Child, Deployment};
 
 mod deadline;
@@ -57,16 +57,23 @@ fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
         Seen::Ours(live) => {
             let hand_over =
                 (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
-            let apply = match (live.paused, wedged) {
-                (true, _) => Some(objects::resumed(apply, &live.meta)),
-                (false, true) => Some(Apply { seen: Some(live.meta.uid.clone()), ..objects::without_pace(&apply) }),
-                (false, false) => apply.unless(Some((&live.meta, live.fingerprint))),
-            };
-            let pace = apply.as_ref().filter(|_| recreates && live.has_pace).map(objects::without_pace);
+            let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });
+            let pace = apply.as_ref().filter(|apply| recreates && live.has_pace && !apply.repairs);
+            let pace = pace.map(objects::without_pace);
             hand_over.into_iter().chain(pace).chain(apply).map(Effect::Apply).collect()
         }
         Seen::Leaving | Seen::Unreadable(_) => Vec::new(),
     }
+}
+
+/// What makes a Deployment as `apply` says, a pause of it included.
+fn over(live: &Live<Deployment>, apply: Apply) -> Option<Apply> {
+    let seen = Some((&live.meta, live.fingerprint, &live.additions));
+    if live.paused {
+        let resumed = objects::resumed(apply, &live.meta);
+        return resumed.clone().over(seen).or(Some(resumed));
+    }
+    apply.over(seen)
 }
 
 /// Gives the number of pods to another field manager before we stop sending it: a field that its only owner no longer
@@ -84,10 +91,10 @@ fn optional<K>(seen: &Seen<Child<K>>, wanted: Option<Apply>) -> Option<Effect>
 where
     Child<K>: View,
 {
-    let live: Option<(&Meta, Fingerprint)> = seen.ours().map(|child| (&child.meta, child.fingerprint));
+    let live = seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions));
     match (wanted, seen) {
         (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
-        (Some(apply), Seen::Absent | Seen::Ours(_)) => apply.unless(live).map(Effect::Apply),
+        (Some(apply), Seen::Absent | Seen::Ours(_)) => apply.over(live).map(Effect::Apply),
         (None, Seen::Ours(child)) => Some(Effect::Delete(Delete::of(Child::<K>::KIND, &child.meta))),
     }
 }

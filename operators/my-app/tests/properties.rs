@@ -25,6 +25,8 @@ enum Step {
     Rollout { ready: i32 },
     /// Somebody changes a field of ours in a child.
     HandEdit(Child),
+    /// Somebody adds to a child where all is ours.
+    HandAdd(Child),
     /// Somebody deletes a child.
     HandDelete(Child),
     /// The user deletes the MyApp and makes it again at once.
@@ -88,10 +90,36 @@ fn step() -> impl Strategy<Value = Step> {
         8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
         3 => (0..4).prop_map(|ready| Step::Rollout { ready }),
         1 => child().prop_map(Step::HandEdit),
+        1 => child().prop_map(Step::HandAdd),
         1 => child().prop_map(Step::HandDelete),
         1 => Just(Step::Recreate),
         1 => Just(Step::Stranger),
     ]
+}
+
+/// What the API server takes, and an apply would leave or be refused for.
+fn add_to(child: Child, spec: &mut Value) {
+    match child {
+        Child::Service => {
+            spec["type"] = json!("NodePort");
+            spec["selector"]["x"] = json!("y");
+            if let Some(ports) = spec["ports"].as_array_mut() {
+                ports[0]["port"] = json!(81);
+                ports.push(json!({ "name": "more", "port": 82, "protocol": "UDP" }));
+            }
+        }
+        Child::Deployment => {
+            spec["minReadySeconds"] = json!(3);
+            spec["template"]["spec"]["serviceAccountName"] = json!("root");
+            spec["template"]["spec"]["containers"][0]["command"] = json!(["sleep"]);
+            spec["template"]["spec"]["containers"][0]["lifecycle"] =
+                json!({ "preStop": { "sleep": { "seconds": 1 } } });
+        }
+        Child::Budget => {
+            drop(spec.as_object_mut().map(|spec| spec.remove("minAvailable")));
+            spec["maxUnavailable"] = json!(3);
+        }
+    }
 }
 
 struct Bench {
@@ -140,6 +168,10 @@ impl Bench {
                     child["spec"]["paused"] = json!(true);
                 }
             }),
+            Step::HandAdd(child) if !self.is_strangers(child) => {
+                self.world.edit_by_hand(child.kind(), &key, |live| add_to(child, &mut live["spec"]));
+            }
+            Step::HandAdd(_) => {}
             Step::HandDelete(child) if !self.is_strangers(child) => self.world.remove(child.kind(), &key),
             Step::HandDelete(_) => {}
             Step::Recreate => {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::cache::{Store, View};
+use crate::cache::{Health, Store, View};
 use crate::leader::Fence;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::drift::Fingerprint;
@@ -17,10 +17,11 @@ use crate::plan::{Apply, Create, Delete, Effect};
 use crate::queue::{At, Queue, Version};
 
 mod aside;
+mod repair;
 mod request;
 
 pub use aside::Aside;
-pub(crate) use request::{apply_request, create_request};
+pub(crate) use request::{apply_request, create_request, merge_request};
 
 /// Writes for one controller.
 pub struct Writer {
@@ -37,6 +38,7 @@ pub struct Writer {
 trait Stored: Send + Sync {
     fn version(&self, key: &Key) -> u64;
     fn applied(&self, key: &Key, rendered: Fingerprint, version: u64);
+    fn health(&self) -> &Health;
 }
 
 impl<V: View> Stored for Arc<Store<V>> {
@@ -46,6 +48,10 @@ impl<V: View> Stored for Arc<Store<V>> {
 
     fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
         Store::applied(self, key, rendered, version);
+    }
+
+    fn health(&self) -> &Health {
+        Store::health(self)
     }
 }
 
@@ -112,6 +118,12 @@ impl Writer {
     }
 
     async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
+        if apply.repairs && self.repair(owner, &apply).await? {
+            return Ok(());
+        }
+        if apply.gathers {
+            self.gather(owner, &apply).await?;
+        }
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
             None => {
@@ -267,6 +279,11 @@ impl Writer {
             return Ok(());
         }
         Err(Error::not_leading())
+    }
+
+    /// How the watches of that kind fare, and its CRD.
+    pub(crate) fn health(&self, kind: &Kind) -> Option<&Health> {
+        self.stores.get(kind).map(|store| store.health())
     }
 
     /// Tells the queue of a write to `key` of that kind, made for `owner`.

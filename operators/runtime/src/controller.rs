@@ -145,11 +145,22 @@ impl<O: Operator> Controller<O> {
         for _ in 0..self.settings.concurrency {
             workers.spawn(self.clone().work(stop.clone()));
         }
-        while stop.run_until_cancelled(self.settings.outages.ended()).await.is_some() {
-            self.queue.retry_failed();
-        }
+        stop.run_until_cancelled(self.react()).await;
         self.queue.close();
         while workers.join_next().await.is_some() {}
+    }
+
+    /// Queues objects for which something has changed that no event tells of.
+    async fn react(&self) {
+        loop {
+            tokio::select! {
+                () = self.settings.outages.ended() => self.queue.retry_failed(),
+                () = self.operator.objects().health().crd_restored() => {
+                    // What could not be written into their status has yet to be.
+                    self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
+                }
+            }
+        }
     }
 
     /// Waits until each store has been filled, or filling it has failed.

@@ -82,6 +82,12 @@ impl Error {
         [Self::OWNER_LEAVING, "NotLeading"].contains(&&*reason) || (failures == 0 && reason == "Conflict")
     }
 
+    /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
+    #[must_use]
+    pub fn is_undeclared_field(&self) -> bool {
+        matches!(self, Self::Transient { message, .. } if message.contains("field not declared in schema"))
+    }
+
     /// Whether a person is needed.
     #[must_use]
     pub fn stalled(&self) -> bool {

@@ -1,5 +1,5 @@
 //! Publishes Events, beside the reconciles: a full channel drops them, since an Event is a courtesy and a reconcile is
-//! not. An Event's name follows from what it says, so that a repeated one is a conflict, and no news.
+//! not. What is said again soon is counted in the Event that says it already.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -8,10 +8,12 @@ use kube::Client;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use crate::act::create_request;
+use crate::Error;
+use crate::act::{create_request, merge_request};
 use crate::plan::conditions::Announcement;
 use crate::plan::meta::{Key, Kind, MANAGER, Meta};
 use crate::plan::names::{LONGEST_NAME, within};
+use crate::plan::series::Series;
 
 const EVENT: Kind = Kind { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };
 /// Events that may wait; beyond it they are dropped.
@@ -22,9 +24,20 @@ const LONGEST_NOTE: usize = 1024;
 /// Takes announcements from reconciles.
 #[derive(Clone)]
 pub struct Publisher {
-    sender: mpsc::Sender<(Key, Value)>,
+    sender: mpsc::Sender<Waiting>,
     controller: &'static str,
     instance: String,
+}
+
+/// An Event that waits to be published.
+struct Waiting {
+    /// The object that it is about.
+    key: Key,
+    /// What it says, of which object.
+    what: u64,
+    now: Timestamp,
+    name: String,
+    event: Value,
 }
 
 /// Makes a publisher for each controller, and the future that sends what they publish until all are dropped.
@@ -32,25 +45,45 @@ pub fn channel(
     client: Client,
     instance: &str,
 ) -> (impl Fn(&'static str) -> Publisher + use<>, impl Future<Output = ()> + use<>) {
-    let (sender, mut receiver) = mpsc::channel::<(Key, Value)>(WAITING);
+    let (sender, mut receiver) = mpsc::channel::<Waiting>(WAITING);
     let instance = instance.to_owned();
     let publisher = move |controller| Publisher { sender: sender.clone(), controller, instance: instance.clone() };
     let send = async move {
-        while let Some((key, event)) = receiver.recv().await {
-            let Ok(request) = create_request(&EVENT.path(&key.namespace), &event) else { continue };
-            match client.request::<serde::de::IgnoredAny>(request).await {
-                Ok(_) => {}
-                Err(kube::Error::Api(status)) if status.code == 409 => {}
-                Err(error) => tracing::debug!(object = %key, %error, "an event was not published"),
+        let mut series = Series::default();
+        while let Some(waiting) = receiver.recv().await {
+            let key = waiting.key.clone();
+            if let Err(error) = publish(&client, &mut series, waiting).await {
+                tracing::debug!(object = %key, %error, "an event was not published");
             }
         }
     };
     (publisher, send)
 }
 
+/// Makes an Event, or counts on the one that says the same; one that is gone meanwhile is made again.
+async fn publish(client: &Client, series: &mut Series, waiting: Waiting) -> Result<(), Error> {
+    let Waiting { key, what, now, name, event } = waiting;
+    let path = EVENT.path(&key.namespace);
+    if let Some((name, count)) = series.repeat(what, now) {
+        let fields = json!({ "series": { "count": count, "lastObservedTime": format!("{now:.6}") } });
+        let patch = merge_request(&format!("{path}/{name}"), &fields)?;
+        match client.request::<serde::de::IgnoredAny>(patch).await {
+            Err(kube::Error::Api(status)) if status.code == 404 => {}
+            other => return Ok(other.map(drop)?),
+        }
+    }
+    client.request::<serde::de::IgnoredAny>(create_request(&path, &event)?).await?;
+    series.begin(what, name, now);
+    Ok(())
+}
+
 impl Publisher {
     /// Publishes an announcement about an object of that kind.
     pub fn publish(&self, kind: &Kind, meta: &Meta, announcement: Announcement) {
+        self.publish_at(kind, meta, announcement, Timestamp::now());
+    }
+
+    fn publish_at(&self, kind: &Kind, meta: &Meta, announcement: Announcement, now: Timestamp) {
         let level = if announcement.warning { "Warning" } else { "Normal" };
         tracing::info!(object = %meta.key, kind = kind.kind, reason = &*announcement.reason, "{}", announcement.message);
         let mut note = announcement.message;
@@ -59,15 +92,16 @@ impl Publisher {
             note.truncate(end);
             note.push_str("...");
         }
-        let now = Timestamp::now();
         let mut hasher = DefaultHasher::new();
-        // Repetitions within a minute are one Event.
-        (&meta.uid, meta.generation, &announcement.reason, &note, now.as_second() / 60).hash(&mut hasher);
+        (&meta.uid, self.controller, &announcement.reason, level, &note).hash(&mut hasher);
+        let what = hasher.finish();
+        now.hash(&mut hasher);
+        let name = name(&meta.key.name, hasher.finish());
         let event = json!({
             "apiVersion": "events.k8s.io/v1",
             "kind": "Event",
             "metadata": {
-                "name": name(&meta.key.name, hasher.finish()),
+                "name": name,
                 "namespace": &*meta.key.namespace,
             },
             "eventTime": format!("{now:.6}"),
@@ -85,7 +119,7 @@ impl Publisher {
                 "uid": meta.uid,
             },
         });
-        drop(self.sender.try_send((meta.key.clone(), event)));
+        drop(self.sender.try_send(Waiting { key: meta.key.clone(), what, now, name, event }));
     }
 }
 
@@ -97,7 +131,112 @@ fn name(of: &str, hash: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+
+    use http::{Method, Request, Response};
+    use kube::client::Body;
+
     use super::*;
+
+    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
+
+    /// An API server that holds Events, by name, and how often it was asked.
+    #[derive(Clone, Default)]
+    struct Server(Arc<Mutex<(BTreeMap<String, Value>, usize)>>);
+
+    impl Server {
+        fn client(&self) -> Client {
+            let server = self.clone();
+            let service = tower::service_fn(move |request: Request<Body>| {
+                let server = server.clone();
+                async move {
+                    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+                    let body = request.into_body().collect_bytes().await.unwrap();
+                    let code = server.take(&method, &path, serde_json::from_slice(&body).unwrap());
+                    let answer = if code < 300 { json!({}) } else { json!({ "status": "Failure", "code": code }) };
+                    let response = Response::builder().status(code).body(Body::from(answer.to_string().into_bytes()));
+                    Ok::<_, Infallible>(response.unwrap())
+                }
+            });
+            Client::new(service, "default")
+        }
+
+        fn take(&self, method: &Method, path: &str, body: Value) -> u16 {
+            let (events, asked) = &mut *self.0.lock().unwrap();
+            *asked += 1;
+            let all = "/apis/events.k8s.io/v1/namespaces/n/events";
+            if *method == Method::POST {
+                assert_eq!(path, all);
+                let name = body["metadata"]["name"].as_str().unwrap().to_owned();
+                return if events.insert(name, body).is_none() { 201 } else { 409 };
+            }
+            let event = path.strip_prefix(all).and_then(|name| events.get_mut(&name[1..]));
+            event.map_or(404, |event| {
+                event["series"] = body["series"].clone();
+                200
+            })
+        }
+
+        /// Publishes the same at these seconds, by one manager.
+        async fn said_at(&self, seconds: impl IntoIterator<Item = i64>) {
+            let (publisher, send) = channel(self.client(), "pod");
+            let one = publisher("my-app");
+            drop(publisher);
+            for second in seconds {
+                let same = Announcement { warning: true, reason: "Rejected".into(), message: "no".to_owned() };
+                // Edits of the object are no news of what is said.
+                let meta = json!({ "namespace": "n", "name": "a", "uid": "u", "generation": second });
+                let now = Timestamp::from_second(second).unwrap();
+                one.publish_at(&KIND, &serde_json::from_value(meta).unwrap(), same, now);
+            }
+            drop(one);
+            send.await;
+        }
+
+        fn events(&self) -> Vec<Value> {
+            self.0.lock().unwrap().0.values().cloned().collect()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_said_ten_times_within_minutes_is_one_event() {
+        let server = Server::default();
+        server.said_at((0..10).map(|time| time * 40)).await;
+        let events = server.events();
+        assert_eq!((events.len(), server.0.lock().unwrap().1), (1, 10), "{events:?}");
+        assert_eq!((&events[0]["note"], &events[0]["type"]), (&json!("no"), &json!("Warning")));
+        let series = json!({ "count": 10, "lastObservedTime": "1970-01-01T00:06:00.000000Z" });
+        assert_eq!((&events[0]["eventTime"], &events[0]["series"]), (&json!("1970-01-01T00:00:00.000000Z"), &series));
+    }
+
+    #[tokio::test]
+    async fn what_is_said_later_is_another_event() {
+        let server = Server::default();
+        server.said_at([0, 359, 720]).await;
+        let mut counts: Vec<_> = server.events().iter().map(|event| event["series"]["count"].as_i64()).collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [None, Some(2)]);
+    }
+
+    #[tokio::test]
+    async fn an_event_that_is_gone_is_made_again() {
+        let (server, mut series) = (Server::default(), Series::default());
+        let say = async |series: &mut Series, second: i64| {
+            let (name, now) = (format!("a.{second}"), Timestamp::from_second(second).unwrap());
+            let event = json!({ "metadata": { "name": name } });
+            let waiting = Waiting { key: Key::new("n", "a"), what: 1, now, name, event };
+            publish(&server.client(), series, waiting).await.unwrap();
+        };
+        say(&mut series, 1).await;
+        server.0.lock().unwrap().0.clear();
+        say(&mut series, 2).await;
+        say(&mut series, 3).await;
+        let again = json!({ "metadata": { "name": "a.2" }, "series": { "count": 2,
+            "lastObservedTime": "1970-01-01T00:00:03.000000Z" } });
+        assert_eq!(server.events(), [again]);
+    }
 
     #[test]
     fn an_event_about_an_object_of_the_longest_name_has_a_name() {

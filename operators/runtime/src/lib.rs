@@ -16,6 +16,7 @@ pub mod act;
 pub mod cache;
 pub mod client;
 pub mod controller;
+pub mod crd;
 pub mod error;
 pub mod events;
 #[cfg(feature = "failpoints")]

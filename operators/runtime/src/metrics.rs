@@ -31,6 +31,7 @@ pub fn describe() {
     describe_histogram!("workqueue_work_duration_seconds", "Seconds from taking a key to being done with it");
     describe_counter!("multi_operator_watch_errors_total", "Failures to list or watch per kind");
     describe_gauge!("multi_operator_cache_objects", "Objects held per kind");
+    describe_gauge!("multi_operator_crd_mismatch", "1 while the CRD of a kind lacks what the manager needs, else 0");
 }
 
 /// How many objects the store of a kind holds.
@@ -42,6 +43,11 @@ pub fn cache_objects(kind: &'static str, count: usize) {
 /// A watch of that kind has failed.
 pub fn watch_error(kind: &'static str) {
     counter!("multi_operator_watch_errors_total", "kind" => kind).increment(1);
+}
+
+/// Whether the CRD of that kind lacks something.
+pub fn crd_mismatch(kind: &'static str, lacks: bool) {
+    gauge!("multi_operator_crd_mismatch", "kind" => kind).set(f64::from(u8::from(lacks)));
 }
 
 /// What is counted of one queue.

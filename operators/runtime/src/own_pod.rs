@@ -1,5 +1,5 @@
-//! Says on the manager's own Pod whether it sees all that it is to watch: where it lacks every right in a namespace, it can
-//! say nothing in there.
+//! Says on the manager's own Pod whether it sees all that it is to watch, and whether CRDs are as it needs them: where it lacks
+//! every right in a namespace, or objects can have no status, it can say nothing there.
 //!
 //! One condition, written when that changes and once at start; an Event when something goes missing and when all is seen
 //! again. Every replica says it of itself.
@@ -97,7 +97,8 @@ impl OwnPod {
 
     fn sight(&self) -> Sight {
         let unseen: Vec<_> = self.health.iter().flat_map(|health| health.blind()).collect();
-        Sight::without(&unseen)
+        let crds: Vec<_> = self.health.iter().filter_map(|health| health.crd_trouble()).collect();
+        Sight::without(&unseen, &crds)
     }
 
     /// Waits until a watch fares otherwise; while one fails, not for long.

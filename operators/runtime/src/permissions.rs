@@ -13,7 +13,7 @@ pub struct Permission {
 
 /// What the runtime needs in every watched namespace, whichever controllers run.
 pub const NAMESPACED: &[Permission] =
-    &[Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create"] }];
+    &[Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create", "patch"] }];
 
 /// What the runtime needs in the namespace of its Lease.
 pub const LEASE: &[Permission] = &[Permission {
@@ -25,7 +25,7 @@ pub const LEASE: &[Permission] = &[Permission {
 /// What the runtime needs in the namespace of the manager's own Pod: to say on it what it cannot see.
 pub const OWN_POD: &[Permission] = &[
     Permission { group: "", resources: &["pods/status"], verbs: &["patch"] },
-    Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create"] },
+    Permission { group: "events.k8s.io", resources: &["events"], verbs: &["create", "patch"] },
 ];
 
 /// What the runtime needs on the cluster: to know who may read metrics, and whether another manager is alive.

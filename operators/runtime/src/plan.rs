@@ -5,6 +5,7 @@ use std::time::Duration;
 
 pub mod adoption;
 pub mod conditions;
+pub mod crd;
 pub mod drift;
 pub mod effect;
 pub mod lease;
@@ -15,6 +16,7 @@ pub mod quantity;
 pub mod quota;
 pub mod report;
 pub mod seen;
+pub mod series;
 pub mod sight;
 pub mod trouble;
 pub mod undecodable;

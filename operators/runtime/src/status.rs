@@ -7,10 +7,11 @@ use serde_json::{Value, json};
 
 use crate::Error;
 use crate::act::Writer;
-use crate::cache::Broken;
+use crate::cache::{Broken, Health};
 use crate::events::Publisher;
 use crate::metrics::stalled;
 use crate::plan::conditions::{self, condition};
+use crate::plan::crd::hold;
 use crate::plan::meta::{Kind, Meta};
 use crate::plan::report::{Came, report};
 use crate::plan::undecodable::undecodable;
@@ -47,7 +48,9 @@ impl StatusWriter {
         stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before).contract());
         let version = self.release_conflict::<R>(meta, before.contract()).await?;
         let Some(status) = told else { return Ok(()) };
-        self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await?;
+        if self.apply(&R::KIND, meta, Some(version), self.writer.manager(), &status).await?.is_none() {
+            return Ok(());
+        }
         for announcement in conditions::announcements(before.contract(), status.contract()) {
             self.events.publish(&R::KIND, meta, announcement);
         }
@@ -68,7 +71,9 @@ impl StatusWriter {
         if let Ok(Value::Object(fields)) = serde_json::to_value(&contract) {
             status.extend(fields);
         }
-        self.apply(kind, meta, Some(meta.version), self.writer.manager(), &status).await?;
+        if self.apply(kind, meta, Some(meta.version), self.writer.manager(), &status).await?.is_none() {
+            return Ok(());
+        }
         for announcement in conditions::announcements(before, &contract) {
             self.events.publish(kind, meta, announcement);
         }
@@ -118,7 +123,8 @@ impl StatusWriter {
     }
 
     /// Applies a status, if need be only to the version of the object that it was judged by: what is latched in a status is
-    /// not taken back by a pass that has not seen it.
+    /// not taken back by a pass that has not seen it. What the kind's CRD is known to lack is left out; returns the object's
+    /// version, or nothing if the object is gone or the CRD lets no status be written.
     async fn apply(
         &self,
         kind: &Kind,
@@ -137,13 +143,25 @@ impl StatusWriter {
         if let Some(version) = version {
             body["metadata"]["resourceVersion"] = json!(version.to_string());
         }
+        let health = self.writer.health(kind);
+        let crd = health.map(Health::crd).unwrap_or_default();
+        if let Some(lacks) = crd.lacking() {
+            hold(&mut body, lacks);
+        }
         let path = format!("{}/{}/status", kind.path(&key.namespace), key.name);
         match self.writer.send(&path, manager, true, &body).await {
             Ok(answer) => {
                 self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version));
                 Ok(Some(answer.metadata.version))
             }
-            Err(Error::Transient { reason, .. }) if reason == "NotFound" => Ok(None),
+            Err(error) if error.reason() == "NotFound" || error.is_undeclared_field() => {
+                // That there is no such subresource is answered as if there were no such object.
+                if let Some(health) = health.filter(|_| !meta.deleting) {
+                    health.refused();
+                }
+                let is_told = error.reason() == "NotFound" || crd.lacking().is_some();
+                if is_told { Ok(None) } else { Err(error) }
+            }
             Err(error) => Err(error),
         }
     }
@@ -154,13 +172,15 @@ mod tests {
     use std::convert::Infallible;
     use std::sync::{Arc, Mutex};
 
+    use futures::FutureExt;
     use http::{Request, Response};
     use kube::Client;
     use kube::client::Body;
 
     use super::*;
-    use crate::cache::{Entry, View as _};
+    use crate::cache::{Entry, Store, View as _};
     use crate::leader::Fence;
+    use crate::plan::crd::{Crd, Lack, Step};
     use crate::queue::Queue;
     use crate::views::Claim;
 
@@ -168,23 +188,46 @@ mod tests {
 
     /// A writer to an API server that takes everything, and what it was sent.
     fn writer() -> (StatusWriter, Sent) {
+        let taken = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "8" } });
+        let (writer, _, sent) = writer_to(200, taken);
+        (writer, sent)
+    }
+
+    /// A writer to an API server that answers that, what it knows of the kind, and what it was sent.
+    fn writer_to(code: u16, answer: Value) -> (StatusWriter, Arc<Health>, Sent) {
         let sent = Sent::default();
         let all = sent.clone();
         let service = tower::service_fn(move |request: Request<Body>| {
-            let all = all.clone();
+            let (all, answer) = (all.clone(), answer.to_string().into_bytes());
             async move {
                 let path = request.uri().path().to_owned();
                 let body = request.into_body().collect_bytes().await.unwrap();
                 all.lock().unwrap().push((path, serde_json::from_slice(&body).unwrap()));
-                let answer =
-                    json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "8" } });
-                Ok::<_, Infallible>(Response::new(Body::from(answer.to_string().into_bytes())))
+                Ok::<_, Infallible>(Response::builder().status(code).body(Body::from(answer)).unwrap())
             }
         });
         let client = Client::new(service, "default");
         let events = crate::events::channel(client.clone(), "manager").0("test");
-        let writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
-        (StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test" }, sent)
+        let mut writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
+        let store = Arc::new(Store::<Claim>::new(1));
+        writer.knows(&store);
+        (
+            StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test" },
+            store.health().clone(),
+            sent,
+        )
+    }
+
+    /// An object that does not decode.
+    fn broken(status: &Value) -> Arc<Broken> {
+        let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "7",
+            "generation": 2 }, "spec": "not what is expected", "status": status });
+        let Ok(Entry::Broken(broken)) = Entry::<Claim>::decode(&object.to_string()) else { panic!("it decodes") };
+        broken
+    }
+
+    fn refusal(code: u16, reason: &str, message: &str) -> Value {
+        json!({ "kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message })
     }
 
     /// An apply takes away whatever of this manager it does not name.
@@ -195,10 +238,7 @@ mod tests {
         status["observedGeneration"] = json!(1);
         status["conditions"] = json!([{ "type": "UpToDate", "status": "True", "reason": "Current", "message": "m",
             "observedGeneration": 1, "lastTransitionTime": "2026-01-01T00:00:00Z" }]);
-        let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "7",
-            "generation": 2 }, "spec": "not what is expected", "status": status });
-        let Ok(Entry::Broken(broken)) = Entry::<Claim>::decode(&object.to_string()) else { panic!("it decodes") };
-        let (writer, sent) = writer();
+        let (broken, (writer, sent)) = (broken(&status), writer());
         let now = Timestamp::from_second(1_800_000_000).unwrap();
         writer.write_broken(&Claim::KIND, &broken, now).await.unwrap();
         let (path, body) = sent.lock().unwrap().first().cloned().expect("it is written");
@@ -210,5 +250,28 @@ mod tests {
         let conditions = body["status"]["conditions"].as_array().unwrap();
         let of = |type_: &str| conditions.iter().find(|of| of["type"] == type_).unwrap_or_else(|| panic!("no {type_}"));
         assert_eq!((&of("Stalled")["reason"], &of("UpToDate")["reason"]), (&json!("Undecodable"), &json!("Current")));
+    }
+    /// An API server answers so if the CRD has no subresource status.
+    #[tokio::test]
+    async fn a_status_that_finds_no_object_is_no_error_and_reason_to_look_at_the_crd() {
+        let (writer, health, sent) = writer_to(404, refusal(404, "NotFound", "samples.example.com \"a\" not found"));
+        writer.write_broken(&Claim::KIND, &broken(&json!({})), Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(sent.lock().unwrap().len(), 1);
+        assert!(health.refusal().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_field_that_the_crd_lacks_is_an_error_until_that_is_known_and_then_is_left_out() {
+        let message = "failed to create typed patch object (n/a; example.com/v1, Kind=A): .status.extra: field not declared in schema";
+        let (writer, health, sent) = writer_to(500, refusal(500, "InternalError", message));
+        let broken = broken(&json!({ "extra": 1, "kept": 2 }));
+        let write = async || writer.write_broken(&Claim::KIND, &broken, Timestamp::UNIX_EPOCH).await;
+        write().await.unwrap_err();
+        assert!(health.refusal().now_or_never().is_some());
+        let extra = [Step::Field("status".into()), Step::Field("extra".into())];
+        health.judged(&Crd::Lacks([Lack::Field(extra.to_vec())].into()));
+        write().await.unwrap();
+        let (_, body) = sent.lock().unwrap().pop().unwrap();
+        assert_eq!((&body["status"]["extra"], &body["status"]["kept"]), (&json!(null), &json!(2)));
     }
 }

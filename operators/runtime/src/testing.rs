@@ -18,7 +18,7 @@ mod ownership;
 mod pass;
 
 use events::Events;
-use ownership::{Owned, at};
+use ownership::{Owned, PATCHED, at};
 
 /// Time stands still here, so that only changes make differences.
 pub const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -116,6 +116,24 @@ impl World {
         self.changed(kind, key, &before);
     }
 
+    /// Changes an object, as a user would by `kubectl edit`: fields that change are the user's.
+    pub fn edit_by_hand(&mut self, kind: Kind, key: &Key, change: impl FnOnce(&mut Value)) {
+        let Some(before) = self.get(kind, key).cloned() else { return };
+        self.edit(kind, key, change);
+        self.own_changes(kind, key, &before, "kubectl-edit");
+    }
+
+    /// Notes that `manager` has written, by an update or a patch, what differs from `before`.
+    fn own_changes(&mut self, kind: Kind, key: &Key, before: &Value, manager: &str) {
+        let Some(object) = self.objects.get_mut(&(kind.plural, key.clone())) else { return };
+        let mut changed = ownership::of(&object.value);
+        changed.retain(|path| at(before, path) != at(&object.value, path) && path[0] != "status");
+        let manager = format!("{PATCHED}{manager}");
+        object.applied.insert(manager.clone(), self.now);
+        object.owned.entry(manager).or_default().extend(changed);
+        self.tell(kind, key);
+    }
+
     /// Deletes an object and, as garbage collection does in the background, all it controls.
     pub fn remove(&mut self, kind: Kind, key: &Key) {
         if self.objects.remove(&(kind.plural, key.clone())).is_some() {
@@ -191,11 +209,7 @@ impl World {
     fn tell(&mut self, kind: Kind, key: &Key) {
         let Some(object) = self.objects.get(&(kind.plural, key.clone())) else { return };
         let mut value = object.value.clone();
-        let entries = object.owned.iter().map(|(manager, owned)| {
-            let fields = ownership::fields_v1(owned);
-            json!({ "manager": manager, "operation": "Apply", "time": object.applied.get(manager), "fieldsV1": fields })
-        });
-        value["metadata"]["managedFields"] = entries.collect();
+        value["metadata"]["managedFields"] = ownership::managed_fields(&object.owned, &object.applied);
         self.events.push(kind, key.clone(), Some(value));
     }
 }

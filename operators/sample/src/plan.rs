@@ -45,7 +45,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
         Seen::Unreadable(why) => (None, Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name)),
         seen => {
             let kept = format!("the ConfigMap {} holds the string", key.name);
-            (wanted.unless(seen.ours().map(|live| (&live.meta, live.fingerprint))), Summary::Ready, "Kept", kept)
+            let live = seen.ours().map(|live| (&live.meta, live.fingerprint, &live.additions));
+            (wanted.over(live), Summary::Ready, "Kept", kept)
         }
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };

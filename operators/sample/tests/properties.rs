@@ -15,8 +15,13 @@ use serde_json::json;
 #[derive(Clone, Debug)]
 enum Step {
     Edit(String),
-    Pass { sees: usize, lives: Option<usize> },
+    Pass {
+        sees: usize,
+        lives: Option<usize>,
+    },
     HandEdit,
+    /// To where the API server refuses it beside ours.
+    HandMove,
     HandDelete,
     Recreate,
 }
@@ -26,6 +31,7 @@ fn step() -> impl Strategy<Value = Step> {
         "[a-c]{0,3}".prop_map(Step::Edit),
         (0..4_usize, prop::option::of(0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
         Just(Step::HandEdit),
+        Just(Step::HandMove),
         Just(Step::HandDelete),
         Just(Step::Recreate),
     ]
@@ -62,6 +68,10 @@ impl Bench {
                 self.world.lifetime = None;
             }
             Step::HandEdit => self.world.edit(ConfigMap::KIND, &key, |map| map["data"][plan::ENTRY] = json!("by hand")),
+            Step::HandMove => self.world.edit_by_hand(ConfigMap::KIND, &key, |map| {
+                drop(map["data"].as_object_mut().map(|data| data.remove(plan::ENTRY)));
+                map["binaryData"][plan::ENTRY] = json!("eA==");
+            }),
             Step::HandDelete => self.world.remove(ConfigMap::KIND, &key),
             Step::Recreate => {
                 self.world.remove(Sample::KIND, &key);
@@ -101,6 +111,7 @@ mod properties {
             bench.world.deliver_all();
             let map = bench.world.get(ConfigMap::KIND, &bench.key).expect("it was made");
             prop_assert_eq!(&map["data"][plan::ENTRY], &json!(last));
+            prop_assert_eq!(&map["binaryData"][plan::ENTRY], &json!(null));
             let sample = bench.world.get(Sample::KIND, &bench.key).expect("nobody deleted it for good");
             prop_assert_eq!(&sample["status"]["observedGeneration"], &sample["metadata"]["generation"]);
             prop_assert_eq!(&sample["status"]["conditions"][0]["status"], "True");

@@ -1,4 +1,4 @@
-//! Writes what only the Rust code knows: CRDs from the types of `api`, RBAC from each operator's PERMISSIONS, and the
+//! Writes what only the Rust code knows: CRDs and their fields from the types of `api`, RBAC from each operator's PERMISSIONS, and the
 //! bundle for OLM, which joins them with what people wrote.
 //!
 //! `cargo xtask generate` writes, `cargo xtask generate --check` only says what is out of date, and both check that the
@@ -14,6 +14,7 @@ mod bundle;
 mod catalog;
 mod check;
 mod crds;
+mod fields;
 mod generated;
 mod purity;
 mod rbac;
@@ -27,7 +28,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write config/crd/bases, config/rbac and bundle, and check that the files of plans are pure.
+    /// Write config/crd/bases, config/rbac, operators/api/src/fields.jsonl and bundle, and check that the files of plans are pure.
     Generate {
         /// Write nothing; fail if a file is out of date.
         #[arg(long)]
@@ -54,7 +55,7 @@ fn main() -> ExitCode {
 
 /// Everything generated: what is below `config` first, since the bundle is made of it.
 fn generate(root: &Path, check: bool) -> Vec<String> {
-    let files = crds::files().into_iter().chain(rbac::files()).chain([catalog::file()]);
+    let files = crds::files().into_iter().chain(rbac::files()).chain([catalog::file(), fields::file()]);
     let mut complaints: Vec<String> = files.filter_map(|file| generated::settle(root, &file, check).err()).collect();
     complaints.extend(bundle::settle(root, &bundle::Options::default(), check));
     complaints.extend(purity::violations(root));

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use libtest_mimic::{Arguments, Failed, FormatSetting, Trial};
 use tokio::runtime::{Handle, Runtime};
+use tokio::sync::RwLock;
 
 mod deployed;
 mod stage;
@@ -19,7 +20,9 @@ mod blind;
 mod crash;
 mod errors;
 mod etcd_operator;
+mod events;
 mod flags;
+mod foreign_crd;
 mod half_open;
 mod idle;
 mod leadership;
@@ -54,7 +57,7 @@ fn main() -> ExitCode {
         Err(error) => return fail(&error.into()),
     };
     // The longest first, since all of them overlap.
-    let trials = trials!(
+    let mut trials = trials!(
         runtime.handle(),
         errors::a_refused_child_costs_few_requests,
         outage::that_closes_connections,
@@ -83,6 +86,7 @@ fn main() -> ExitCode {
         errors::passing_errors_are_got_over_in_few_requests,
         leadership::a_stopped_leader_is_followed_within_2_s,
         leadership::a_manager_ends_within_10_s_although_answers_do_not_come,
+        events::the_same_said_again_is_counted,
         undecodable::it_is_said_on_that_object_and_the_others_go_on,
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,
@@ -91,6 +95,24 @@ fn main() -> ExitCode {
         flags::help_names_the_environment_twin_of_every_flag,
         flags::one_controller_watches_its_own_kinds_only,
     );
+    // The last to be begun, so that nothing waits for its end.
+    trials.push(trial_alone(
+        runtime.handle(),
+        "foreign_crd::it_is_told_and_the_work_goes_on_until_ours_is_back",
+        foreign_crd::it_is_told_and_the_work_goes_on_until_ours_is_back,
+    ));
+    let long = trials!(
+        runtime.handle(),
+        outage::that_closes_connections_for_330_s,
+        outage::that_says_nothing_for_330_s,
+        outage::behind_a_load_balancer_for_330_s,
+        outage::that_closes_connections_for_30_minutes,
+        outage::that_says_nothing_for_30_minutes,
+    );
+    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && !arguments.ignored;
+    // The part `outages` of scripts/test --all runs these.
+    let long = long.into_iter().map(|trial| trial.with_ignored_flag(true));
+    let trials = trials.into_iter().chain(long).collect();
     if arguments.list {
         libtest_mimic::run(&arguments, trials).exit();
     }
@@ -106,7 +128,6 @@ fn main() -> ExitCode {
         conclusion.num_failed,
         begun.elapsed()
     );
-    let whole = arguments.filter.is_none() && arguments.skip.is_empty() && conclusion.num_ignored == 0;
     let used =
         if whole && !conclusion.has_failed() { rights::used_over_the_run(before.audit.as_ref()) } else { Ok(()) };
     if !conclusion.has_failed() {
@@ -125,14 +146,38 @@ fn fail(error: &Failure) -> ExitCode {
     ExitCode::FAILURE
 }
 
+/// Held by every test while it runs, for one that changes what all use.
+static TOGETHER: RwLock<()> = RwLock::const_new(());
+
 /// A test in a namespace of its own.
 fn trial<F>(handle: &Handle, name: &str, test: fn(Stage) -> F) -> Trial
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    held(handle, name, test, async || TOGETHER.read().await)
+}
+
+/// One beside which no other runs.
+fn trial_alone<F>(handle: &Handle, name: &str, test: fn(Stage) -> F) -> Trial
+where
+    F: Future<Output = Result<(), Failure>> + Send + 'static,
+{
+    held(handle, name, test, async || TOGETHER.write().await)
+}
+
+fn held<F, G>(
+    handle: &Handle,
+    name: &str,
+    test: fn(Stage) -> F,
+    hold: impl AsyncFnOnce() -> G + Send + 'static,
+) -> Trial
 where
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     let (handle, purpose) = (handle.clone(), name.split("::").next().unwrap_or_default().replace('_', "-"));
     let full_name = name.to_owned();
     Trial::test(name, move || {
+        let _held = handle.block_on(hold());
         let begun = Instant::now();
         // The harness itself reports the start of a test together with its result.
         if *EVENTS {

@@ -18,45 +18,69 @@ const BACK: Bar = Bar { timers: Duration::from_secs(3), work: Duration::from_sec
 const AT_ONCE: usize = 50;
 /// How many objects there are, none of which has changed.
 const OBJECTS: usize = 60;
+/// And in the long outages.
+const MANY: usize = 1000;
 
 pub async fn that_closes_connections(stage: Stage) -> Result<(), Failure> {
-    survived(stage, Duration::from_secs(60), |proxy| {
-        proxy.away(Away::Closed);
-        Box::new(|| proxy.back())
-    })
-    .await
+    survived(stage, OBJECTS, Duration::from_secs(60), closed).await
 }
 
 pub async fn that_says_nothing(stage: Stage) -> Result<(), Failure> {
-    survived(stage, Duration::from_secs(40), |proxy| {
-        proxy.away(Away::Silent);
-        Box::new(|| proxy.back())
-    })
-    .await
+    survived(stage, OBJECTS, Duration::from_secs(40), silent).await
 }
 
 pub async fn behind_a_load_balancer(stage: Stage) -> Result<(), Failure> {
-    survived(stage, Duration::from_secs(20), |proxy| {
-        let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Answer(503)));
-        proxy.cut_watches();
-        Box::new(move || rule.lift())
-    })
-    .await
+    survived(stage, OBJECTS, Duration::from_secs(20), without_backends).await
+}
+
+pub async fn that_closes_connections_for_330_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, MANY, Duration::from_secs(330), closed).await
+}
+
+pub async fn that_says_nothing_for_330_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, MANY, Duration::from_secs(330), silent).await
+}
+
+pub async fn behind_a_load_balancer_for_330_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, MANY, Duration::from_secs(330), without_backends).await
+}
+
+pub async fn that_closes_connections_for_30_minutes(stage: Stage) -> Result<(), Failure> {
+    survived(stage, MANY, Duration::from_secs(1800), closed).await
+}
+
+pub async fn that_says_nothing_for_30_minutes(stage: Stage) -> Result<(), Failure> {
+    survived(stage, MANY, Duration::from_secs(1800), silent).await
+}
+
+/// What ends an outage.
+type Back<'p> = Box<dyn FnOnce() + Send + 'p>;
+
+fn closed(proxy: &Proxy) -> Back<'_> {
+    proxy.away(Away::Closed);
+    Box::new(|| proxy.back())
+}
+
+fn silent(proxy: &Proxy) -> Back<'_> {
+    proxy.away(Away::Silent);
+    Box::new(|| proxy.back())
+}
+
+fn without_backends(proxy: &Proxy) -> Back<'_> {
+    let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Answer(503)));
+    proxy.cut_watches();
+    Box::new(move || rule.lift())
 }
 
 /// The same process acts again, on what was changed meanwhile, and on nothing else.
-async fn survived(
-    stage: Stage,
-    lasts: Duration,
-    away: impl for<'p> FnOnce(&'p Proxy) -> Box<dyn FnOnce() + Send + 'p>,
-) -> Result<(), Failure> {
+async fn survived(stage: Stage, objects: usize, lasts: Duration, away: fn(&Proxy) -> Back<'_>) -> Result<(), Failure> {
     let install = stage.install().await?;
     let proxy = stage.proxy(&install).await?;
     let mut manager = stage.leader(&install, &proxy).await?;
-    let names: Vec<String> = (0..OBJECTS).map(|number| format!("unchanged-{number}")).collect();
+    let names: Vec<String> = (0..objects).map(|number| format!("unchanged-{number}")).collect();
     try_join_all(names.iter().map(|name| stage.sample(name, "as before"))).await?;
     stage.sample("edited", "before").await?;
-    try_join_all(names.iter().map(|name| stage.sample_kept(name, "as before", SOON * 2))).await?;
+    try_join_all(names.iter().map(|name| stage.sample_kept(name, "as before", SOON * 10))).await?;
     stage.sample_kept("edited", "before", SOON).await?;
 
     let (back, left) = (away(&proxy), Instant::now());

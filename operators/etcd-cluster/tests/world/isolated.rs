@@ -207,3 +207,52 @@ fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
         assert_eq!((ids(&bench), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
     }
 }
+
+/// One that is latched, and has not run as the spec asks by then, so nothing is known to run in it. The second one's pod waits
+/// to be listed.
+#[test]
+fn a_member_that_comes_back_isolated_before_the_second_one_has_joined_is_given_what_is_asked_for_next() {
+    for next in [None, Some(Edit::Quota(true))] {
+        let mut bench = Bench::new(&json!({ "size": 2, "version": "3.6.16" }));
+        bench.take(&Step::Calm(3));
+        bench.take(&Step::Edit(Edit::Isolated(true)));
+        bench.take(&Step::Calm(3));
+        let first = bench.etcds.processes.keys().next().cloned().expect("it runs");
+        let place = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+        bench.take(&Step::Evict(place));
+        bench.take(&Step::Calm(40));
+        let isolated: Vec<String> =
+            seen(&bench.world).into_iter().filter(|pod| pod.isolated).map(|pod| pod.name).collect();
+        assert!(bench.pods().len() == 2 && isolated.contains(&first), "{}", bench.story());
+        let before = ids(&bench);
+        assert_eq!(before.len(), 1, "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Isolated(false)));
+        next.iter().for_each(|edit| bench.take(&Step::Edit(edit.clone())));
+        settle(&mut bench);
+        assert!(ids(&bench).contains(&before[0]), "{}", bench.story());
+    }
+}
+
+/// Two vote, and the first one's pod has not been as asked while it was well.
+#[test]
+fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isolation_with_other_things() {
+    let mut bench = Bench::new(&json!({ "size": 2, "version": "3.6.16" }));
+    bench.take(&Step::Calm(3));
+    bench.take(&Step::Edit(Edit::Quota(true)));
+    for _ in 0..30 {
+        bench.round();
+        if bench.cluster().is_some_and(|cluster| cluster.voters().count() == 2) {
+            break;
+        }
+    }
+    let before = ids(&bench);
+    assert_eq!(before.len(), 2, "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Evict(0));
+    bench.take(&Step::Calm(40));
+    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Isolated(false)));
+    bench.take(&Step::Edit(Edit::Quota(false)));
+    settle(&mut bench);
+    assert_eq!(ids(&bench), before, "{}", bench.story());
+}

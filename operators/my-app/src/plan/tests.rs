@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::MyApp;
 
+mod additions;
 mod rollback;
 mod rollouts;
 mod truth;

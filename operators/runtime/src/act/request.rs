@@ -26,6 +26,22 @@ pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
     request.body(bytes(body)?).map_err(unsendable)
 }
 
+/// A merge of these fields into an object.
+pub(crate) fn merge_request(path: &str, fields: &Value) -> Result<Raw, Error> {
+    let request = Request::patch(path).header(CONTENT_TYPE, "application/merge-patch+json").header(ACCEPT, METADATA);
+    request.body(bytes(fields)?).map_err(unsendable)
+}
+
+/// The same, by which what changes is owned by `manager` with the operation Update.
+pub(super) fn merge_as(manager: &str, path: &str, fields: &Value) -> Result<Raw, Error> {
+    merge_request(&format!("{path}?fieldManager={manager}"), fields)
+}
+
+/// The whole object.
+pub(super) fn get(path: &str) -> Result<Raw, Error> {
+    Request::get(path).header(ACCEPT, "application/json").body(Vec::new()).map_err(unsendable)
+}
+
 pub(super) fn get_metadata(path: &str) -> Result<Raw, Error> {
     Request::get(path).header(ACCEPT, METADATA).body(Vec::new()).map_err(unsendable)
 }

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
+use crate::plan::crd::{self, Crd};
 use crate::plan::meta::Kind;
 use crate::plan::sight::{Unseen, Why};
 
@@ -42,6 +43,10 @@ impl State {
 pub struct Health {
     kind: Kind,
     watches: watch::Sender<Watches>,
+    /// That a watch ended before its time, as it does when its CRD is replaced.
+    interrupted: Notify,
+    /// That a status could not be written.
+    refused: Notify,
 }
 
 /// The watches of one kind, by namespace; the one of all namespaces has none.
@@ -49,6 +54,7 @@ pub struct Health {
 pub struct Watches {
     expected: usize,
     all: BTreeMap<Option<Arc<str>>, Watch>,
+    crd: Crd,
 }
 
 #[derive(Debug)]
@@ -68,7 +74,9 @@ impl Watches {
 
 impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
-        Self { kind, watches: watch::Sender::new(Watches { expected, all: BTreeMap::new() }) }
+        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown };
+        let (interrupted, refused) = (Notify::new(), Notify::new());
+        Self { kind, watches: watch::Sender::new(watches), interrupted, refused }
     }
 
     /// The kind.
@@ -128,9 +136,65 @@ impl Health {
         self.watches.subscribe()
     }
 
+    /// What is known of the kind's CRD.
+    #[must_use]
+    pub fn crd(&self) -> Crd {
+        self.watches.borrow().crd.clone()
+    }
+
+    /// What is wrong with the kind's CRD, if anything, in words.
+    #[must_use]
+    pub fn crd_trouble(&self) -> Option<String> {
+        self.crd().lacking().map(|lacks| crd::sentence(&self.kind, lacks))
+    }
+
+    /// Waits until the kind's CRD has all that is needed, after it has not.
+    pub(crate) async fn crd_restored(&self) {
+        let mut watches = self.subscribe();
+        // The sender lives as long as this, so neither ends early.
+        drop(watches.wait_for(|watches| watches.crd.lacking().is_some()).await);
+        drop(watches.wait_for(|watches| watches.crd.lacking().is_none()).await);
+    }
+
+    /// The kind's CRD has been looked at. Returns what was known before, if that is news.
+    pub(crate) fn judged(&self, crd: &Crd) -> Option<Crd> {
+        let mut before = None;
+        self.watches.send_if_modified(|watches| {
+            if watches.crd != *crd {
+                before = Some(std::mem::replace(&mut watches.crd, crd.clone()));
+            }
+            before.is_some()
+        });
+        before
+    }
+
+    /// Waits until a watch has ended before its time.
+    pub(crate) async fn interruption(&self) {
+        self.interrupted.notified().await;
+    }
+
+    /// Waits until a status could not be written.
+    pub(crate) async fn refusal(&self) {
+        self.refused.notified().await;
+    }
+
+    /// A watch ended before its time.
+    pub(crate) fn interrupted(&self) {
+        self.interrupted.notify_one();
+    }
+
+    /// A status could not be written, as if the CRD were not ours.
+    pub(crate) fn refused(&self) {
+        self.refused.notify_one();
+    }
+
     /// A list is complete, or an event came in.
-    pub(super) fn synced(&self, namespace: Option<&Arc<str>>) {
-        self.change(namespace, |_| Some(Watch { listed: true, state: State::Synced }));
+    pub(crate) fn synced(&self, namespace: Option<&Arc<str>>) {
+        let news = self.change(namespace, |_| Some(Watch { listed: true, state: State::Synced }));
+        if news && self.crd().lacking().is_some() {
+            // What could not be listed is served again.
+            self.interrupted();
+        }
     }
 
     /// The server answers again; that heals a watch which had listed before.
@@ -141,7 +205,7 @@ impl Health {
     }
 
     /// A list or watch failed. Returns whether that is news.
-    pub(super) fn failed(&self, namespace: Option<&Arc<str>>, why: Why) -> bool {
+    pub(crate) fn failed(&self, namespace: Option<&Arc<str>>, why: Why) -> bool {
         self.change(namespace, |before| {
             let listed = before.is_some_and(|before| before.listed);
             let since = match before.map(|before| &before.state) {

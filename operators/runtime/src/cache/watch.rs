@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
@@ -13,6 +13,7 @@ use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Health, Store, View};
@@ -28,6 +29,9 @@ use crate::retry::Backoff;
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
 /// server sends a bookmark before it ends a watch.
 const WATCH_SECONDS: u32 = 45;
+
+/// A watch that ends sooner than this has been interrupted.
+const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 
 /// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
 const PAGE: u32 = 100;
@@ -68,15 +72,25 @@ pub(super) async fn run<V: View>(
     }
 }
 
-/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back.
+/// A client that reports each answer as a recovery: kube's watcher says when a watch fails, but not when it is back. And a
+/// watch that was interrupted: the next request follows it at once.
 fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -> Client {
     let default_namespace = client.default_namespace().to_owned();
+    let opened = Arc::new(Mutex::new(None::<Instant>));
     let service = tower::service_fn(move |request: http::Request<Body>| {
-        let (client, health, namespace) = (client.clone(), health.clone(), namespace.clone());
+        let (client, health, namespace, opened) = (client.clone(), health.clone(), namespace.clone(), opened.clone());
         async move {
+            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let last = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if last.is_some_and(|opened| opened.elapsed() < WHOLE) {
+                health.interrupted();
+            }
             let response = client.send(request).await?;
             if response.status().is_success() {
                 health.recovered(namespace.as_ref());
+                if is_watch {
+                    *opened.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+                }
             }
             Ok::<_, kube::Error>(response)
         }
@@ -225,46 +239,4 @@ impl<V: View> kube::Resource for Wire<V> {
 }
 
 #[cfg(test)]
-mod tests {
-    use http::{Request, Response};
-    use tokio::sync::mpsc;
-    use tokio::time::{Instant, sleep, timeout};
-    use tower::BoxError;
-
-    use super::super::health::State;
-    use super::*;
-    use crate::views::Claim;
-
-    /// During a long outage the pauses between tries grow to many seconds; of what hung when it ended, none is waited for, and
-    /// nothing is reported that the next try has not found.
-    #[tokio::test(start_paused = true)]
-    async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
-        let outages = Outages::default();
-        let (asked, mut asks) = mpsc::unbounded_channel();
-        let over = outages.clone();
-        let service = tower::service_fn(move |_: Request<Body>| {
-            let (asked, over) = (asked.clone(), over.clone());
-            async move {
-                let _ = asked.send(Instant::now());
-                over.resumed().await;
-                Err::<Response<Body>, _>(BoxError::from(SentIntoOutage))
-            }
-        });
-        let store = Arc::new(Store::<Claim>::new(1));
-        let stop = CancellationToken::new();
-        let client = Client::new(service, "default");
-        let watch = tokio::spawn(run(store.clone(), client, None, outages.clone(), stop.clone()));
-        asks.recv().await.expect("it asks");
-        for _ in 0..8 {
-            outages.seen(false);
-            sleep(Duration::from_secs(60)).await;
-            outages.seen(true);
-            let ended = Instant::now();
-            let again = timeout(Duration::from_secs(20), asks.recv()).await.expect("it asks again").expect("it runs");
-            assert!(again.duration_since(ended) <= Duration::from_millis(1100), "{:?}", again.duration_since(ended));
-            assert_eq!(store.health().state(&"n".into()), State::Starting, "nothing is known of it yet");
-        }
-        stop.cancel();
-        watch.await.unwrap();
-    }
-}
+mod tests;

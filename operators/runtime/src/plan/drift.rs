@@ -6,18 +6,26 @@
 //! part equals the rendered one, whatever defaults and other managers have put beside it. A hash of each is enough,
 //! which is why stores need not hold whole children. (docs/decisions/002-drift-by-ownership.md)
 //!
+//! What others have added where all is ours is found beside that ([`Additions`]), and repaired by a patch ([`repair`]).
+//!
 //! Sources: <https://kubernetes.io/docs/reference/using-api/server-side-apply/> and the FieldsV1 format in
 //! `k8s.io/apimachinery/pkg/apis/meta/v1` (`f:` field, `k:` list item by keys, `v:` set item, `.` the item itself).
 
-use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use jiff::Timestamp;
-use serde::Deserialize;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{meta::MANAGER, quantity};
+use super::quantity;
+
+mod additions;
+mod ownership;
+pub mod repair;
+mod rules;
+
+pub use additions::Additions;
+pub(crate) use additions::disown_defaults;
+pub use ownership::{Owners, Ownership};
+pub use rules::{Rules, rules};
 
 /// Hash of the part of an object that is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,41 +75,6 @@ impl Fingerprint {
         let mut hasher = DefaultHasher::new();
         feed(&part, &mut hasher);
         Self(hasher.finish())
-    }
-}
-
-/// An entry of `managedFields`: which fields a manager owns.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Ownership<'a> {
-    #[serde(default, borrow)]
-    manager: Cow<'a, str>,
-    #[serde(default, borrow)]
-    operation: Cow<'a, str>,
-    #[serde(default, borrow)]
-    subresource: Cow<'a, str>,
-    /// When they last changed.
-    #[serde(default)]
-    pub time: Option<Timestamp>,
-    #[serde(rename = "fieldsV1", borrow)]
-    fields: Option<&'a RawValue>,
-}
-
-impl Ownership<'_> {
-    /// Whether a controller of ours owns them by apply. A child has one controller, so the prefix that all our field
-    /// managers share tells.
-    #[must_use]
-    pub fn is_ours(&self) -> bool {
-        let ours = self.manager.strip_prefix(MANAGER).is_some_and(|rest| rest.starts_with('-'));
-        ours && self.operation == "Apply" && self.subresource.is_empty()
-    }
-
-    /// The fields, as FieldsV1.
-    ///
-    /// # Errors
-    /// If they are not JSON.
-    pub fn fields(&self) -> serde_json::Result<Value> {
-        self.fields.map_or(Ok(Value::Null), |fields| serde_json::from_str(fields.get()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::drift::Fingerprint;
+use super::drift::{Additions, Fingerprint};
 use super::meta::{Key, Kind, Meta};
 
 /// One step of a plan. Each may fail, and each may be repeated.
@@ -34,6 +34,11 @@ pub struct Apply {
     pub seen: Option<Box<str>>,
     /// Applies as `<this>/<field manager>`, to keep fields from vanishing that the controller stops sending.
     pub hand_over: Option<&'static str>,
+    /// Whether others have added what this would leave and what is to go: the child is then patched instead.
+    pub repairs: bool,
+    /// Whether fields of ours are owned by an earlier patch: they are gathered first, so that this takes away those that it
+    /// does not send.
+    pub gathers: bool,
 }
 
 impl Apply {
@@ -48,7 +53,7 @@ impl Apply {
         body["kind"] = json!(kind.kind);
         body["metadata"]["name"] = json!(&*key.name);
         body["metadata"]["namespace"] = json!(&*key.namespace);
-        Self { kind, key, body, seen: None, hand_over: None }
+        Self { kind, key, body, seen: None, hand_over: None, repairs: false, gathers: false }
     }
 
     /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
@@ -76,6 +81,19 @@ impl Apply {
             self.seen = Some(meta.uid.clone());
         }
         Some(self)
+    }
+
+    /// This apply, unless the live child already is as rendered and others have added nothing that is to go.
+    #[must_use]
+    pub fn over(self, live: Option<(&Meta, Fingerprint, &Additions)>) -> Option<Self> {
+        let Some((meta, fingerprint, additions)) = live else { return Some(self) };
+        let mut apply = if additions.outlast(&self.body) {
+            Self { seen: Some(meta.uid.clone()), repairs: true, ..self }
+        } else {
+            self.unless(Some((meta, fingerprint)))?
+        };
+        apply.gathers = additions.patched;
+        Some(apply)
     }
 }
 

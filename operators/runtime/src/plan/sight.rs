@@ -42,11 +42,12 @@ pub struct Sight {
 }
 
 impl Sight {
-    /// As it is, but for what is not seen.
+    /// As it is, but for what is not seen, and CRDs with which something is wrong, in words.
     #[must_use]
-    pub fn without(unseen: &[Unseen]) -> Self {
+    pub fn without(unseen: &[Unseen], crds: &[String]) -> Self {
         let forbidden = |unseen: &Unseen| matches!(unseen.why, Why::Forbidden { .. });
         let reason = match unseen {
+            [] if !crds.is_empty() => "CRDMismatch",
             [] => {
                 return Self {
                     whole: true,
@@ -57,7 +58,8 @@ impl Sight {
             unseen if unseen.iter().any(forbidden) => "MissingRight",
             _ => "WatchFailing",
         };
-        Self { whole: false, reason, message: sentence(unseen) }
+        let parts = [sentence(unseen)].into_iter().filter(|part| !part.is_empty()).chain(crds.iter().cloned());
+        Self { whole: false, reason, message: parts.collect::<Vec<_>>().join("; ") }
     }
 }
 
@@ -180,9 +182,18 @@ mod tests {
     #[test]
     fn a_condition_tells_a_missing_right_from_other_faults() {
         let fault = Unseen { kind: APPS, namespace: None, why: Why::Fault("it is away".to_owned()) };
-        let of = |unseen: &[Unseen]| (Sight::without(unseen).whole, Sight::without(unseen).reason);
+        let of = |unseen: &[Unseen]| (Sight::without(unseen, &[]).whole, Sight::without(unseen, &[]).reason);
         assert_eq!(of(&[]), (true, "Watching"));
         assert_eq!(of(std::slice::from_ref(&fault)), (false, "WatchFailing"));
         assert_eq!(of(&[fault, forbidden(PODS, None)]), (false, "MissingRight"));
+    }
+
+    #[test]
+    fn a_condition_tells_of_a_crd_too() {
+        let (crds, fault) = (["the CRD lacks".to_owned()], Why::Fault("it is away".to_owned()));
+        let lacking = Sight::without(&[], &crds);
+        assert_eq!((lacking.whole, lacking.reason, &*lacking.message), (false, "CRDMismatch", "the CRD lacks"));
+        let both = Sight::without(&[Unseen { kind: APPS, namespace: None, why: fault }], &crds);
+        assert_eq!((both.reason, &*both.message), ("WatchFailing", "it is away; the CRD lacks"));
     }
 }

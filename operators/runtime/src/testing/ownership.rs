@@ -1,8 +1,9 @@
 //! Field ownership, coarser than the API server's: lists belong to a manager whole. And the paths that it is made of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
 
 pub(super) type Path = Vec<String>;
 pub(super) type Owned = BTreeSet<Path>;
@@ -13,7 +14,7 @@ pub(super) fn of(body: &Value) -> Owned {
     collect(body, &mut Vec::new(), &mut owned);
     let identity = |path: &Path| match path.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["apiVersion" | "kind"] => true,
-        ["metadata", part] => matches!(part, "name" | "namespace" | "uid"),
+        ["metadata", part] => matches!(part, "name" | "namespace" | "uid" | "generation" | "resourceVersion"),
         _ => false,
     };
     owned.retain(|path| !identity(path));
@@ -33,8 +34,24 @@ fn collect(value: &Value, path: &mut Path, owned: &mut Owned) {
     }
 }
 
+/// What a manager owns by a patch is kept under its name with this before it.
+pub(super) const PATCHED: &str = "patched/";
+
+/// `managedFields`, with the times at which managers last changed what they own.
+pub(super) fn managed_fields(owned: &BTreeMap<String, Owned>, changed: &BTreeMap<String, Timestamp>) -> Value {
+    let entry = |(manager, owned): (&String, &Owned)| {
+        let time = changed.get(manager);
+        let (manager, operation) = match manager.strip_prefix(PATCHED) {
+            Some(manager) => (manager, "Update"),
+            None => (&**manager, "Apply"),
+        };
+        json!({ "manager": manager, "operation": operation, "time": time, "fieldsV1": fields_v1(owned) })
+    };
+    owned.iter().filter(|(_, owned)| !owned.is_empty()).map(entry).collect()
+}
+
 /// The same as the API server writes it.
-pub(super) fn fields_v1(owned: &Owned) -> Value {
+fn fields_v1(owned: &Owned) -> Value {
     let mut fields = Value::Object(Map::new());
     for path in owned {
         let mut place = &mut fields;

@@ -3,10 +3,11 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::ownership::{self, Owned, at, remove, set};
+use super::ownership::{self, Owned, PATCHED, at, remove, set};
 use super::{NOW, World};
 use crate::Error;
 use crate::plan::adoption::{self, Verdict};
+use crate::plan::drift::{repair, rules};
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
@@ -143,6 +144,12 @@ impl World {
             }
         }
         let manager = apply.hand_over.map_or_else(|| field_manager("test"), str::to_owned);
+        if apply.repairs && self.repair(&apply) {
+            return Ok(());
+        }
+        if apply.gathers {
+            self.gather(&apply);
+        }
         let object = self.objects.get_mut(&(apply.kind.plural, apply.key.clone())).expect("made above if absent");
         let before = object.value.clone();
         let new = ownership::of(&apply.body);
@@ -165,6 +172,56 @@ impl World {
         object.owned.insert(manager, new);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())
+    }
+}
+
+/// What an apply is not enough for.
+impl World {
+    /// The real one's patch, if there is one to make.
+    fn repair(&mut self, apply: &Apply) -> bool {
+        let Some(live) = self.told(apply) else { return false };
+        let patch = repair::patch(rules(&apply.kind), &live, &apply.body).expect("objects here can be read");
+        let Some(patch) = patch else { return false };
+        let mut after = live.clone();
+        merge(&mut after, &patch);
+        self.edit(apply.kind, &apply.key, |object| {
+            let metadata = object["metadata"].clone();
+            *object = after;
+            object["metadata"] = metadata;
+        });
+        self.own_changes(apply.kind, &apply.key, &live, &field_manager("test"));
+        true
+    }
+
+    fn gather(&mut self, apply: &Apply) {
+        let Some(live) = self.told(apply) else { return };
+        let gathering = repair::gathering(rules(&apply.kind), &live, &apply.body).expect("objects here can be read");
+        if let (Some(_), Some(object)) = (gathering, self.objects.get_mut(&(apply.kind.plural, apply.key.clone()))) {
+            let patched = object.owned.remove(&format!("{PATCHED}{}", field_manager("test"))).unwrap_or_default();
+            object.owned.entry(field_manager("test")).or_default().extend(patched);
+        }
+    }
+
+    fn told(&self, apply: &Apply) -> Option<Value> {
+        let object = self.objects.get(&(apply.kind.plural, apply.key.clone()))?;
+        let mut live = object.value.clone();
+        live["metadata"]["managedFields"] = ownership::managed_fields(&object.owned, &object.applied);
+        Some(live)
+    }
+}
+
+/// A JSON merge patch.
+fn merge(value: &mut Value, patch: &Value) {
+    let (Value::Object(fields), Value::Object(changes)) = (&mut *value, patch) else {
+        *value = patch.clone();
+        return;
+    };
+    for (name, change) in changes {
+        if change.is_null() {
+            fields.remove(name);
+        } else {
+            merge(fields.entry(name.clone()).or_insert_with(|| json!({})), change);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::cache::View;
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::{Additions, Fingerprint};
 use crate::plan::meta::{Kind, Meta};
 
 use super::live::Live;
@@ -15,6 +15,8 @@ pub struct Child<K> {
     pub meta: Meta,
     /// What of it is ours.
     pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -29,8 +31,9 @@ impl<K: ChildKind> View for Child<K> {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let live = Live::read(json)?;
-        Ok(Self { fingerprint: live.fingerprint()?, meta: live.meta, kind: PhantomData })
+        let mut live = Live::read(json)?;
+        let (fingerprint, additions) = live.compare(&K::KIND)?;
+        Ok(Self { fingerprint, additions, meta: live.meta, kind: PhantomData })
     }
 
     fn meta(&self) -> &Meta {
@@ -42,7 +45,7 @@ impl<K: ChildKind> View for Child<K> {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.fingerprint == before.fingerprint
+        self.fingerprint == before.fingerprint && self.additions == before.additions
     }
 }
 

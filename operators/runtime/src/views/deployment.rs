@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::cache::View;
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::{Additions, Fingerprint};
 use crate::plan::meta::{Kind, Meta};
 
 use super::live::Live;
@@ -17,6 +17,8 @@ pub struct Deployment {
     pub meta: Meta,
     /// What of it is ours.
     pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
     /// Whether the number of pods is ours.
     pub owns_replicas: bool,
     /// The number of pods asked for, by us or by an autoscaler.
@@ -124,15 +126,17 @@ impl View for Deployment {
             #[serde(rename = "rollingUpdate")]
             pace: Option<IgnoredAny>,
         }
-        let live = Live::read(json)?;
+        let mut live = Live::read(json)?;
+        let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
         Ok(Self {
-            fingerprint: live.fingerprint()?,
+            fingerprint,
+            additions,
             owns_replicas: live.owns("/f:spec/f:replicas"),
             replicas: spec.replicas.unwrap_or(1),
             has_pace: spec.strategy.pace.is_some(),
             paused: spec.paused,
-            applied: live.applied,
+            applied: live.applied(),
             rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
             meta: live.meta,
         })
@@ -152,6 +156,7 @@ impl View for Deployment {
 
     fn same(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
+            && self.additions == before.additions
             && self.owns_replicas == before.owns_replicas
             && self.replicas == before.replicas
             && self.has_pace == before.has_pace

@@ -9,32 +9,22 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::plan::drift::{Fingerprint, Ownership};
-use crate::plan::meta::Meta;
+use crate::plan::drift::{Additions, Fingerprint, Owners, disown_defaults, rules};
+use crate::plan::meta::{Kind, Meta};
 
 /// The top-level fields of an object, each unread.
 pub(super) struct Live<'a> {
     fields: BTreeMap<&'a str, &'a RawValue>,
-    owned: Option<Value>,
-    /// When what is ours was last changed by us, in the API server's time.
-    pub(super) applied: Option<Timestamp>,
+    owners: Owners,
     /// Who it is.
     pub(super) meta: Meta,
 }
 
 impl<'a> Live<'a> {
     pub(super) fn read(json: &'a str) -> serde_json::Result<Self> {
-        #[derive(Deserialize)]
-        struct Managed<'a> {
-            #[serde(rename = "managedFields", borrow, default)]
-            managed_fields: Vec<Ownership<'a>>,
-        }
         let fields: BTreeMap<&str, &RawValue> = serde_json::from_str(json)?;
         let metadata = fields.get("metadata").map_or("null", |raw| raw.get());
-        let managed: Managed<'_> = serde_json::from_str(metadata)?;
-        let ours = managed.managed_fields.iter().find(|entry| entry.is_ours());
-        let (owned, applied) = (ours.map(Ownership::fields).transpose()?, ours.and_then(|entry| entry.time));
-        Ok(Self { owned, applied, meta: serde_json::from_str(metadata)?, fields })
+        Ok(Self { owners: Owners::read(metadata)?, meta: serde_json::from_str(metadata)?, fields })
     }
 
     /// One top-level field; the default if there is none.
@@ -42,21 +32,53 @@ impl<'a> Live<'a> {
         self.fields.get(name).map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()))
     }
 
+    /// When what is ours was last changed by us, in the API server's time.
+    pub(super) fn applied(&self) -> Option<Timestamp> {
+        self.owners.since
+    }
+
     /// Whether that path is ours.
     pub(super) fn owns(&self, path: &str) -> bool {
-        self.owned.as_ref().is_some_and(|owned| owned.pointer(path).is_some())
+        self.owners.ours().is_some_and(|ours| ours.pointer(path).is_some())
     }
 
     /// What of it is ours.
     pub(super) fn fingerprint(&self) -> serde_json::Result<Fingerprint> {
-        let Some(owned) = &self.owned else { return Ok(Fingerprint::of_nothing()) };
-        let mut parts = Map::new();
-        for name in owned.as_object().into_iter().flat_map(Map::keys).filter_map(|path| path.strip_prefix("f:")) {
-            let part = if name == "metadata" { self.field::<OwnableMeta>(name)?.into() } else { self.field(name)? };
-            parts.insert(name.to_owned(), part);
+        match self.owners.ours() {
+            Some(ours) => Ok(Fingerprint::of_owned(&self.parts(field_names(&ours))?, &ours)),
+            None => Ok(Fingerprint::of_nothing()),
         }
-        Ok(Fingerprint::of_owned(&Value::Object(parts), owned))
     }
+
+    /// What of it is ours, and what others have added where all is ours.
+    pub(super) fn compare(&mut self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+        let rules = rules(kind);
+        let all = self.owners.applied.iter().chain(&self.owners.patched).flat_map(field_names).chain(rules.fields());
+        let parts = self.parts(all)?;
+        if let Some(patched) = &mut self.owners.patched {
+            disown_defaults(rules, &parts, patched);
+        }
+        let fingerprint =
+            self.owners.ours().map_or_else(Fingerprint::of_nothing, |ours| Fingerprint::of_owned(&parts, &ours));
+        Ok((fingerprint, Additions::find(rules, &parts, &self.owners)))
+    }
+
+    /// These top-level fields, as far as an apply may own them.
+    fn parts<'n>(&self, names: impl Iterator<Item = &'n str>) -> serde_json::Result<Value> {
+        let mut parts = Map::new();
+        for name in names {
+            if !parts.contains_key(name) {
+                let part = if name == "metadata" { self.field::<OwnableMeta>(name)?.into() } else { self.field(name)? };
+                parts.insert(name.to_owned(), part);
+            }
+        }
+        Ok(Value::Object(parts))
+    }
+}
+
+/// The top-level fields that a FieldsV1 names.
+fn field_names(fields: &Value) -> impl Iterator<Item = &str> {
+    fields.as_object().into_iter().flat_map(Map::keys).filter_map(|path| path.strip_prefix("f:"))
 }
 
 /// The metadata that an apply may own.

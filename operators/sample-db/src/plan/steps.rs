@@ -148,7 +148,7 @@ fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
 where
     Child<K>: View,
 {
-    wanted.unless(seen.ours().map(|child| (&child.meta, child.fingerprint)))
+    wanted.over(seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
 }
 
 /// Whether the server that answers has other data than the database's.

@@ -51,7 +51,8 @@ pub(in crate::plan) fn has_run_for_long(node: &Node<'_>, now: Timestamp) -> bool
 ///
 /// What has to be done before a member leaves a minor version takes one that answers. So where another one is asked for
 /// meanwhile, the member first comes back as it ran last, and the roll takes it from there. So it does without quorum, where
-/// what is asked for has never been seen to run.
+/// what is asked for has never been seen to run. If nothing is known to have run in it, it is given what is asked for, on its
+/// volume and of the minor version that its data is of: a member that lost its pod would come back as that, too.
 pub(super) fn isolated(
     observed: &Observed,
     roster: &Roster<'_>,
@@ -68,8 +69,9 @@ pub(super) fn isolated(
     let ran = proven::version_of_data(node);
     let keeps_minor = proven::keeps_minor(node, wish) || ran.as_ref().is_some_and(|ran| ran.same_minor(&wish.version));
     let alone = observed.cluster.status.member_statuses.len() == 1;
-    // Without quorum nothing is tried that has never been seen to run, unless there is no other member, or it has never started.
-    let may_differ = roster.listed || alone || unborn;
+    // Without quorum nothing is tried that has never been seen to run, unless there is no other member, or it has never started,
+    // or its claim tells nothing that it could come back as instead.
+    let may_differ = roster.listed || alone || unborn || !proven::is_told(node);
     let as_wished = keeps_minor && (may_differ || proven::is_proven(roster, wish));
     let as_before = proven::is_told(node) || !keeps_minor && may_differ && ran.is_some();
     let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, node, now) };

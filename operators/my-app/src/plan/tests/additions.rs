@@ -1,0 +1,89 @@
+//! What others add to children where all is ours.
+
+use super::*;
+use runtime::views::{DisruptionBudget, Service};
+
+const THEIRS: &str = "kubectl-edit";
+
+/// A child as `apply` makes it, after somebody's edit of which `edited` (a FieldsV1) is owned.
+fn edited<V: View>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
+    let mut object = apply.body;
+    object["metadata"]["uid"] = json!("c");
+    edit(&mut object);
+    object["metadata"]["managedFields"] = json!([
+        { "manager": THEIRS, "operation": "Update", "fieldsV1": edited },
+    ]);
+    V::decode(&object.to_string()).unwrap()
+}
+
+fn with_port() -> Arc<MyApp> {
+    app(json!({ "image": "i:2", "replicas": 0, "port": 80, "disruptionBudget": { "minAvailable": 1 } }), json!({}))
+}
+
+/// The plan while all is as asked, but for a Service and a budget that were edited so.
+fn planned(app: &Arc<MyApp>, service: Service, budget: DisruptionBudget) -> Plan<MyAppStatus> {
+    let (service, budget) = (Arc::new(service), Arc::new(budget));
+    let deployment = live(app, json!({ "observedGeneration": 2 }));
+    let fingerprint = objects::service(app).unwrap().fingerprint();
+    let service = Seen::Ours(Live { view: service, fingerprint });
+    let fingerprint = objects::disruption_budget(app).unwrap().fingerprint();
+    let budget = Seen::Ours(Live { view: budget, fingerprint });
+    plan(&Observed { service, budget, ..observed(app.clone(), deployment) }, NOW)
+}
+
+fn repaired(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+    let applies = plan.effects.iter().map(|effect| match effect {
+        Effect::Apply(apply) => {
+            assert!(apply.repairs && apply.seen.as_deref() == Some("c"), "{apply:?}");
+            apply.kind.kind
+        }
+        other => panic!("{other:?}"),
+    });
+    applies.collect()
+}
+
+#[test]
+fn additions_to_a_service_and_a_budget_are_repaired_though_all_that_we_sent_is_there() {
+    let app = with_port();
+    let (service, budget) = (objects::service(&app).unwrap(), objects::disruption_budget(&app).unwrap());
+    let none = json!({});
+    let as_made = || (edited(service.clone(), &none, |_| {}), edited(budget.clone(), &none, |_| {}));
+    // Whoever owns an empty set owns all: with the same values, that adds nothing.
+    let (of_service, of_budget) = as_made();
+    assert!(planned(&app, of_service, of_budget).effects.is_empty());
+
+    let typed = edited(service.clone(), &json!({ "f:spec": { "f:type": {} } }), |service| {
+        service["spec"]["type"] = json!("NodePort");
+    });
+    let plan = planned(&app, typed, as_made().1);
+    assert_eq!(repaired(&plan), ["Service"]);
+    assert_eq!(status(&plan).phase, Some(Phase::ScaledToZero), "it is no trouble");
+
+    let ports = json!({ "f:spec": { "f:ports": { "k:{\"port\":81,\"protocol\":\"TCP\"}": {} } } });
+    let with_ports = edited(service.clone(), &ports, |service| {
+        service["spec"]["ports"][0]["port"] = json!(81);
+    });
+    let swapped = edited(budget.clone(), &json!({ "f:spec": { "f:maxUnavailable": {} } }), |budget| {
+        budget["spec"]["maxUnavailable"] = json!(1);
+    });
+    assert_eq!(repaired(&planned(&app, with_ports, swapped)), ["Service", "PodDisruptionBudget"]);
+}
+
+#[test]
+fn an_addition_to_a_deployment_is_repaired_and_a_pause_with_it() {
+    let app = app(json!({ "image": "i:2", "strategy": { "type": "Recreate" } }), json!({}));
+    let apply = objects::deployment(&app, &app.spec.image);
+    let container = "k:{\"name\":\"app\"}";
+    let owned =
+        json!({ "f:spec": { "f:template": { "f:spec": { "f:containers": { container: { "f:args": {} } } } } } });
+    let deployment: Deployment = edited(apply.clone(), &owned, |deployment| {
+        deployment["spec"]["paused"] = json!(true);
+        deployment["spec"]["strategy"] = json!({ "rollingUpdate": {} });
+        deployment["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["x"]);
+    });
+    let seen = Seen::Ours(Live { fingerprint: apply.fingerprint(), view: Arc::new(deployment) });
+    let plan = plan(&observed(app, seen), NOW);
+    assert_eq!(repaired(&plan), ["Deployment"], "and no pace is taken away first: the patch does");
+    let Effect::Apply(apply) = &plan.effects[0] else { unreachable!() };
+    assert_eq!(apply.body["spec"]["paused"], false);
+}

@@ -1,0 +1,55 @@
+//! Writes that an apply is not enough for, because of what others have added to a child.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Answer, Writer, request};
+use crate::Error;
+use crate::plan::Apply;
+use crate::plan::drift::{repair, rules};
+use crate::plan::meta::Meta;
+use crate::queue::At;
+
+impl Writer {
+    /// Makes a child as rendered by one patch, from a live look; false if nothing that others have added is to go any more.
+    pub(super) async fn repair(&self, owner: &Meta, apply: &Apply) -> Result<bool, Error> {
+        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let live: Value = self.client.request(request::get(&path)?).await?;
+        let meta = Answer::deserialize(&live).map_err(unreadable)?.metadata;
+        if apply.seen.as_ref() != Some(&meta.uid) {
+            return Err(Error::transient(
+                "Conflict",
+                format!("{} {} is another one by now", apply.kind.kind, apply.key),
+            ));
+        }
+        let Some(patch) = repair::patch(rules(&apply.kind), &live, &apply.body).map_err(unreadable)? else {
+            return Ok(false);
+        };
+        let version = self.patch(&path, &patch).await?;
+        self.queue.wrote_child(&owner.key);
+        self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
+        tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
+        Ok(true)
+    }
+
+    /// Makes ours by apply what is ours by a patch, where the apply that follows does not send all of that.
+    pub(super) async fn gather(&self, owner: &Meta, apply: &Apply) -> Result<(), Error> {
+        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let live: Value = self.client.request(request::get(&path)?).await?;
+        if let Some(patch) = repair::gathering(rules(&apply.kind), &live, &apply.body).map_err(unreadable)? {
+            let version = self.patch(&path, &patch).await?;
+            self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
+        }
+        Ok(())
+    }
+
+    async fn patch(&self, path: &str, patch: &Value) -> Result<u64, Error> {
+        self.check_fence()?;
+        let answer: Answer = self.client.request(request::merge_as(&self.manager, path, patch)?).await?;
+        Ok(answer.metadata.version)
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Error {
+    Error::transient("APIServerError", error.to_string())
+}

@@ -1,0 +1,64 @@
+//! How a watch goes on after what interrupts it.
+
+use std::convert::Infallible;
+
+use futures::FutureExt;
+use http::{Request, Response};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use tower::BoxError;
+
+use super::super::health::State;
+use super::*;
+use crate::views::{Claim, ConfigMap};
+
+/// During a long outage the pauses between tries grow to many seconds; of what hung when it ended, none is waited for, and
+/// nothing is reported that the next try has not found.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_was_asked_for_in_an_outage_is_asked_for_again_at_once() {
+    let outages = Outages::default();
+    let (asked, mut asks) = mpsc::unbounded_channel();
+    let over = outages.clone();
+    let service = tower::service_fn(move |_: Request<Body>| {
+        let (asked, over) = (asked.clone(), over.clone());
+        async move {
+            let _ = asked.send(Instant::now());
+            over.resumed().await;
+            Err::<Response<Body>, _>(BoxError::from(SentIntoOutage))
+        }
+    });
+    let store = Arc::new(Store::<Claim>::new(1));
+    let stop = CancellationToken::new();
+    let client = Client::new(service, "default");
+    let watch = tokio::spawn(run(store.clone(), client, None, outages.clone(), stop.clone()));
+    asks.recv().await.expect("it asks");
+    for _ in 0..8 {
+        outages.seen(false);
+        sleep(Duration::from_secs(60)).await;
+        outages.seen(true);
+        let ended = Instant::now();
+        let again = timeout(Duration::from_secs(20), asks.recv()).await.expect("it asks again").expect("it runs");
+        assert!(again.duration_since(ended) <= Duration::from_millis(1100), "{:?}", again.duration_since(ended));
+        assert_eq!(store.health().state(&"n".into()), State::Starting, "nothing is known of it yet");
+    }
+    stop.cancel();
+    watch.await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_ends_before_its_time_has_been_interrupted() {
+    let service = tower::service_fn(async |_: Request<Body>| Ok::<_, Infallible>(Response::new(Body::empty())));
+    let health = Store::<ConfigMap>::new(1).health().clone();
+    let client = reporting(Client::new(service, "default"), health.clone(), None);
+    let send = async |uri: &str| client.send(Request::get(uri).body(Body::empty()).unwrap()).await.map(drop);
+    let interrupted = || health.interruption().now_or_never().is_some();
+    send("/api/v1/configmaps?limit=100").await.unwrap();
+    send("/api/v1/configmaps?watch=true&resourceVersion=1").await.unwrap();
+    assert!(!interrupted(), "a list is followed by a watch");
+    tokio::time::sleep(Duration::from_secs(44)).await;
+    send("/api/v1/configmaps?watch=true&resourceVersion=2").await.unwrap();
+    assert!(!interrupted(), "the API server ends each");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    send("/api/v1/configmaps?watch=true&resourceVersion=3").await.unwrap();
+    assert!(interrupted() && !interrupted());
+}

@@ -1,0 +1,181 @@
+//! The patch that makes a child as it should be where an apply would not, because of what others have added.
+//!
+//! It is made from the live object, whole, and of that very version: it takes away the additions that are to go, and puts
+//! in what we send. The fields that it puts in are then ours by a patch, and count as ours; the next apply gathers them
+//! ([`gathering`]).
+
+use serde_json::{Map, Value, json};
+
+use super::Selector;
+use super::additions::{Additions, child, disown_defaults, is_cluster_ip};
+use super::ownership::{Owners, gathered};
+use super::rules::Rules;
+
+/// The merge patch that makes `live` be as `body` says; `None` if no addition is to go.
+///
+/// # Errors
+/// If `live` is not of the shape expected.
+pub fn patch(rules: &Rules, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
+    let owners = Owners::read(&live["metadata"].to_string())?;
+    let additions = Additions::find(rules, live, &owners);
+    if !additions.outlast(body) {
+        return Ok(None);
+    }
+    let mut patch = difference(live, &repaired(live, body, &additions)).unwrap_or_else(|| json!({}));
+    patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+    Ok(Some(patch))
+}
+
+/// The merge patch that makes ours by apply what is ours by a patch, where `body` does not send all of that; else `None`.
+///
+/// # Errors
+/// If `live` is not of the shape expected.
+pub fn gathering(rules: &Rules, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
+    let metadata = &live["metadata"];
+    let Some(mut patched) = Owners::read(&metadata.to_string())?.patched else { return Ok(None) };
+    disown_defaults(rules, live, &mut patched);
+    let managed = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let gathered = gathered(managed).filter(|_| !sends(body, &patched));
+    Ok(gathered.map(
+        |managed| json!({ "metadata": { "resourceVersion": metadata["resourceVersion"], "managedFields": managed } }),
+    ))
+}
+
+/// Whether `body` has all that a FieldsV1 names.
+fn sends(body: &Value, fields: &Value) -> bool {
+    let mut below = fields.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
+    below.all(|(step, below)| child(body, step).is_some_and(|body| sends(body, below)))
+}
+
+fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
+    let mut repaired = live.clone();
+    for addition in additions.beyond(body) {
+        remove(&mut repaired, &addition.path);
+    }
+    if is_cluster_ip(body) && !is_cluster_ip(live) {
+        remove_what_a_type_brings(&mut repaired["spec"]);
+    }
+    for (part, sent) in
+        body.as_object().into_iter().flatten().filter(|(part, _)| !matches!(&***part, "apiVersion" | "kind"))
+    {
+        overlay(part, &mut repaired[part], sent);
+    }
+    repaired
+}
+
+/// What the API server refuses in a Service of the type ClusterIP, or takes away with the type unless it is changed.
+fn remove_what_a_type_brings(spec: &mut Value) {
+    const BROUGHT: [&str; 7] = [
+        "allocateLoadBalancerNodePorts",
+        "externalName",
+        "externalTrafficPolicy",
+        "healthCheckNodePort",
+        "loadBalancerClass",
+        "loadBalancerIP",
+        "loadBalancerSourceRanges",
+    ];
+    if let Some(spec) = spec.as_object_mut() {
+        BROUGHT.iter().for_each(|field| drop(spec.remove(*field)));
+    }
+    for port in spec["ports"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        port.remove("nodePort");
+    }
+}
+
+/// Takes out what is at a path, with what that leaves empty above it.
+fn remove(place: &mut Value, path: &[Box<str>]) {
+    let Some((step, rest)) = path.split_first() else { return };
+    let goes = match rest {
+        [] => true,
+        _ => child_mut(place, step).is_some_and(|next| {
+            remove(next, rest);
+            next.as_object().is_some_and(Map::is_empty) || next.as_array().is_some_and(Vec::is_empty)
+        }),
+    };
+    if !goes {
+        return;
+    }
+    match (place, step.strip_prefix("f:")) {
+        (Value::Object(fields), Some(name)) => drop(fields.remove(name)),
+        (Value::Array(items), None) => {
+            if let Some(selector) = Selector::parse(step) {
+                items.retain(|item| !selector.matches(item));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn child_mut<'a>(place: &'a mut Value, step: &str) -> Option<&'a mut Value> {
+    if let Some(name) = step.strip_prefix("f:") {
+        return place.get_mut(name);
+    }
+    let selector = Selector::parse(step)?;
+    place.as_array_mut()?.iter_mut().find(|item| selector.matches(item))
+}
+
+/// Puts `ours` over `live`, as an apply would: fields and items that we do not send stay.
+fn overlay(name: &str, live: &mut Value, ours: &Value) {
+    match (&mut *live, ours) {
+        (_, Value::Null) => {}
+        (Value::Object(fields), Value::Object(sent)) if !is_atomic(name) => {
+            for (name, value) in sent {
+                match fields.get_mut(name) {
+                    Some(field) => overlay(name, field, value),
+                    None if value.is_null() => {}
+                    None => drop(fields.insert(name.clone(), value.clone())),
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(sent)) if !keys(name, sent).is_empty() => {
+            let keys = keys(name, sent);
+            for value in sent {
+                let same = |item: &&mut Value| keys.iter().all(|key| item.get(key) == value.get(key));
+                match items.iter_mut().find(same) {
+                    Some(item) => overlay("", item, value),
+                    None => items.push(value.clone()),
+                }
+            }
+        }
+        // Others' finalizers are theirs.
+        (Value::Array(items), Value::Array(sent)) if name == "finalizers" => {
+            let missing: Vec<Value> = sent.iter().filter(|value| !items.contains(value)).cloned().collect();
+            items.extend(missing);
+        }
+        _ => *live = ours.clone(),
+    }
+}
+
+/// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
+fn is_atomic(name: &str) -> bool {
+    matches!(name, "selector" | "strategy" | "configMapKeyRef" | "secretKeyRef" | "fieldRef" | "resourceFieldRef")
+}
+
+/// The keys by which the API server tells apart the items of a list; none of one that it takes as a whole.
+fn keys(name: &str, items: &[Value]) -> &'static [&'static str] {
+    match name {
+        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" => &["name"],
+        "volumeMounts" => &["mountPath"],
+        "ports" if items.iter().any(|port| !port["containerPort"].is_null()) => &["containerPort", "protocol"],
+        "ports" => &["port", "protocol"],
+        "ownerReferences" => &["uid"],
+        _ => &[],
+    }
+}
+
+/// The merge patch that leads from one value to another; `None` if they are the same.
+fn difference(before: &Value, after: &Value) -> Option<Value> {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        return (before != after).then(|| after.clone());
+    };
+    let gone = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name.clone(), Value::Null));
+    let changed = new.iter().filter_map(|(name, value)| {
+        let changed = old.get(name).map_or_else(|| Some(value.clone()), |old| difference(old, value))?;
+        Some((name.clone(), changed))
+    });
+    let patch: Map<String, Value> = gone.chain(changed).collect();
+    (!patch.is_empty()).then_some(Value::Object(patch))
+}
+
+#[cfg(test)]
+mod tests;

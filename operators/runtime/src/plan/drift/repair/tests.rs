@@ -1,0 +1,251 @@
+//! What is repaired by one patch, what is left to others, and that one write is enough.
+
+use serde_json::json;
+
+use super::*;
+use crate::cache::View;
+use crate::plan::drift::{Fingerprint, rules};
+use crate::plan::meta::Kind;
+use crate::views::{ConfigMap, Deployment, DisruptionBudget, Service};
+
+const HTTP: &str = "k:{\"port\":80,\"protocol\":\"TCP\"}";
+const OTHER: &str = "k:{\"port\":81,\"protocol\":\"TCP\"}";
+
+fn port(name: &str, port: u16) -> Value {
+    json!({ "name": name, "port": port, "protocol": "TCP", "targetPort": 8080 })
+}
+
+fn whole() -> Value {
+    json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} })
+}
+
+fn service() -> Value {
+    json!({ "metadata": {}, "spec": { "selector": { "app": "web" }, "ports": [port("app", 80)] } })
+}
+
+/// What is there, with what each manager owns of it.
+fn live(spec: &Value, ours: &Value, theirs: &Value) -> Value {
+    let entry = |manager: &str, operation: &str, fields: &Value| json!({ "manager": manager, "operation": operation, "fieldsV1": { "f:spec": fields } });
+    let managed = json!([entry("multi-operator-my-app", "Apply", ours), entry("kubectl-edit", "Update", theirs)]);
+    let metadata =
+        json!({ "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7", "managedFields": managed });
+    json!({ "metadata": metadata, "spec": spec })
+}
+
+fn of(kind: &Kind, live: &Value, body: &Value) -> Option<Value> {
+    let patch = patch(rules(kind), live, body).unwrap()?;
+    assert_eq!(patch["metadata"], json!({ "resourceVersion": "7" }), "of that version, and nothing else of metadata");
+    Some(patch["spec"].clone())
+}
+
+#[test]
+fn a_port_that_was_added_goes_and_what_is_theirs_in_ours_stays() {
+    let mut ours = port("app", 80);
+    ours["appProtocol"] = json!("http");
+    let spec = json!({ "selector": { "app": "web" }, "type": "ClusterIP", "ports": [port("more", 81), ours] });
+    let theirs = json!({ "f:ports": { OTHER: whole(), HTTP: { "f:appProtocol": {} } } });
+    let live = live(&spec, &json!({ "f:selector": {}, "f:ports": { HTTP: whole() } }), &theirs);
+    assert_eq!(of(&Service::KIND, &live, &service()), Some(json!({ "ports": [ours] })));
+    let decoded = Service::decode(&live.to_string()).unwrap();
+    assert_eq!(decoded.fingerprint, Fingerprint::of_rendered(&service()), "ownership alone does not show it");
+    assert!(decoded.additions.outlast(&service()) && !decoded.additions.patched);
+    let both = json!({ "spec": { "ports": [port("app", 80), port("more", 81)] } });
+    assert!(!decoded.additions.outlast(&both), "a port that is asked for is no addition");
+}
+
+#[test]
+fn a_port_of_another_number_is_renumbered_by_a_patch_that_owns_it_from_then_on() {
+    let spec = json!({ "selector": { "app": "web" }, "type": "ClusterIP", "ports": [port("app", 81)] });
+    let before = live(&spec, &json!({ "f:selector": {} }), &json!({ "f:ports": { OTHER: whole() } }));
+    assert_eq!(of(&Service::KIND, &before, &service()), Some(json!({ "ports": [port("app", 80)] })));
+
+    let spec = json!({ "selector": { "app": "web" }, "type": "ClusterIP", "ports": [port("app", 80)] });
+    let mut after = live(&spec, &json!({ "f:selector": {} }), &json!({ "f:ports": { HTTP: whole() } }));
+    after["metadata"]["managedFields"][1]["manager"] = json!("multi-operator-my-app");
+    let decoded = Service::decode(&after.to_string()).unwrap();
+    assert_eq!(decoded.fingerprint, Fingerprint::of_rendered(&service()), "one write is enough");
+    assert!(!decoded.additions.outlast(&service()) && decoded.additions.patched);
+
+    let rules = rules(&Service::KIND);
+    assert_eq!(gathering(rules, &after, &service()).unwrap(), None, "an apply that sends the port can do without");
+    let renumbered = json!({ "spec": { "ports": [port("app", 90)] } });
+    let gathering = gathering(rules, &after, &renumbered).unwrap().unwrap();
+    let managed = gathering["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!((managed.len(), &managed[0]["operation"]), (1, &json!("Apply")));
+    assert_eq!(managed[0]["fieldsV1"]["f:spec"]["f:ports"][HTTP], whole());
+}
+
+#[test]
+fn a_port_that_others_own_with_us_goes_with_the_spec() {
+    let spec = json!({ "selector": { "app": "web" }, "ports": [port("app", 80)] });
+    let ours = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
+    let shared = live(&spec, &ours, &json!({ "f:ports": { HTTP: whole() } }));
+    assert_eq!(of(&Service::KIND, &shared, &service()), None);
+    let renumbered = json!({ "spec": { "ports": [port("app", 90)] } });
+    assert_eq!(of(&Service::KIND, &shared, &renumbered), Some(json!({ "ports": [port("app", 90)] })));
+    let alone = live(&spec, &ours, &json!({ "f:sessionAffinity": {} }));
+    assert_eq!(of(&Service::KIND, &alone, &renumbered), None, "an apply does it");
+}
+
+#[test]
+fn a_type_goes_with_all_that_it_brings() {
+    let mut ours = port("app", 80);
+    ours["nodePort"] = json!(30000);
+    let spec = json!({
+        "selector": { "app": "web" }, "type": "LoadBalancer", "ports": [ours], "externalTrafficPolicy": "Cluster",
+        "allocateLoadBalancerNodePorts": true, "loadBalancerSourceRanges": ["10.0.0.0/8"], "clusterIP": "10.96.0.9",
+        "sessionAffinity": "ClientIP",
+    });
+    let owned = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
+    let theirs = json!({ "f:type": {}, "f:loadBalancerSourceRanges": {}, "f:sessionAffinity": {} });
+    let patch = json!({
+        "type": null, "ports": [port("app", 80)], "externalTrafficPolicy": null,
+        "allocateLoadBalancerNodePorts": null, "loadBalancerSourceRanges": null,
+    });
+    assert_eq!(of(&Service::KIND, &live(&spec, &owned, &theirs), &service()), Some(patch));
+
+    // The default, which the API server fills in afterwards, is then owned by that patch.
+    let spec = json!({ "selector": { "app": "web" }, "type": "ClusterIP", "ports": [port("app", 80)] });
+    let mut after = live(&spec, &owned, &json!({ "f:type": {} }));
+    assert_eq!(of(&Service::KIND, &after, &service()), None, "who says the default adds nothing");
+    after["metadata"]["managedFields"][1]["manager"] = json!("multi-operator-my-app");
+    let decoded = Service::decode(&after.to_string()).unwrap();
+    assert_eq!(decoded.fingerprint, Fingerprint::of_rendered(&service()), "one write is enough");
+}
+
+#[test]
+fn what_a_type_would_be_refused_for_goes_where_that_type_is_sent() {
+    let typed = |type_: &str| json!({ "spec": { "type": type_, "ports": [port("app", 80)] } });
+    let spec =
+        json!({ "type": "LoadBalancer", "ports": [port("app", 80)], "loadBalancerSourceRanges": ["10.0.0.0/8"] });
+    let theirs = json!({ "f:type": {}, "f:loadBalancerSourceRanges": {} });
+    let live = live(&spec, &json!({ "f:ports": { HTTP: whole() } }), &theirs);
+    let patch = json!({ "type": "ClusterIP", "loadBalancerSourceRanges": null });
+    assert_eq!(of(&Service::KIND, &live, &typed("ClusterIP")), Some(patch));
+    assert_eq!(of(&Service::KIND, &live, &typed("LoadBalancer")), None);
+}
+
+#[test]
+fn a_selector_that_was_edited_with_the_ports_comes_back_whole() {
+    let spec = json!({ "selector": { "app": "web", "x": "y" }, "ports": [port("app", 81)] });
+    let live = live(&spec, &json!({}), &json!({ "f:selector": {}, "f:ports": { OTHER: whole() } }));
+    // The reduced selector is put in as a merge patch has it.
+    let patch = json!({ "selector": { "x": null }, "ports": [port("app", 80)] });
+    assert_eq!(of(&Service::KIND, &live, &service()), Some(patch));
+}
+
+#[test]
+fn a_budget_has_one_of_its_two_numbers() {
+    let budget = json!({ "spec": { "minAvailable": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow" } });
+    let spec = json!({ "maxUnavailable": 0, "unhealthyPodEvictionPolicy": "AlwaysAllow" });
+    let live = live(&spec, &json!({ "f:unhealthyPodEvictionPolicy": {} }), &json!({ "f:maxUnavailable": {} }));
+    let patch = json!({ "maxUnavailable": null, "minAvailable": 1 });
+    assert_eq!(of(&DisruptionBudget::KIND, &live, &budget), Some(patch));
+}
+
+#[test]
+fn an_entry_of_a_config_map_is_in_one_place() {
+    let map = json!({ "data": { "testString": "x" } });
+    let theirs = json!({ "f:data": {}, "f:binaryData": {} });
+    let managed = json!([{ "manager": "kubectl-edit", "operation": "Update", "fieldsV1": theirs }]);
+    let live = json!({
+        "metadata": { "name": "a", "resourceVersion": "7", "managedFields": managed },
+        "data": { "theirs": "1" }, "binaryData": { "testString": "eA==", "theirs": "eA==" },
+    });
+    let patch = patch(rules(&ConfigMap::KIND), &live, &map).unwrap().unwrap();
+    assert_eq!(patch["binaryData"], json!({ "testString": null }));
+    assert_eq!(patch["data"], json!({ "testString": "x" }));
+}
+
+fn deployment(pod: &Value) -> Value {
+    json!({ "spec": { "template": { "spec": pod } } })
+}
+
+/// The pod spec after the repair of a Deployment that is ours in the fields given, and all of which somebody else has applied.
+fn pod(live_pod: &Value, ours: &Value, body: &Value) -> Option<Value> {
+    let spec = json!({ "template": { "spec": live_pod } });
+    let theirs = json!({ "f:template": { "f:spec": {} } });
+    let before = live(&spec, &json!({ "f:template": { "f:spec": ours } }), &theirs);
+    Some(of(&Deployment::KIND, &before, &deployment(body))?["template"]["spec"].clone())
+}
+
+#[test]
+fn a_probe_has_one_handler() {
+    let app = |probe: Value| json!({ "containers": [{ "name": "app", "image": "i", "readinessProbe": probe }] });
+    let ours = json!({ "f:containers": { "k:{\"name\":\"app\"}": {
+        ".": {}, "f:name": {}, "f:image": {}, "f:readinessProbe": { "f:periodSeconds": {} },
+    } } });
+    let body = app(json!({ "tcpSocket": { "port": 80 }, "periodSeconds": 5 }));
+    let by_others = app(json!({
+        "httpGet": { "port": 80, "path": "/", "scheme": "HTTP" }, "periodSeconds": 5, "timeoutSeconds": 9, "failureThreshold": 3,
+    }));
+    let repaired = app(json!({ "tcpSocket": { "port": 80 }, "periodSeconds": 5, "failureThreshold": 3 }));
+    assert_eq!(pod(&by_others, &ours, &body), Some(repaired));
+}
+
+#[test]
+fn what_the_spec_could_say_and_does_not_goes_and_what_is_injected_stays() {
+    let ours = json!({ "f:containers": { "k:{\"name\":\"app\"}": {
+        ".": {}, "f:name": {}, "f:image": {}, "f:env": { "k:{\"name\":\"A\"}": { ".": {}, "f:name": {}, "f:value": {} } },
+    } } });
+    let body = json!({ "containers": [{ "name": "app", "image": "i", "env": [{ "name": "A", "value": "1" }] }] });
+    let injected = json!({
+        "containers": [
+            { "name": "sidecar", "image": "theirs", "command": ["x"], "ports": [{ "containerPort": 1, "protocol": "TCP" }] },
+            {
+                "name": "app", "image": "i", "imagePullPolicy": "IfNotPresent", "terminationMessagePath": "/dev/termination-log",
+                "env": [{ "name": "A", "value": "1" }, { "name": "THEIRS", "valueFrom": { "fieldRef": { "fieldPath": "x" } } }],
+                "volumeMounts": [{ "name": "theirs", "mountPath": "/theirs", "readOnly": true }],
+            },
+        ],
+        "volumes": [{ "name": "theirs", "emptyDir": {} }], "terminationGracePeriodSeconds": 30, "restartPolicy": "Always",
+        "tolerations": [{ "operator": "Exists" }], "initContainers": [{ "name": "theirs", "image": "theirs" }],
+    });
+    assert_eq!(pod(&injected, &ours, &body), None);
+
+    let mut added = injected.clone();
+    added["serviceAccountName"] = json!("root");
+    added["serviceAccount"] = json!("root");
+    added["terminationGracePeriodSeconds"] = json!(1);
+    let app = &mut added["containers"][1];
+    app["command"] = json!(["sleep"]);
+    app["lifecycle"] = json!({ "preStop": { "sleep": { "seconds": 1 } } });
+    app["resources"] = json!({ "limits": { "cpu": "1m" } });
+    app["env"][0]["valueFrom"] = json!({ "fieldRef": { "fieldPath": "x" } });
+    app["env"][0].as_object_mut().unwrap().remove("value");
+    app["ports"] = json!([{ "containerPort": 99, "protocol": "TCP" }]);
+    app["securityContext"] = json!({ "privileged": true });
+    let patch = pod(&added, &ours, &body).unwrap();
+    assert_eq!(patch["containers"], injected["containers"], "as it was: the pods get no template of their own");
+    let null = json!({ "serviceAccountName": null, "serviceAccount": null, "terminationGracePeriodSeconds": null });
+    let mut rest = patch.clone();
+    rest.as_object_mut().unwrap().remove("containers");
+    assert_eq!(rest, null);
+}
+
+#[test]
+fn a_strategy_comes_back_whole_where_one_is_asked_for() {
+    let spec =
+        json!({ "strategy": { "type": "RollingUpdate", "rollingUpdate": { "maxSurge": "25%", "maxUnavailable": 3 } } });
+    let live = live(&spec, &json!({}), &json!({ "f:strategy": {} }));
+    let body = json!({ "spec": { "strategy": { "type": "Recreate" } } });
+    assert_eq!(
+        of(&Deployment::KIND, &live, &body),
+        Some(json!({ "strategy": { "type": "Recreate", "rollingUpdate": null } }))
+    );
+    assert_eq!(of(&Deployment::KIND, &live, &json!({ "spec": {} })), None, "else it is others'");
+}
+
+#[test]
+fn what_a_webhook_fills_in_stays() {
+    let spec = json!({ "selector": { "app": "web" }, "type": "LoadBalancer", "ports": [port("app", 80)] });
+    let ours = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
+    assert_eq!(of(&Service::KIND, &live(&spec, &ours, &json!({ "f:sessionAffinity": {} })), &service()), None);
+}
+
+#[test]
+fn a_secret_in_the_place_of_a_config_map_goes() {
+    let body = json!({ "volumes": [{ "name": "files", "configMap": { "name": "settings" } }] });
+    let by_others = json!({ "volumes": [{ "name": "files", "secret": { "secretName": "x", "defaultMode": 420 } }] });
+    assert_eq!(pod(&by_others, &json!({}), &body), Some(body.clone()));
+}
