@@ -1,5 +1,7 @@
 //! What to do about a MyApp. Pure.
 
+use std::time::Duration;
+
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -12,6 +14,7 @@ mod objects;
 mod observed;
 mod rollback;
 mod status;
+mod wedged;
 
 pub use observed::Observed;
 use rollback::Course;
@@ -24,22 +27,24 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
         return Plan::nothing();
     }
     let course = rollback::course(observed, now);
-    let steps = steps(observed, &course);
+    let wedged = wedged::left(observed, now);
+    let steps = steps(observed, &course, wedged == Some(Duration::ZERO));
     let (status, next) = status::of(observed, &steps, &course, now);
+    let next = wedged.filter(|left| !left.is_zero()).map_or(next, |left| next.no_later_than(left));
     let effects = if app.spec.paused { Vec::new() } else { steps };
     Plan { effects, status: Some(status), next, ..Plan::nothing() }
 }
 
 /// What it takes to make everything as asked; empty if it is.
-fn steps(observed: &Observed, course: &Course<'_>) -> Vec<Effect> {
+fn steps(observed: &Observed, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
-    let mut steps = course.image.map_or_else(Vec::new, |image| deployment(observed, image));
+    let mut steps = course.image.map_or_else(Vec::new, |image| deployment(observed, image, wedged));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
     steps
 }
 
-fn deployment(observed: &Observed, image: &str) -> Vec<Effect> {
+fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
     let apply = objects::deployment(app, image);
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
@@ -52,7 +57,7 @@ fn deployment(observed: &Observed, image: &str) -> Vec<Effect> {
         Seen::Ours(live) => {
             let hand_over =
                 (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
-            let apply = over(live, apply);
+            let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });
             let pace = apply.as_ref().filter(|apply| recreates && live.has_pace && !apply.repairs);
             let pace = pace.map(objects::without_pace);
             hand_over.into_iter().chain(pace).chain(apply).map(Effect::Apply).collect()

@@ -123,3 +123,24 @@ async fn a_container_that_ends_once_and_comes_back_stalls_nothing() {
         .any(|(_, message)| message.contains("has ended, and is started again"));
     assert!(told, "what delays it is told");
 }
+
+#[tokio::test]
+async fn scaled_to_zero_amid_a_rollout_it_gets_there_whatever_the_strategy_has_become() {
+    let ns = Namespace::new("standstill").await;
+    ns.apply(&my_app("web", "{image: nginx:1.25, resources: {requests: {memory: 900Gi}}}")).await;
+    let counts = |deployment: &Deployment| {
+        let status = deployment.status.as_ref()?;
+        (status.observed_generation == deployment.metadata.generation)
+            .then_some((status.replicas.unwrap_or(0), status.updated_replicas.unwrap_or(0)))
+    };
+    ns.until::<Deployment, ()>("web", "a pod", |it| (counts(it?)? == (1, 1)).then_some(())).await;
+    ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
+    ns.until::<Deployment, ()>("web", "a pod of each template", |it| (counts(it?)? == (2, 1)).then_some(())).await;
+    // Neither is the MyApp's, which sets neither. Kubernetes' own controller does nothing more from here on.
+    ns.patch(
+        "deployment/web",
+        &json!({ "spec": { "replicas": 0, "strategy": { "type": "Recreate", "rollingUpdate": null } } }),
+    )
+    .await;
+    ns.until::<MyApp, ()>("web", "no pods", |app| (phase(app?) == Some(Phase::ScaledToZero)).then_some(())).await;
+}

@@ -19,7 +19,8 @@ fn deployment(spec: Value, image: &str, status: Value) -> Seen<Deployment> {
     let app = app(spec, json!({}));
     let Seen::Ours(mut live) = live(&app, status) else { unreachable!() };
     live.fingerprint = objects::deployment(&app, image).fingerprint();
-    Arc::get_mut(&mut live.view).unwrap().applied = Some(NOW - 60.seconds());
+    let view = Arc::get_mut(&mut live.view).unwrap();
+    (view.applied, view.has_pace) = (Some(NOW - 60.seconds()), true);
     Seen::Ours(live)
 }
 

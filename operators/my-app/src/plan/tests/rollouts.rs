@@ -119,3 +119,27 @@ fn a_pace_that_nobody_applied_is_taken_over_before_it_goes_with_recreate() {
     let app = app(json!({ "image": "i", "replicas": 1, "strategy": { "type": "Recreate" } }), json!({}));
     assert_eq!(plan(&observed(app, Seen::Absent), NOW).effects.len(), 2, "it may be an orphan with a pace");
 }
+
+/// The plan for a Deployment of type Recreate that has pods of two templates and was changed so many seconds ago.
+fn standstill(ago: i64, more: Value) -> Plan<MyAppStatus> {
+    let mut spec = json!({ "image": "i:2", "replicas": 0, "strategy": { "type": "Recreate" } });
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let app = app(spec, json!({}));
+    let rollout = json!({ "observedGeneration": 2, "replicas": 2, "updatedReplicas": 1 });
+    let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+    Arc::get_mut(&mut deployment.view).unwrap().applied = Some(NOW - ago.seconds());
+    plan(&observed(app, Seen::Ours(deployment)), NOW)
+}
+
+#[test]
+fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
+    let early = standstill(10, json!({}));
+    assert_eq!((early.effects.len(), early.next), (0, Next::After(std::time::Duration::from_secs(5))));
+    let late = standstill(15, json!({}));
+    let [Effect::Apply(apply)] = &late.effects[..] else { panic!("{:?}", late.effects) };
+    let spec = &apply.body["spec"];
+    assert_eq!((&spec["paused"], &spec["strategy"]["type"]), (&json!(true), &json!("RollingUpdate")));
+    assert_eq!((&spec["replicas"], apply.seen.as_deref()), (&json!(0), Some("d")));
+    assert_eq!(status(&late).phase, Some(Phase::Progressing));
+    assert!(standstill(60, json!({ "paused": true })).effects.is_empty());
+}
