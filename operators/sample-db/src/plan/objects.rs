@@ -24,7 +24,9 @@ pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::{CONFIGURATION, SERVER};
-pub(super) use server::{PARAMETERS, TEMPLATE, fingerprint, labeled, parameters, probe, server, successor, template};
+pub(super) use server::{
+    PARAMETERS, TEMPLATE, fingerprint, labeled, parameters, probe, server, successor, template, unless,
+};
 pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;
 pub(super) use snapshot::{final_snapshot, snapshot};

@@ -133,7 +133,7 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
     // Its controller would be left without a pod if the present one were lost.
     let accepted = observed.replacement == DryRun::Accepted;
-    applies.extend(server.unless(live).filter(|_| accepted));
+    applies.extend(objects::unless(server, live).filter(|_| accepted));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))
 }

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::meta::child_meta;
+use runtime::plan::meta::{DEFAULT_CONTAINER, child_meta};
 use runtime::plan::{Apply, Create, Key};
 use runtime::views::Pod;
 use serde_json::json;
@@ -74,6 +74,7 @@ pub(in crate::plan) fn pod(
     let mut labels = policy.labels.clone();
     labels.extend(pod_labels(cluster, member));
     let mut annotations = policy.annotations.clone();
+    annotations.entry(DEFAULT_CONTAINER.to_owned()).or_insert_with(|| container::ETCD.to_owned());
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());

@@ -85,6 +85,7 @@ fn pods_tell_what_volume_they_were_made_for() {
     let annotations = annotations.unwrap();
     assert_eq!(annotations["multi-operator.example.com/volume"], (3_u64 << 30).to_string());
     assert!(annotations.get("multi-operator.example.com/quota").is_none(), "{annotations}");
+    assert_eq!(annotations["kubectl.kubernetes.io/default-container"], "etcd");
 }
 
 #[test]

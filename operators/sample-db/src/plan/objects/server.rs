@@ -12,10 +12,11 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
-use runtime::plan::meta::WHOLE;
-use runtime::plan::{Apply, Create};
+use runtime::plan::drift::Fingerprint;
+use runtime::plan::meta::{DEFAULT_CONTAINER, WHOLE};
+use runtime::plan::{Apply, Create, Meta};
 use runtime::views::{Pod, StatefulSet};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
 use super::{OWNER_UID, POD_NAME, PORT, labels, owned, selector};
@@ -89,6 +90,19 @@ pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
     set(observed, wish, &name, words(&["--initialise", "--access=closed"]), None)
 }
 
+/// That StatefulSet, unless it is as wished. What earlier managers did not say of its pods comes with its next change: a
+/// manager of another version writes nothing by itself.
+pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) -> Option<Apply> {
+    let mut earlier = set.clone();
+    if let Some(annotations) =
+        earlier.body.pointer_mut("/spec/template/metadata/annotations").and_then(Value::as_object_mut)
+    {
+        annotations.remove(DEFAULT_CONTAINER);
+    }
+    let is_earlier = live.is_some_and(|(_, live)| live == earlier.fingerprint());
+    set.unless(live).filter(|_| !is_earlier)
+}
+
 /// The labels by which that StatefulSet finds its pod.
 fn pod_selector(db: &SampleDB, server: &str) -> BTreeMap<String, String> {
     let mut labels = selector(db);
@@ -124,7 +138,11 @@ pub(in crate::plan) fn labeled(db: &SampleDB, live: &Pod, server: &str) -> Optio
 fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: Option<&Snapshot>) -> Apply {
     let db = &*observed.db;
     let place = observed.place(&wish.image);
-    let annotations = [(TEMPLATE.to_owned(), template(observed, wish)), (PARAMETERS.to_owned(), parameters(db))].into();
+    let annotations = [
+        (TEMPLATE.to_owned(), template(observed, wish)),
+        (PARAMETERS.to_owned(), parameters(db)),
+        (DEFAULT_CONTAINER.to_owned(), SERVER.to_owned()),
+    ];
     let steps = vec![prepare(observed, wish, &place, made, source)];
     let mut spec = place.spec(steps, vec![postgres(db, &place)], volumes(db, wish, source));
     // A shutdown waits for a checkpoint.
@@ -132,7 +150,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     let template = PodTemplateSpec {
         metadata: Some(ObjectMeta {
             labels: Some(pod_labels(db, name)),
-            annotations: Some(annotations),
+            annotations: Some(annotations.into()),
             ..ObjectMeta::default()
         }),
         spec: Some(spec),

@@ -18,7 +18,10 @@ pub(super) fn applied<'a>(plan: &'a DbPlan, kind: &str, name: &str) -> &'a Apply
 
 /// A view of what was applied, as the API server would have it.
 pub(super) fn live<V: View>(plan: &DbPlan, name: &str) -> Seen<V> {
-    let apply = applied(plan, V::KIND.kind, name);
+    live_of(applied(plan, V::KIND.kind, name), name)
+}
+
+fn live_of<V: View>(apply: &Apply, name: &str) -> Seen<V> {
     let mut object = apply.body.clone();
     object["metadata"]["uid"] = json!(name);
     object["metadata"]["generation"] = json!(1);
@@ -95,6 +98,26 @@ pub(super) fn settled() -> Value {
     let mut status = initialised();
     status["backup"] = json!({ "lastScheduled": "2027-01-15T07:59:00Z" });
     status
+}
+
+/// What an earlier manager did not say of pods comes when the StatefulSet changes anyway.
+#[test]
+fn an_upgrade_of_the_manager_writes_no_stateful_set() {
+    const NAMED: &str = "kubectl.kubernetes.io/default-container";
+    let mut seen = observed(&json!({}), &settled());
+    seen.claims = vec![claim("u-1", "c-1")];
+    let mut earlier = applied(&plan(&seen, now()), "StatefulSet", "shop").clone();
+    stand(&mut seen);
+    seen.asked = says(|_| ());
+    let annotations = earlier.body["spec"]["template"]["metadata"]["annotations"].as_object_mut().unwrap();
+    assert_eq!(annotations.remove(NAMED), Some(json!("postgres")));
+    seen.server = live_of(&earlier, "shop");
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
+
+    seen.db = observed(&json!({ "nodeSelector": { "a": "b" } }), &settled()).db;
+    let changed = plan(&seen, now());
+    let template = &applied(&changed, "StatefulSet", "shop").body["spec"]["template"];
+    assert_eq!(template["metadata"]["annotations"][NAMED], "postgres");
 }
 
 #[test]

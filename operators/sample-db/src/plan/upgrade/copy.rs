@@ -60,7 +60,7 @@ pub(super) fn successor(observed: &Observed) -> Option<Apply> {
         return None;
     }
     let live = observed.successor.ours().map(|set| (&set.meta, set.fingerprint));
-    objects::successor(observed, &wish).unless(live)
+    objects::unless(objects::successor(observed, &wish), live)
 }
 
 /// Whether a claim was made for this very database: what it has adopted is no volume for a copy.
