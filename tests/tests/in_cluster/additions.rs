@@ -207,7 +207,7 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, env: [{name: A, value: x}]}")).await;
     ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
-    let injected = spec(json!({ "template": {
+    let mut injected = spec(json!({ "template": {
         "metadata": { "annotations": { "theirs": "yes" } },
         "spec": {
             "containers": [
@@ -219,7 +219,10 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
     } }));
     let deployments = ns.api::<Deployment>();
     let mark = audit.mark().expect("the audit log is there");
-    edit(&deployments, "web", By::ForcedApply, &injected).await;
+    (injected["apiVersion"], injected["kind"]) = (json!("apps/v1"), json!("Deployment"));
+    // By another manager than edits: what that one applies next would take away what it had applied before.
+    let injector = PatchParams::apply("injector").force();
+    deployments.patch("web", &injector, &Patch::Apply(injected)).await.expect("it is taken");
     ns.until::<MyApp, ()>("web", "it to run with what was injected", |app| runs(app?, 1).then_some(())).await;
     settled(&mark, &ns).await;
     let written = writes(&mark, &ns);
