@@ -42,18 +42,16 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
             "WaitingForDeletion",
             format!("waiting until the ConfigMap {} that is being deleted is gone", key.name),
         ),
-        Seen::Unreadable(why) => (Vec::new(), Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name)),
+        Seen::Unreadable(why) => {
+            (Vec::new(), Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name))
+        }
         seen => {
             let kept_as = format!("the ConfigMap {} holds the string", key.name);
             (kept(seen, wanted), Summary::Ready, "Kept", kept_as)
         }
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };
-    Plan {
-        effects,
-        status: Some(SampleStatus { contract }),
-        ..Plan::nothing()
-    }
+    Plan { effects, status: Some(SampleStatus { contract }), ..Plan::nothing() }
 }
 
 /// What makes the ConfigMap as wanted. One that takes no change any more makes way for another.
