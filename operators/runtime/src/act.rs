@@ -14,7 +14,7 @@ use crate::plan::adoption::{self, Verdict};
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::{Apply, Create, Delete, Effect};
-use crate::queue::{At, Queue, Version};
+use crate::queue::{At, Fight, Queue, Version};
 
 mod aside;
 mod repair;
@@ -93,6 +93,12 @@ impl Writer {
         &self.manager
     }
 
+    /// The fight over a child of `owner` with another writer, if there is one.
+    #[must_use]
+    pub fn fight(&self, owner: &Meta) -> Option<Fight> {
+        self.queue.fight(&owner.key)
+    }
+
     /// Performs one effect for `owner`, an object of `kind`; `act` does what only its operator can. What `had_children`
     /// may have been deleted without our having seen it, with its children gone before it is.
     ///
@@ -157,7 +163,7 @@ impl Writer {
                 self.queue.add(&owner.key);
             }
         }
-        self.queue.wrote_child(&owner.key);
+        self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
         Ok(())
@@ -181,7 +187,7 @@ impl Writer {
             }
             Err(error) => return Err(error.into()),
         }
-        self.queue.wrote_child(&owner.key);
+        self.queue.wrote_child(&owner.key, create.kind, &create.key);
         tracing::debug!(child = %create.key, kind = create.kind.kind, "created");
         Ok(())
     }
@@ -253,7 +259,7 @@ impl Writer {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        self.queue.wrote_child(&owner.key);
+        self.queue.wrote_child(&owner.key, delete.kind, &delete.key);
         self.wrote(&owner.key, delete.kind, &delete.key, At::Gone);
         tracing::debug!(child = %delete.key, kind = delete.kind.kind, "deleted");
         Ok(())

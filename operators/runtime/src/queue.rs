@@ -11,14 +11,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::metrics::QueueMetrics;
-use crate::plan::meta::Key;
+use crate::plan::meta::{Key, Kind};
 use crate::retry::{Backoff, scattered};
 
 mod item;
 mod pass;
 mod version;
 
-use item::{FIGHT, Item, Place};
+pub use item::{FIGHT, FIGHT_WRITES, Fight};
+use item::{Item, Place};
 pub use pass::{News, Outcome, Work};
 pub use version::{At, Version};
 
@@ -71,7 +72,7 @@ impl Queue {
         let gone = seen.at == At::Gone;
         if generation.is_some_and(|generation| gone || generation != item.generation) {
             item.backoff = None;
-            item.child_writes = None;
+            (item.child_writes, item.fight) = (None, None);
         }
         let own = item.writes.contains(&seen);
         item.writes.retain(|write| !seen.covers(write));
@@ -103,10 +104,16 @@ impl Queue {
     }
 
     /// Counts a write to a child, to notice a fight over it.
-    pub fn wrote_child(&self, key: &Key) {
+    pub fn wrote_child(&self, key: &Key, kind: Kind, child: &Key) {
         if let Some(item) = self.lock().items.get_mut(key) {
-            item.count_child_write(Instant::now());
+            item.count_child_write(kind, child, Instant::now());
         }
+    }
+
+    /// The fight over a child of `key`, if there is one.
+    #[must_use]
+    pub fn fight(&self, key: &Key) -> Option<Fight> {
+        self.lock().items.get(key)?.fight(Instant::now())
     }
 
     /// The next key, when there is one; `None` once the queue is closed.

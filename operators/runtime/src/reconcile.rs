@@ -42,12 +42,17 @@ pub async fn reconcile<O: Operator>(
         Ok(()) => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
         Err(_) => Ok(()),
     };
+    let fight = shell.writer.fight(object.meta());
+    let fight = fight.map(|fight| (Error::contested(&fight), fight.left));
     let (came, failures, next) = match (&acted, &beside) {
         (Err(error), _) => (Came::Failed(error), failures, plan.next),
         (Ok(()), Err(Aside { error, failures, again })) => {
             (Came::FailedBeside(error), *failures, plan.next.no_later_than(*again))
         }
-        (Ok(()), Ok(())) => (Came::Done, failures, plan.next),
+        (Ok(()), Ok(())) => match &fight {
+            Some((error, left)) => (Came::FailedBeside(error), failures, plan.next.no_later_than(*left)),
+            None => (Came::Done, failures, plan.next),
+        },
     };
     shell.write(&**object, plan.status, came, failures, now).await?;
     // What an ordinary failure keeps out of the status is seen, and told, by the next pass.

@@ -79,7 +79,9 @@ fn stays(observed: &Observed, before: &RolledBack, last: &str) -> bool {
 fn differs_in_number_alone(app: &MyApp, image: &str, live: &Live<Deployment>) -> bool {
     let mut asked = objects::deployment(app, image);
     asked.body["spec"]["replicas"] = if live.owns_replicas { json!(live.replicas) } else { Value::Null };
-    asked.fingerprint() == live.fingerprint
+    // Or as it is made for a moment where its own controller stands still.
+    let without_pace = objects::without_pace(&asked);
+    [asked, without_pace].iter().any(|asked| asked.fingerprint() == live.fingerprint)
 }
 
 /// Of what the image asked for has failed, in words, if it has.

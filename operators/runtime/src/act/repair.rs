@@ -26,7 +26,7 @@ impl Writer {
             return Ok(false);
         };
         let version = self.patch(&path, &patch).await?;
-        self.queue.wrote_child(&owner.key);
+        self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
         Ok(true)

@@ -3,13 +3,16 @@
 use std::time::{Duration, Instant};
 
 use super::version::Version;
+use crate::plan::meta::{Key, Kind};
 use crate::retry::Backoff;
 
 /// So many writes to children of one key within [`FIGHT`] are a fight with another writer, not a person at work: the key
 /// then rests until that time is over, or its object is edited.
-pub(super) const FIGHT_WRITES: u32 = 300;
+pub const FIGHT_WRITES: u32 = 300;
 /// See [`FIGHT_WRITES`].
-pub(super) const FIGHT: Duration = Duration::from_secs(60);
+pub const FIGHT: Duration = Duration::from_secs(60);
+/// For so long after it was noticed a fight is told of: another writer that goes on is noticed again by then.
+const FIGHT_OVER: Duration = FIGHT.saturating_mul(2);
 
 /// What is remembered of a key.
 pub(super) struct Item {
@@ -24,6 +27,17 @@ pub(super) struct Item {
     pub(super) generation: i64,
     /// Writes to children, since when.
     pub(super) child_writes: Option<(Instant, u32)>,
+    /// The last fight, and when it was noticed.
+    pub(super) fight: Option<(Instant, Fight)>,
+}
+
+/// A fight with another writer over a child.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fight {
+    /// The child that was written last.
+    pub child: (Kind, Key),
+    /// How long it takes from now until it counts as over, if no other one is noticed.
+    pub left: Duration,
 }
 
 /// Where a key is.
@@ -44,9 +58,19 @@ impl Item {
         Some(since + FIGHT).filter(|rested| writes >= FIGHT_WRITES && now < *rested)
     }
 
-    pub(super) fn count_child_write(&mut self, now: Instant) {
+    pub(super) fn count_child_write(&mut self, kind: Kind, child: &Key, now: Instant) {
         let (since, writes) = self.child_writes.filter(|(since, _)| now < *since + FIGHT).unwrap_or((now, 0));
         self.child_writes = Some((since, writes + 1));
+        if writes + 1 == FIGHT_WRITES {
+            self.fight = Some((now, Fight { child: (kind, child.clone()), left: FIGHT_OVER }));
+        }
+    }
+
+    /// The fight that the key is in, or has just been in.
+    pub(super) fn fight(&self, now: Instant) -> Option<Fight> {
+        let (noticed, fight) = self.fight.as_ref()?;
+        let left = (*noticed + FIGHT_OVER).saturating_duration_since(now);
+        (!left.is_zero()).then(|| Fight { left, ..fight.clone() })
     }
 
     /// Whether there is nothing to remember.
@@ -55,6 +79,7 @@ impl Item {
             && self.writes.is_empty()
             && self.backoff.is_none()
             && self.child_writes.is_none_or(|(since, _)| now >= since + FIGHT)
+            && self.fight(now).is_none()
     }
 }
 
@@ -67,6 +92,7 @@ impl Default for Item {
             backoff: None,
             generation: 0,
             child_writes: None,
+            fight: None,
         }
     }
 }

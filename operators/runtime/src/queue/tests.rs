@@ -1,7 +1,7 @@
 //! The queue, without a cluster. Time is paused where delays matter, so nothing here waits.
 
-use super::item::FIGHT_WRITES;
 use super::*;
+use crate::Error;
 use crate::plan::meta::Kind;
 
 const APP: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
@@ -211,14 +211,21 @@ async fn a_fight_over_a_child_is_slowed_down_until_the_object_is_edited() {
     for round in 0..FIGHT_WRITES {
         queue.observe(&key("a"), child("a", u64::from(round)), None, News::UnlessOwn);
         assert_eq!(ready(&queue).await, Some(key("a")), "round {round}");
-        queue.wrote_child(&key("a"));
+        assert_eq!(queue.fight(&key("a")), None);
+        queue.wrote_child(&key("a"), APP, &key("child"));
         queue.done(&key("a"), 1, &Outcome::Settled);
     }
     queue.observe(&key("a"), child("a", 99), None, News::UnlessOwn);
     assert_eq!(ready(&queue).await, None);
+    let fight = queue.fight(&key("a")).expect("it is noticed");
+    assert_eq!(fight.child, (APP, key("child")));
+    assert!(fight.left > FIGHT && fight.left <= 2 * FIGHT, "what goes on is noticed again before: {:?}", fight.left);
+    let said = Error::contested(&fight);
+    assert!(said.stalled() && said.to_string().contains("--show-managed-fields"), "{said}");
     let edited = Version { kind: APP, key: key("a"), at: At::Version(100) };
     queue.observe(&key("a"), edited, Some(2), News::Always);
     assert_eq!(ready(&queue).await, Some(key("a")));
+    assert_eq!(queue.fight(&key("a")), None, "the edit may have ended it");
 }
 
 #[tokio::test]
