@@ -60,12 +60,14 @@ impl SnapshotOperator {
     }
 }
 
-/// Whether a claim that no store holds is asked for: once its Jobs have ended, and always for a final one, whose files must be
-/// on one and the same volume from the backup to the end of its verification.
+/// Whether a claim that no store holds is asked for: once the files are written, since the Job of a verification would wait for
+/// its deadline if the claim is gone, and always for a final one, whose files must be on one and the same volume from the backup
+/// to the end of its verification.
 #[must_use]
 pub fn volume_matters(snapshot: &Snapshot) -> bool {
     let last = snapshot.spec.reason == SnapshotReason::Final;
-    snapshot.meta.deleting || last || plan::is_settled(&snapshot.status)
+    let written = snapshot.status.completed_at.is_some();
+    snapshot.meta.deleting || last || written || plan::is_settled(&snapshot.status)
 }
 
 impl SnapshotOperator {
