@@ -188,3 +188,22 @@ fn a_verification_ends_if_the_volume_goes_with_the_database() {
         begun.round();
     }
 }
+
+/// A deletion waits for what is being taken, and nobody makes the claim of that again meanwhile. It may be gone before the
+/// operator sees that it is going.
+#[test]
+fn a_deletion_does_not_wait_for_a_backup_whose_volume_is_gone() {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Backup { physical: false });
+    for moment in 0..8 {
+        for rounds in [0, 1] {
+            let mut bench = begun.fork();
+            bench.take(&Step::Delete(Background));
+            bench.world.remove(Claim::KIND, &bench.key.sibling("shop-snapshots"));
+            bench.take(&Step::Calm(rounds));
+            settle(&mut bench);
+            assert!(bench.object().is_none(), "after {moment}, {rounds} rounds between: {}", bench.story());
+        }
+        begun.round();
+    }
+}
