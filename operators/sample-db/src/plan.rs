@@ -46,6 +46,7 @@ pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub(crate) use storage::VOLUME_FULL;
+pub use storage::may_have_data;
 pub use tuning::wanted;
 pub use upgrade::{Note, is_young, note_of, shuts_out, successor};
 pub use words::{Heard, Said, Words};

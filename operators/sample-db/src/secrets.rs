@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::SampleDB;
 use crate::plan::objects::{SecretOf, entries, is_own, secret};
-use crate::plan::{SecretSeen, names};
+use crate::plan::{SecretSeen, may_have_data, names};
 
 /// How long what was read is taken for true. With the pass that follows, an edit is in force within 90 s.
 const FRESH: Duration = Duration::from_secs(55);
@@ -115,7 +115,7 @@ impl Secrets {
         let key = key(db, of);
         self.lock().remove(&key);
         let mut wanted = secret(db, of, &random()?);
-        if db.status.initialization.data_created_at.is_some() || db.annotations.contains_key(api::sample_db::ADOPT) {
+        if may_have_data(db) {
             // The server knows another password, and is told this one at its next start.
             wanted.metadata.annotations = Some([(REMADE.to_owned(), Timestamp::now().to_string())].into());
         }

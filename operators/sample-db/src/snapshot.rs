@@ -60,25 +60,28 @@ impl SnapshotOperator {
     }
 }
 
-/// Whether a claim that no store holds is asked for: once its Jobs have ended, and always for a final one, whose files must be
-/// on one and the same volume from the backup to the end of its verification.
+/// Whether a claim that no store holds is asked for: once the files are written, since the Job of a verification would wait for
+/// its deadline if the claim is gone, and always for a final one, whose files must be on one and the same volume from the backup
+/// to the end of its verification. So is that of a database that is being deleted, which waits for the backup.
 #[must_use]
-pub fn volume_matters(snapshot: &Snapshot) -> bool {
+pub fn volume_matters(snapshot: &Snapshot, db: Option<&SampleDB>) -> bool {
     let last = snapshot.spec.reason == SnapshotReason::Final;
-    snapshot.meta.deleting || last || plan::is_settled(&snapshot.status)
+    let written = snapshot.status.completed_at.is_some();
+    let awaited = db.is_some_and(|db| db.meta.deleting);
+    snapshot.meta.deleting || last || written || awaited || plan::is_settled(&snapshot.status)
 }
 
 impl SnapshotOperator {
     /// The claim of the volume that its files are on. One of the user's bears no label of ours, so no store holds it: that is
     /// asked for when it matters.
-    async fn volume(&self, snapshot: &Snapshot) -> Result<Volume, Error> {
+    async fn volume(&self, snapshot: &Snapshot, db: Option<&SampleDB>) -> Result<Volume, Error> {
         let Some(claim) = snapshot.status.location.claim.as_deref() else { return Ok(Volume::Absent) };
         let key = snapshot.meta.key.sibling(claim);
         if let Some(Entry::Object(claim)) = self.claims.get(&key) {
             let (uid, leaving) = (claim.meta.uid.clone(), claim.meta.deleting);
             return Ok(Volume::Claim { uid, leaving, lost: claim.lost, watched: true });
         }
-        if !volume_matters(snapshot) {
+        if !volume_matters(snapshot, db) {
             return Ok(Volume::Unknown);
         }
         let api: Api<PartialObjectMeta<PersistentVolumeClaim>> = Api::namespaced(self.client.clone(), &key.namespace);
@@ -122,22 +125,23 @@ impl Operator for SnapshotOperator {
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let entry = self.databases.get(&key.sibling(&snapshot.spec.sample_db));
         let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
+        let db = match entry {
+            Some(Entry::Object(db)) => Some(db),
+            Some(Entry::Broken(broken)) => {
+                return Err(Error::transient("SampleDBUnreadable", broken.error.clone()));
+            }
+            None => None,
+        };
         Ok(Observed {
-            db: match entry {
-                Some(Entry::Object(db)) => Some(db),
-                Some(Entry::Broken(broken)) => {
-                    return Err(Error::transient("SampleDBUnreadable", broken.error.clone()));
-                }
-                None => None,
-            },
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
-            volume: self.volume(snapshot).await?,
+            volume: self.volume(snapshot, db.as_deref()).await?,
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
             pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
             namespace_going: snapshot.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users: self.namespaces.dictates_users(&key.namespace).await?,
             agent_image: self.settings.agent_image.clone(),
             snapshot: snapshot.clone(),
+            db,
         })
     }
 

@@ -11,6 +11,7 @@ use runtime::views::Claim;
 
 use super::wish::Wish;
 use super::{Observed, Said, Words, brief, names, objects, steps, tuning};
+use crate::SampleDB;
 
 /// From how full on a volume is trouble, in percent: early enough to let it grow before nothing can be written.
 const NEARLY_FULL: i32 = 80;
@@ -47,6 +48,16 @@ pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
             resizing: claim.resizing,
         })
         .collect()
+}
+
+/// Whether a server may know the superuser's password of an earlier Secret: data are made as soon as there is a volume, and status
+/// tells of that only later.
+#[must_use]
+pub fn may_have_data(db: &SampleDB) -> bool {
+    let status = &db.status;
+    status.initialization.data_created_at.is_some()
+        || status.storage.claim_uid.is_some()
+        || db.annotations.contains_key(api::sample_db::ADOPT)
 }
 
 /// How full the data volume is; if the server has not been asked, as it was last. Databases and WAL are counted, and whatever

@@ -111,6 +111,7 @@ fn serves(db: &crate::SampleDB) -> bool {
 /// Takes it.
 fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let name = jobs::backup_name(&observed.snapshot);
+    let ended = volume::ends_backup(observed);
     match (observed.job(&name).map(|job| &job.end), observed.source()) {
         (Some(Some(JobEnd::Complete)), _) => {
             heard(observed, &name, now, |words| match another_database(observed, words) {
@@ -130,12 +131,8 @@ fn take(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             let how = if db.is_some() { "is being deleted, and its server has gone" } else { "is gone" };
             told(status::failed(observed, format!("the backup was given up: the SampleDB {name} {how}"), now))
         }
-        // What is written to a volume that is going is of no use, and a pod that is yet to start waits until its deadline.
-        _ if volume::is_going(observed) && observed.snapshot.spec.reason != SnapshotReason::Final => {
-            let claim = observed.snapshot.status.location.claim.as_deref().unwrap_or_default();
-            let why = format!("the backup was given up: the PVC {claim} of the snapshots is being deleted");
-            told(status::failed(observed, why, now))
-        }
+        // A pod that is yet to start would wait until its deadline.
+        _ if ended.is_some() => told(status::failed(observed, ended.unwrap_or_default(), now)),
         // A status that was lost names no volume, and the one that it would be by default may be of before an upgrade.
         (None, Some(db)) if !is_known(observed, db) => waits(observed, now),
         (None, Some(db)) => step(observed, Effect::Create(jobs::backup(observed, db)), now),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VERIFY, VerificationPhase,
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY,
+    VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -68,9 +69,15 @@ fn trouble(volume: &Volume) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// Whether the claim is being deleted.
-pub(super) fn is_going(observed: &Observed) -> bool {
-    matches!(observed.volume, Volume::Claim { leaving: true, .. })
+/// Why no backup can be written any more: what is written to a volume that is going is of no use. A database that stays makes a
+/// claim that is gone again; one that is being deleted waits for the backup first. A final one is taken anew by the database.
+pub(super) fn ends_backup(observed: &Observed) -> Option<String> {
+    let leaving = matches!(observed.volume, Volume::Claim { leaving: true, .. });
+    let deleting = observed.source().is_some_and(|db| db.meta.deleting);
+    let last = observed.snapshot.spec.reason == SnapshotReason::Final;
+    let (_, how) = trouble(&observed.volume).filter(|_| !last && (leaving || deleting))?;
+    let claim = observed.snapshot.status.location.claim.as_deref().unwrap_or_default();
+    Some(format!("the backup was given up: the PVC {claim} of the snapshots {how}"))
 }
 
 /// Gives a verification up whose pod the claim lets nowhere: a Job that waits for its end would wait for its deadline, and pods

@@ -179,9 +179,7 @@ impl Site {
                 if self.going {
                     return Err(Error::transient("Forbidden", "the namespace is being terminated"));
                 }
-                let older = db.status.initialization.data_created_at.is_some()
-                    || db.annotations.contains_key(api::sample_db::ADOPT);
-                let remade = older.then(|| self.now.to_string());
+                let remade = plan::may_have_data(db).then(|| self.now.to_string());
                 let password = format!("password-{}", self.disks.fresh());
                 self.secrets.entry(name).or_insert(Secret { owner: Some(uid), password, remade });
                 return Ok(());

@@ -165,11 +165,12 @@ impl Stores {
         let key = &snapshot.meta.key;
         let owner = Owner { kind: Snapshot::KIND.qualified().into(), name: key.name.clone() };
         let of = Owner { kind: SampleDB::KIND.qualified().into(), name: snapshot.spec.sample_db.as_str().into() };
+        let db = self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object);
         let of_claim = |claim: &str| match self.claims.get(&key.sibling(claim)) {
             Some(Entry::Object(claim)) => {
                 Volume::Claim { uid: claim.meta.uid.clone(), leaving: claim.meta.deleting, lost: false, watched: true }
             }
-            _ if !snapshot::volume_matters(snapshot) => Volume::Unknown,
+            _ if !snapshot::volume_matters(snapshot, db.as_deref()) => Volume::Unknown,
             _ => world.get(Claim::KIND, &key.sibling(claim)).map_or(Volume::Absent, |claim| Volume::Claim {
                 uid: text(&claim["metadata"]["uid"]).into(),
                 leaving: is_going(claim),
@@ -178,7 +179,6 @@ impl Stores {
             }),
         };
         snapshot::observed::Observed {
-            db: self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: snapshot.status.location.claim.as_deref().map_or(Volume::Absent, of_claim),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
@@ -187,6 +187,7 @@ impl Stores {
             dictated_users: false,
             agent_image: "agent:1".into(),
             snapshot: snapshot.clone(),
+            db,
         }
     }
 

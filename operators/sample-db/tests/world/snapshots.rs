@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::bench::{Bench, Pass};
 use crate::boundaries::quiet;
 use crate::collector::Propagation::{Background, Foreground};
-use crate::faults::Step;
+use crate::faults::{Edit, Step};
 use crate::guard::is_proved;
 use crate::settle::{condition, is};
 use crate::site::claim_uid;
@@ -163,6 +163,47 @@ fn a_snapshot_whose_status_is_lost_while_it_is_taken_is_taken_all_the_same() {
         bench.take(&Step::LoseSnapshots);
         settle(&mut bench);
         assert!(is_proved(snapshot(&bench)), "after {moment}: {}", bench.story());
+        begun.round();
+    }
+}
+
+/// Nobody makes the claim again once the database is gone, so no pod of a verification would ever start.
+#[test]
+fn a_verification_ends_if_the_volume_goes_with_the_database() {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Edit(Edit::Skip));
+    begun.take(&Step::Backup { physical: false });
+    for moment in 0..10 {
+        for rounds in [0, 1, 3] {
+            let mut bench = begun.fork();
+            for step in [Step::Delete(Background), Step::Calm(rounds), Step::DropSnapshots] {
+                bench.take(&step);
+            }
+            settle(&mut bench);
+            let snapshot = snapshot(&bench);
+            let missing = condition(snapshot, "Stalled")["reason"] == "VolumeMissing";
+            let taken = !snapshot["status"]["completedAt"].is_null();
+            assert!(missing || !taken, "after {moment}, {rounds} rounds between: {}", bench.story());
+        }
+        begun.round();
+    }
+}
+
+/// A deletion waits for what is being taken, and nobody makes the claim of that again meanwhile. It may be gone before the
+/// operator sees that it is going.
+#[test]
+fn a_deletion_does_not_wait_for_a_backup_whose_volume_is_gone() {
+    let mut begun = settled(&quiet(usual()));
+    begun.take(&Step::Backup { physical: false });
+    for moment in 0..8 {
+        for rounds in [0, 1] {
+            let mut bench = begun.fork();
+            bench.take(&Step::Delete(Background));
+            bench.world.remove(Claim::KIND, &bench.key.sibling("shop-snapshots"));
+            bench.take(&Step::Calm(rounds));
+            settle(&mut bench);
+            assert!(bench.object().is_none(), "after {moment}, {rounds} rounds between: {}", bench.story());
+        }
         begun.round();
     }
 }

@@ -195,3 +195,21 @@ fn a_previous_volume_whose_claim_somebody_deletes_is_promised_no_longer() {
     assert!(after["previousClaim"].is_null() && after["claim"] == "data-shop-17", "{}", bench.story());
     settle(&mut bench);
 }
+
+/// The volume has data that status does not tell of yet, made with the password of a Secret that is gone.
+#[test]
+fn a_superusers_secret_that_is_deleted_while_the_data_are_made_is_taken_by_the_server() {
+    for rounds in 1..10 {
+        for ticks in 0..4 {
+            let mut bench = Bench::new(&quiet(usual()));
+            bench.take(&Step::Calm(rounds));
+            (0..ticks).for_each(|_| bench.tick());
+            for step in [Step::DropSecret(1), Step::Evict(0), Step::Tick, Step::Evict(0)] {
+                bench.take(&step);
+            }
+            if let Err(why) = bench.settle() {
+                panic!("after {rounds} rounds and {ticks} ticks: {why}\n{}", bench.story());
+            }
+        }
+    }
+}
