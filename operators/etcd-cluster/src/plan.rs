@@ -8,7 +8,6 @@ use std::time::Duration;
 use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
-use runtime::cache::View;
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::Child;
 
@@ -199,14 +198,6 @@ pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
     late.then(|| roster.leader()?.running()?.ip.clone()).flatten()
 }
 
-/// A child that is always wanted: applied unless it already is so.
-fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
-where
-    Child<K>: View,
-{
-    wanted.over(seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
-}
-
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
 /// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
 fn told_apart<K>(
@@ -214,14 +205,11 @@ fn told_apart<K>(
     cluster: &EtcdCluster,
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,
-) -> Option<Apply>
-where
-    Child<K>: View,
-{
+) -> Option<Apply> {
     let narrow = wanted(true);
     let is_narrow = seen.ours().is_some_and(|child| child.fingerprint == narrow.fingerprint());
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
-    kept(seen, if apart { narrow } else { wanted(false) })
+    seen.kept(if apart { narrow } else { wanted(false) })
 }
 
 fn look_again(

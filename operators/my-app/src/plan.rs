@@ -91,10 +91,9 @@ fn optional<K>(seen: &Seen<Child<K>>, wanted: Option<Apply>) -> Option<Effect>
 where
     Child<K>: View,
 {
-    let live = seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions));
     match (wanted, seen) {
         (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
-        (Some(apply), Seen::Absent | Seen::Ours(_)) => apply.over(live).map(Effect::Apply),
+        (Some(apply), Seen::Absent | Seen::Ours(_)) => seen.kept(apply).map(Effect::Apply),
         (None, Seen::Ours(child)) => Some(Effect::Delete(Delete::of(Child::<K>::KIND, &child.meta))),
     }
 }

@@ -252,7 +252,8 @@ impl About {
     }
 }
 
-fn is_watch(query: &str) -> bool {
+/// Whether a request with that query is a watch.
+pub(crate) fn is_watch(query: &str) -> bool {
     query.split('&').any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 

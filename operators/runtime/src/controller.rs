@@ -152,15 +152,20 @@ impl<O: Operator> Controller<O> {
 
     /// Queues objects for which something has changed that no event tells of.
     async fn react(&self) {
-        loop {
-            tokio::select! {
-                () = self.settings.outages.ended() => self.queue.retry_failed(),
-                () = self.operator.objects().health().crd_restored() => {
-                    // What could not be written into their status has yet to be.
-                    self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
-                }
+        let outages = async {
+            loop {
+                self.settings.outages.ended().await;
+                self.queue.retry_failed();
             }
-        }
+        };
+        let crds = async {
+            loop {
+                self.operator.objects().health().crd_restored().await;
+                // What could not be written into their status has yet to be.
+                self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
+            }
+        };
+        tokio::join!(outages, crds);
     }
 
     /// Waits until each store has been filled, or filling it has failed.

@@ -56,11 +56,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
 
 /// What makes the ConfigMap as wanted. One that takes no change any more makes way for another.
 fn kept(seen: &Seen<ConfigMap>, wanted: Apply) -> Vec<Effect> {
-    let live = seen.ours();
-    let Some(apply) = wanted.over(live.map(|live| (&live.meta, live.fingerprint, &live.additions))) else {
-        return Vec::new();
-    };
-    match live.filter(|live| live.immutable) {
+    let Some(apply) = seen.kept(wanted) else { return Vec::new() };
+    match seen.ours().filter(|live| live.immutable) {
         Some(live) => {
             let another = Apply { seen: None, repairs: false, gathers: false, ..apply };
             vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(another)]

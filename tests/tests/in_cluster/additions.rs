@@ -47,20 +47,6 @@ fn content(object: &impl Serialize) -> Value {
     json!([object["spec"], object["data"], object["binaryData"]])
 }
 
-/// A merge patch, as the API server does it.
-fn merge(value: &mut Value, patch: &Value) {
-    let (Value::Object(fields), Value::Object(changes)) = (&mut *value, patch) else {
-        *value = patch.clone();
-        return;
-    };
-    for (name, change) in changes {
-        match change {
-            Value::Null => drop(fields.remove(name)),
-            _ => merge(fields.entry(name.clone()).or_insert_with(|| json!({})), change),
-        }
-    }
-}
-
 async fn edit<K>(api: &Api<K>, name: &str, by: By, change: &Value) -> K
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
@@ -71,7 +57,7 @@ where
             loop {
                 let live = api.get(name).await.expect("it is there");
                 let mut object = serde_json::to_value(&live).expect("objects are JSON");
-                merge(&mut object, change);
+                json_patch::merge(&mut object, change);
                 let object: K = serde_json::from_value(object).expect("the edit keeps the shape");
                 let parameters = PostParams { field_manager: Some(SOMEBODY.to_owned()), ..PostParams::default() };
                 match api.replace(name, &parameters, &object).await {
@@ -196,7 +182,7 @@ async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
 /// A change of the one container, as a whole: a merge patch knows no items.
 fn container(live: &Deployment, change: &Value) -> Value {
     let mut container = content(live)[0]["template"]["spec"]["containers"][0].clone();
-    merge(&mut container, change);
+    json_patch::merge(&mut container, change);
     spec(json!({ "template": { "spec": { "containers": [container] } } }))
 }
 

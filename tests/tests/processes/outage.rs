@@ -57,12 +57,15 @@ pub async fn that_says_nothing_for_30_minutes(stage: Stage) -> Result<(), Failur
 type Back<'p> = Box<dyn FnOnce() + Send + 'p>;
 
 fn closed(proxy: &Proxy) -> Back<'_> {
-    proxy.away(Away::Closed);
-    Box::new(|| proxy.back())
+    away(proxy, Away::Closed)
 }
 
 fn silent(proxy: &Proxy) -> Back<'_> {
-    proxy.away(Away::Silent);
+    away(proxy, Away::Silent)
+}
+
+fn away(proxy: &Proxy, how: Away) -> Back<'_> {
+    proxy.away(how);
     Box::new(|| proxy.back())
 }
 

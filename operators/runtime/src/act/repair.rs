@@ -13,8 +13,7 @@ use crate::queue::At;
 impl Writer {
     /// Makes a child as rendered by one patch, from a live look; false if nothing that others have added is to go any more.
     pub(super) async fn repair(&self, owner: &Meta, apply: &Apply) -> Result<bool, Error> {
-        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
-        let live: Value = self.client.request(request::get(&path)?).await?;
+        let (path, live) = self.live(apply).await?;
         let meta = Answer::deserialize(&live).map_err(unreadable)?.metadata;
         if apply.seen.as_ref() != Some(&meta.uid) {
             return Err(Error::transient(
@@ -34,13 +33,19 @@ impl Writer {
 
     /// Makes ours by apply what is ours by a patch, where the apply that follows does not send all of that.
     pub(super) async fn gather(&self, owner: &Meta, apply: &Apply) -> Result<(), Error> {
-        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
-        let live: Value = self.client.request(request::get(&path)?).await?;
+        let (path, live) = self.live(apply).await?;
         if let Some(patch) = repair::gathering(rules(&apply.kind), &live, &apply.body).map_err(unreadable)? {
             let version = self.patch(&path, &patch).await?;
             self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         }
         Ok(())
+    }
+
+    /// The child as it is, whole, and its path.
+    async fn live(&self, apply: &Apply) -> Result<(String, Value), Error> {
+        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let live = self.client.request(request::get(&path)?).await?;
+        Ok((path, live))
     }
 
     async fn patch(&self, path: &str, patch: &Value) -> Result<u64, Error> {

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Entry, Health, Store, View};
-use crate::client::SentIntoOutage;
+use crate::client::{SentIntoOutage, is_watch};
 use crate::error::{innermost, is_caused_by};
 use crate::metrics;
 use crate::outage::Outages;
@@ -80,7 +80,7 @@ fn reporting(client: Client, health: Arc<Health>, namespace: Option<Arc<str>>) -
     let service = tower::service_fn(move |request: http::Request<Body>| {
         let (client, health, namespace, opened) = (client.clone(), health.clone(), namespace.clone(), opened.clone());
         async move {
-            let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+            let is_watch = request.uri().query().is_some_and(is_watch);
             let last = opened.lock().unwrap_or_else(PoisonError::into_inner).take();
             if last.is_some_and(|opened| opened.elapsed() < WHOLE) {
                 health.interrupted();

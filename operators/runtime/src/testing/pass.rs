@@ -183,7 +183,7 @@ impl World {
         let patch = repair::patch(rules(&apply.kind), &live, &apply.body).expect("objects here can be read");
         let Some(patch) = patch else { return false };
         let mut after = live.clone();
-        merge(&mut after, &patch);
+        json_patch::merge(&mut after, &patch);
         self.edit(apply.kind, &apply.key, |object| {
             let metadata = object["metadata"].clone();
             *object = after;
@@ -207,21 +207,6 @@ impl World {
         let mut live = object.value.clone();
         live["metadata"]["managedFields"] = ownership::managed_fields(&object.owned, &object.applied);
         Some(live)
-    }
-}
-
-/// A JSON merge patch.
-fn merge(value: &mut Value, patch: &Value) {
-    let (Value::Object(fields), Value::Object(changes)) = (&mut *value, patch) else {
-        *value = patch.clone();
-        return;
-    };
-    for (name, change) in changes {
-        if change.is_null() {
-            fields.remove(name);
-        } else {
-            merge(fields.entry(name.clone()).or_insert_with(|| json!({})), change);
-        }
     }
 }
 

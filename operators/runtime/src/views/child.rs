@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
 use crate::plan::meta::{Kind, Meta};
+use crate::plan::{Apply, Seen};
 
 use super::live::Live;
 
@@ -51,6 +52,14 @@ impl<K: ChildKind> View for Child<K> {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.immutable == before.immutable
+    }
+}
+
+impl<K> Seen<Child<K>> {
+    /// What makes the child as wanted; nothing if it is so, and others have added nothing that is to go.
+    #[must_use]
+    pub fn kept(&self, wanted: Apply) -> Option<Apply> {
+        wanted.over(self.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
     }
 }
 

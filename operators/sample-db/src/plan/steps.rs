@@ -1,9 +1,7 @@
 //! What comes next on the way to a database that serves. Pure.
 
 use api::sample_db::UNSAVED_DATA;
-use runtime::cache::View;
-use runtime::plan::{Apply, DryRun, Effect, Seen};
-use runtime::views::Child;
+use runtime::plan::{Apply, DryRun, Effect};
 
 use super::login::{self, Login};
 use super::objects::{self, SecretOf};
@@ -123,12 +121,12 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     let mut applies: Vec<Apply> = Vec::new();
     // Parameters that the server does not take do not get into its file, from which it could not start again.
     if observed.configuration.ours().is_none() || parameters_hold(observed) {
-        applies.extend(kept(&observed.configuration, objects::configuration(db)));
+        applies.extend(observed.configuration.kept(objects::configuration(db)));
     }
-    applies.extend(kept(&observed.connection, objects::connection(db)));
+    applies.extend(observed.connection.kept(objects::connection(db)));
     let by_owner = unlabeled::can_be_selected_by_owner(observed);
-    applies.extend(kept(&observed.peers, objects::peers(db, by_owner)));
-    applies.extend(kept(&observed.read_write, objects::read_write(db, by_owner)));
+    applies.extend(observed.peers.kept(objects::peers(db, by_owner)));
+    applies.extend(observed.read_write.kept(objects::read_write(db, by_owner)));
     let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
     // Its controller would be left without a pod if the present one were lost.
@@ -142,14 +140,6 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
 fn parameters_hold(observed: &Observed) -> bool {
     let settled = || observed.asked.answer().is_some_and(|answer| answer.parameters.are_settled());
     tuning::refusal(&observed.db).is_none() && (!observed.is_ready() || settled())
-}
-
-/// What a child should be, unless it is so.
-pub(super) fn kept<K>(seen: &Seen<Child<K>>, wanted: Apply) -> Option<Apply>
-where
-    Child<K>: View,
-{
-    wanted.over(seen.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
 }
 
 /// Whether the server that answers has other data than the database's.

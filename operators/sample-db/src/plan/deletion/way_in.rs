@@ -5,7 +5,7 @@ use runtime::plan::{Apply, Effect};
 
 use super::{Step, is_in_foreground, save};
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{Observed, names, steps, unlabeled};
+use crate::plan::{Observed, names, unlabeled};
 use crate::snapshot::plan::is_bad;
 
 /// Puts back the Service and the ConfigMap with its address, as long as a snapshot of the running server is to be taken: somebody
@@ -22,8 +22,8 @@ pub(super) fn restored(observed: &Observed) -> Option<Step> {
         return None;
     }
     let by_owner = unlabeled::can_be_selected_by_owner(observed);
-    let connection = steps::kept(&observed.connection, objects::connection(db));
-    let service = steps::kept(&observed.read_write, objects::read_write(db, by_owner));
+    let connection = observed.connection.kept(objects::connection(db));
+    let service = observed.read_write.kept(objects::read_write(db, by_owner));
     let applies: Vec<Apply> = connection.into_iter().chain(service).collect();
     let message =
         format!("putting back the Service {}, through which the final snapshot is taken", names::read_write(db));
