@@ -18,12 +18,14 @@ use serde_json::{Map, Value};
 use super::quantity;
 
 mod additions;
+mod defaults;
 mod ownership;
 pub mod repair;
 mod rules;
 
-pub use additions::Additions;
-pub(crate) use additions::disown_defaults;
+pub use additions::{Additions, Unapplied};
+pub(crate) use defaults::are_known as are_defaults_known;
+pub use defaults::{Made, Rendered};
 pub use ownership::{Owners, Ownership};
 pub use rules::{Rules, rules};
 
