@@ -120,6 +120,7 @@ impl World {
     fn make_child(&mut self, apply: Apply) {
         judge_made(&apply.body);
         let mut body = apply.body;
+        drop(body.as_object_mut().map(|body| (body.remove("apiVersion"), body.remove("kind"))));
         fill_in(apply.kind, &mut body);
         let manager = format!("{PATCHED}{}", field_manager("test"));
         let owned = BTreeMap::from([(manager, ownership::of(&body))]);
@@ -189,6 +190,7 @@ impl World {
             object.applied.insert(manager.clone(), self.now);
         }
         object.owned.insert(manager, new);
+        fill_in(apply.kind, &mut object.value);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())
     }
@@ -207,6 +209,7 @@ impl World {
             let metadata = object["metadata"].clone();
             *object = after;
             object["metadata"] = metadata;
+            fill_in(apply.kind, object);
         });
         self.own_changes(apply.kind, &apply.key, &live, &field_manager("test"));
         true

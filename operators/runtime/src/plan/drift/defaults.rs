@@ -124,7 +124,7 @@ impl Made {
     /// Of the part of a live object that `owned` names.
     pub(crate) fn of_owned(kind: &Kind, live: &Value, owned: &Value) -> Self {
         let mut owned = owned.clone();
-        disown(kind, &mut owned, live, |_, alone, _, _| alone.default == Some("{}"));
+        disown(kind, &mut owned, live, |_, _, _, _| false);
         if owned.as_object().is_none_or(Map::is_empty) {
             return Self { others: Fingerprint::of_nothing(), at_default: Box::default() };
         }

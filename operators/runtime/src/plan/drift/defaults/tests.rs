@@ -141,6 +141,19 @@ fn what_was_edited_comes_back_by_one_request_if_the_process_has_seen_it_whole() 
 }
 
 #[test]
+fn what_was_sent_within_what_would_be_filled_in_empty_is_compared() {
+    let (mut body, mut live) = (sent(), created());
+    let context = json!({ "seccompProfile": { "type": "RuntimeDefault" } });
+    let fields = json!({ ".": {}, "f:seccompProfile": { ".": {}, "f:type": {} } });
+    body["spec"]["template"]["spec"]["securityContext"] = context.clone();
+    live["spec"]["template"]["spec"]["securityContext"] = context;
+    let ours = &mut live["metadata"]["managedFields"][0]["fieldsV1"];
+    ours["f:spec"]["f:template"]["f:spec"]["f:securityContext"] = fields;
+    assert_eq!(over(&deployment(&live), &body), None);
+    assert!(over(&deployment(&live), &sent()).is_some());
+}
+
+#[test]
 fn what_was_filled_in_and_is_edited_is_theirs() {
     let live = edited(created(), "/spec/replicas", json!(5), &["f:spec", "f:replicas"]);
     assert_eq!(over(&deployment(&live), &sent()), None);
