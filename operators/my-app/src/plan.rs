@@ -50,10 +50,11 @@ fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
     match &observed.deployment {
         // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.
-        Seen::Absent => {
-            let pace = recreates.then(|| objects::without_pace(&apply));
-            pace.into_iter().chain([apply]).map(Effect::Apply).collect()
+        Seen::Absent if recreates => {
+            let apply = Apply { creates: false, ..apply };
+            [objects::without_pace(&apply), apply].map(Effect::Apply).into()
         }
+        Seen::Absent => vec![Effect::Apply(apply)],
         Seen::Ours(live) => {
             let hand_over =
                 (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));

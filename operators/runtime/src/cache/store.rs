@@ -7,7 +7,7 @@ use super::applied::Applied;
 use super::entry::Entry;
 use super::health::Health;
 use super::view::View;
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Meta, Owner};
 use crate::plan::seen::{Live, Seen};
 
@@ -102,8 +102,8 @@ impl<V: View> Store<V> {
         self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().version))
     }
 
-    /// Takes note that an apply of that `rendered` fingerprint made the object be at `version`.
-    pub fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
+    /// Takes note that a write of what was `rendered` made the object be at `version`.
+    pub fn applied(&self, key: &Key, rendered: Rendered, version: u64) {
         self.write(|inner| {
             let held = inner.objects.get(key).and_then(Entry::object).filter(|view| view.meta().version == version);
             let live = held.map(|view| view.fingerprint());

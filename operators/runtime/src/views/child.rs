@@ -34,7 +34,7 @@ impl<K: ChildKind> View for Child<K> {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&K::KIND)?;
         let immutable = live.field::<Option<bool>>("immutable")?.unwrap_or(false);
         Ok(Self { fingerprint, additions, immutable, meta: live.meta, kind: PhantomData })
@@ -46,6 +46,10 @@ impl<K: ChildKind> View for Child<K> {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn same(&self, before: &Self) -> bool {

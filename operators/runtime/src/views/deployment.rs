@@ -126,14 +126,15 @@ impl View for Deployment {
             #[serde(rename = "rollingUpdate")]
             pace: Option<IgnoredAny>,
         }
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
+        let replicas = spec.replicas.unwrap_or(1);
         Ok(Self {
             fingerprint,
             additions,
-            owns_replicas: live.owns("/f:spec/f:replicas"),
-            replicas: spec.replicas.unwrap_or(1),
+            owns_replicas: live.owns("/f:spec/f:replicas", replicas == 1),
+            replicas,
             has_pace: spec.strategy.pace.is_some(),
             paused: spec.paused,
             applied: live.applied(),
@@ -148,6 +149,10 @@ impl View for Deployment {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

@@ -33,7 +33,7 @@ pub(super) enum Step {
 
 /// A path, and the value that the API server fills in. `[..]` is any item of a list, by its keys in alphabetical order; `*` is
 /// any field. Up to the last `!` a path must be sent for the rest to be ours.
-type Line = (&'static str, Option<&'static str>);
+pub(super) type Line = (&'static str, Option<&'static str>);
 
 const SERVICE: &[Line] =
     &[("spec/ports/[port,protocol]", None), ("spec/type", Some("ClusterIP")), ("spec/loadBalancerSourceRanges", None)];
@@ -143,7 +143,7 @@ impl Rules {
         })
     }
 
-    fn with(mut self, prefix: &str, lines: &[Line]) -> Self {
+    pub(super) fn with(mut self, prefix: &str, lines: &[Line]) -> Self {
         for (path, default) in lines {
             self.add(&format!("{prefix}{path}"), *default);
         }
