@@ -4,6 +4,7 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod autoscaling;
 mod container;
 mod environment;
 mod files;
@@ -13,6 +14,7 @@ mod resources;
 mod rollout;
 mod status;
 
+pub use autoscaling::{Autoscaling, Metric};
 pub use container::{PreStop, PullPolicy, PullSecret, Sleep};
 pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldRef, ValueFrom};
 pub use files::{
@@ -22,7 +24,7 @@ pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
-pub use status::{MyAppStatus, Phase, RolledBack};
+pub use status::{MyAppStatus, Phase, RolledBack, SCALING_ACTIVE};
 
 /// What to run, and how many times.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,6 +51,8 @@ pub use status::{MyAppStatus, Phase, RolledBack};
     doc = "A MyApp is a stateless application: an image, run as many times as asked for."
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.replicas) || !has(self.autoscaling)")
+    .message("replicas and autoscaling exclude each other: with autoscaling, leave replicas out"))]
 #[x_kube(validation = Rule::new("!has(self.port) || !has(self.ports) || size(self.ports) == 0")
     .message("port is the short form of ports: set one of the two"))]
 #[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
@@ -105,6 +109,10 @@ pub struct MyAppSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
     pub replicas: Option<i32>,
+
+    /// Bounds between which an autoscaler chooses the number of pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<Autoscaling>,
 
     /// TCP port: makes a Service, and a readiness probe unless `probes` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
-use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -139,6 +139,7 @@ impl Bench {
         world.feed(&cache.store::<Deployment>());
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);

@@ -176,6 +176,30 @@ async fn rollouts_that_could_not_end_are_refused() {
 }
 
 #[tokio::test]
+async fn numbers_of_pods_that_contradict_themselves_are_refused() {
+    let scaled = |autoscaling: Value| json!({ "replicas": null, "autoscaling": autoscaling });
+    let target: &[&str] = &["must be a percentage of what pods request, such as 80%"];
+    refused(&[
+        (json!({ "autoscaling": { "max": 3 } }), &["replicas and autoscaling exclude each other"]),
+        (scaled(json!({})), &["spec.autoscaling.max", "Required value"]),
+        (scaled(json!({ "min": 4, "max": 3 })), &["autoscaling.min (1 by default) must not be above autoscaling.max"]),
+        (scaled(json!({ "min": 0, "max": 3 })), &["spec.autoscaling.min", "greater than or equal to 1"]),
+        (scaled(json!({ "max": 1001 })), &["spec.autoscaling.max", "less than or equal to 1000"]),
+        (scaled(json!({ "max": 3, "cpu": "lots" })), target),
+        (scaled(json!({ "max": 3, "cpu": "0%" })), target),
+        (scaled(json!({ "max": 3, "cpu": 0 })), target),
+        (scaled(json!({ "max": 3, "memory": "-1Gi" })), target),
+        (scaled(json!({ "max": 3, "memory": "" })), target),
+        (
+            scaled(json!({ "max": 3, "metrics": [{ "type": "Foo" }] })),
+            &["spec.autoscaling.metrics[0].type", "\"Pods\""],
+        ),
+        (scaled(json!({ "max": 3, "metrics": [{}] })), &["spec.autoscaling.metrics[0].type", "Required value"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn resources_that_contradict_themselves_are_refused() {
     let resources = |requests: Value, limits: Value| json!({ "resources": { "requests": requests, "limits": limits } });
     let above: &[&str] = &["resources.requests must not be above resources.limits"];

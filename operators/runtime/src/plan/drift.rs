@@ -129,13 +129,16 @@ impl Selector {
     }
 }
 
+/// Below these fields, text is a quantity if it can be one. (`target` is that of an autoscaler's metric.)
+const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
+
 /// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
 /// writes quantities one way.
 fn normalise(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
-                normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit"));
+                normalise(field, quantities || QUANTITIES.contains(&&**key));
             }
             let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
             fields.retain(|key, field| !is_empty(field) && !is_no_pause(key, field));
