@@ -12,6 +12,7 @@ mod ports;
 mod probes;
 mod resources;
 mod rollout;
+mod service;
 mod status;
 
 pub use autoscaling::{Autoscaling, Metric};
@@ -24,6 +25,7 @@ pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
+pub use service::{ServiceOptions, ServiceType};
 pub use status::{MyAppStatus, Phase, RolledBack, SCALING_ACTIVE};
 
 /// What to run, and how many times.
@@ -55,6 +57,8 @@ pub use status::{MyAppStatus, Phase, RolledBack, SCALING_ACTIVE};
     .message("replicas and autoscaling exclude each other: with autoscaling, leave replicas out"))]
 #[x_kube(validation = Rule::new("!has(self.port) || !has(self.ports) || size(self.ports) == 0")
     .message("port is the short form of ports: set one of the two"))]
+#[x_kube(validation = Rule::new("!has(self.service) || has(self.port) || (has(self.ports) && size(self.ports) > 0)")
+    .message("service needs port or ports: without one there is no Service"))]
 #[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
     "automountToken needs serviceAccountName: name the service account (it may be default) whose token pods get"
 ))]
@@ -125,6 +129,10 @@ pub struct MyAppSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[x_kube(validation = Rule::new(ports::DISTINCT).message("two ports must not have the same port and protocol"))]
     pub ports: Vec<Port>,
+
+    /// Type and annotations of the Service that `port` or `ports` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceOptions>,
 
     /// Environment variables of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
