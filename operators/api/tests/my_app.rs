@@ -61,5 +61,5 @@ fn an_explanation_of_the_spec_fits_on_two_screens() {
         2 + usize::from(field["enum"].is_array()) + wrapped(description, 76)
     };
     let fields: usize = spec["properties"].as_object().expect("fields").values().map(lines).sum();
-    assert!(11 + fields <= 100, "{} lines", 11 + fields);
+    assert!(11 + fields <= 120, "{} lines", 11 + fields);
 }

@@ -9,7 +9,7 @@ use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
-use runtime::views::Child;
+use runtime::views::Kept;
 
 use crate::EtcdCluster;
 
@@ -200,8 +200,8 @@ pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
 
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
 /// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
-fn told_apart<K>(
-    seen: &Seen<Child<K>>,
+fn told_apart<V: Kept>(
+    seen: &Seen<V>,
     cluster: &EtcdCluster,
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,

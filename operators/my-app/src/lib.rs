@@ -1,7 +1,7 @@
 //! The operator of MyApp: a stateless application as a Deployment.
 //!
-//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget; taking
-//! the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
+//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
+//! `autoscaling` a HorizontalPodAutoscaler; taking the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
 //! pods from serving (an image that cannot be pulled, a crash, a quota) is read from the Deployment and from the pods in trouble,
 //! and told in the MyApp's conditions. Deletion is left to garbage collection, so there is no finalizer.
 
@@ -13,7 +13,7 @@ use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
 use runtime::plan::{Kind, Plan};
-use runtime::views::{Custom, CustomKind, Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Custom, CustomKind, Deployment, DisruptionBudget, Pod, Service};
 use runtime::{Error, Operator};
 
 mod observe;
@@ -52,6 +52,11 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
+    Permission {
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
     Permission { group: "", resources: &["pods"], verbs: &["list", "watch"] },
 ];
 
@@ -61,6 +66,7 @@ pub struct MyAppOperator {
     deployments: Arc<Store<Deployment>>,
     services: Arc<Store<Service>>,
     budgets: Arc<Store<DisruptionBudget>>,
+    autoscalers: Arc<Store<Autoscaler>>,
     pods: Arc<Store<Pod>>,
 }
 
@@ -72,6 +78,7 @@ impl MyAppOperator {
             deployments: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
+            autoscalers: cache.store(),
             pods: cache.store(),
         }
     }
@@ -91,6 +98,7 @@ impl Operator for MyAppOperator {
         watches.children(&self.deployments);
         watches.children(&self.services);
         watches.children(&self.budgets);
+        watches.children(&self.autoscalers);
         watches.children(&self.pods);
     }
 

@@ -25,6 +25,7 @@ impl MyAppOperator {
         Observed {
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
+            autoscaler: self.autoscalers.child(key, &app.meta),
             troubles: troubles.collect(),
             starting: starting.collect(),
             deployment,

@@ -4,22 +4,22 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
-use runtime::cache::View;
 use runtime::plan::seen::Live;
 use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
-use runtime::views::{Child, Deployment};
+use runtime::views::{Deployment, Kept};
 
 mod deadline;
 mod objects;
 mod observed;
 mod rollback;
+mod scaling;
 mod status;
 mod wedged;
 
 pub use observed::Observed;
 use rollback::Course;
 
-/// Decides: first the Deployment, then what stands beside it.
+/// Decides: first the Deployment, then what stands beside it. What the pods do not depend on holds up nothing.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let app = &observed.app;
@@ -31,17 +31,33 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let steps = steps(observed, &course, wedged == Some(Duration::ZERO));
     let (status, next) = status::of(observed, &steps, &course, now);
     let next = wedged.filter(|left| !left.is_zero()).map_or(next, |left| next.no_later_than(left));
-    let effects = if app.spec.paused { Vec::new() } else { steps };
-    Plan { effects, status: Some(status), next, ..Plan::nothing() }
+    let events = status::warnings(&app.status.contract, &status.contract);
+    let plan = Plan { events, status: Some(status), next, ..Plan::nothing() };
+    if app.spec.paused {
+        return plan;
+    }
+    let aside = aside(observed);
+    // What follows from them once they are there is seen by no event: they are our own writes.
+    let edited = app.status.contract.observed_generation < app.meta.generation;
+    let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
+    Plan { effects: steps, aside, next, ..plan }
 }
 
 /// What it takes to make everything as asked; empty if it is.
 fn steps(observed: &Observed, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
-    let mut steps = course.image.map_or_else(Vec::new, |image| deployment(observed, image, wedged));
+    // An autoscaler that is not asked for any more would change the number that is.
+    let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
+    steps.extend(course.image.into_iter().flat_map(|image| deployment(observed, image, wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
     steps
+}
+
+/// What the pods can do without.
+fn aside(observed: &Observed) -> Vec<Apply> {
+    let autoscaler = objects::autoscaler(&observed.app);
+    autoscaler.and_then(|wanted| applied(&observed.autoscaler, wanted)).into_iter().collect()
 }
 
 fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
@@ -56,8 +72,7 @@ fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
         }
         Seen::Absent => vec![Effect::Apply(apply)],
         Seen::Ours(live) => {
-            let hand_over =
-                (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
+            let hand_over = scaling::hand_over(observed, live);
             let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });
             let pace = apply.as_ref().filter(|apply| recreates && live.has_pace && !apply.repairs);
             let pace = pace.map(objects::without_pace);
@@ -77,26 +92,24 @@ fn over(live: &Live<Deployment>, apply: Apply) -> Option<Apply> {
     apply.over(seen)
 }
 
-/// Gives the number of pods to another field manager before we stop sending it: a field that its only owner no longer
-/// applies is removed, and a Deployment without the field has one pod.
-fn hand_over(key: runtime::plan::Key, live: &Deployment) -> Apply {
-    let replicas = serde_json::json!({ "metadata": {}, "spec": { "replicas": live.replicas } });
-    let mut apply = Apply::new(Deployment::KIND, key, &replicas);
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some("hand-over");
-    apply
+/// A child that is wanted or not: applied, left alone, or deleted.
+fn optional<V: Kept>(seen: &Seen<V>, wanted: Option<Apply>) -> Option<Effect> {
+    match wanted {
+        Some(apply) => applied(seen, apply).map(Effect::Apply),
+        None => unwanted(seen, false),
+    }
 }
 
-/// A child that is wanted or not: applied, left alone, or deleted.
-fn optional<K>(seen: &Seen<Child<K>>, wanted: Option<Apply>) -> Option<Effect>
-where
-    Child<K>: View,
-{
-    match (wanted, seen) {
-        (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
-        (Some(apply), Seen::Absent | Seen::Ours(_)) => seen.kept(apply).map(Effect::Apply),
-        (None, Seen::Ours(child)) => Some(Effect::Delete(Delete::of(Child::<K>::KIND, &child.meta))),
+fn applied<V: Kept>(seen: &Seen<V>, wanted: Apply) -> Option<Apply> {
+    match seen {
+        Seen::Leaving | Seen::Unreadable(_) => None,
+        Seen::Absent | Seen::Ours(_) => seen.kept(wanted),
     }
+}
+
+fn unwanted<V: Kept>(seen: &Seen<V>, wanted: bool) -> Option<Effect> {
+    let child = seen.ours().filter(|_| !wanted)?;
+    Some(Effect::Delete(Delete::of(V::KIND, child.meta())))
 }
 
 #[cfg(test)]

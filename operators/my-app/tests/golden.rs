@@ -29,14 +29,16 @@ fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
         deployment: Seen::Absent,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
         troubles: Vec::new(),
         starting: Vec::new(),
     };
-    let bodies = plan(&observed, NOW).effects.into_iter().map(|effect| match effect {
+    let plan = plan(&observed, NOW);
+    let bodies = plan.effects.into_iter().map(|effect| match effect {
         Effect::Apply(apply) => apply.body,
         other => panic!("{other:?} is no apply"),
     });
-    bodies.collect()
+    bodies.chain(plan.aside.into_iter().map(|apply| apply.body)).collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
-use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -69,11 +69,16 @@ fn spec() -> impl Strategy<Value = Value> {
         1 => Just(json!([{ "mountPath": "/etc/app", "configMap": { "name": "settings" } }])),
         1 => Just(json!([{ "mountPath": "/etc/app", "secret": { "name": "keys" } }])),
     ];
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files).prop_map(
-        |(image, replicas, port, budget, env, paused, strategy, files)| {
+    let service = prop_oneof![
+        2 => Just(Value::Null),
+        1 => Just(json!({ "type": "NodePort" })),
+        1 => Just(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })),
+    ];
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, service).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files, service)| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
-                "env": env, "paused": paused, "strategy": strategy, "files": files,
+                "env": env, "paused": paused, "strategy": strategy, "files": files, "service": service,
             })
         },
     )
@@ -101,7 +106,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn add_to(child: Child, spec: &mut Value) {
     match child {
         Child::Service => {
-            spec["type"] = json!("NodePort");
+            spec["type"] = json!("LoadBalancer");
             spec["selector"]["x"] = json!("y");
             if let Some(ports) = spec["ports"].as_array_mut() {
                 ports[0]["port"] = json!(81);
@@ -139,6 +144,7 @@ impl Bench {
         world.feed(&cache.store::<Deployment>());
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);
@@ -332,6 +338,10 @@ fn a_seed_repeats_its_worlds() {
 fn without_status_generation(world: &World) -> Value {
     let mut content: Value = world.content().into_iter().collect();
     for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
+        // The API server keeps none that is empty.
+        if object["metadata"]["annotations"] == json!({}) {
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
         if let Some(status) = object["status"].as_object_mut() {
             status.remove("observedGeneration");
             for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {

@@ -153,7 +153,7 @@ impl Writer {
         let store = self.stores.get(&apply.kind);
         let before = store.map_or(0, |store| store.version(&apply.key));
         // Without force a stranger made since the look shows as a conflict; of our own, edited fields are taken back.
-        let answer = self.send(&path, &manager, uid.is_some(), &body).await?;
+        let answer = self.send(&path, &manager, uid.is_some(), &body).await.map_err(Error::of_child)?;
         let version = answer.metadata.version;
         if let (Some(store), None) = (store, apply.hand_over) {
             if !heals || version == before {

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use crate::queue::{FIGHT, FIGHT_WRITES, Fight};
 
+/// What an apply is answered, as a fault of the server (500), where the schema of the object lacks a field.
+const UNDECLARED: &str = "field not declared in schema";
+
 /// Why a pass did not do all it planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -117,7 +120,18 @@ impl Error {
     /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
     #[must_use]
     pub fn is_undeclared_field(&self) -> bool {
-        matches!(self, Self::Transient { message, .. } if message.contains("field not declared in schema"))
+        matches!(self, Self::Transient { message, .. } if message.contains(UNDECLARED))
+    }
+
+    /// The same of a child of Kubernetes' own: a field that its schema lacks was asked for, and no try brings it.
+    #[must_use]
+    pub fn of_child(self) -> Self {
+        match self {
+            Self::Transient { message, .. } if message.contains(UNDECLARED) => {
+                Self::Invalid { reason: "Rejected".into(), message }
+            }
+            other => other,
+        }
     }
 
     /// Whether a person is needed.
@@ -204,6 +218,17 @@ pub(crate) fn is_caused_by<E: std::error::Error + 'static>(error: &(dyn std::err
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_field_that_a_child_does_not_have_waits_for_an_edit() {
+        let status =
+            kube::core::Status::failure(".spec.metrics[0].oops: field not declared in schema", "InternalError");
+        let error = Error::from(kube::Error::Api(status.with_code(500).boxed()));
+        assert!(error.is_undeclared_field());
+        assert!(matches!(error.of_child(), Error::Invalid { reason, .. } if reason == "Rejected"));
+        let other = Error::transient("Timeout", "it took long");
+        assert_eq!(other.clone().of_child(), other);
+    }
 
     fn refused(message: &str) -> Error {
         let status = kube::core::Status::failure(message, "Forbidden").with_code(403);

@@ -2,6 +2,7 @@
 //! that measure times or stop the manager.
 
 mod additions;
+mod autoscaling;
 mod bad_input;
 mod configuration;
 mod create;

@@ -30,7 +30,7 @@ pub const SOON: Duration = Duration::from_secs(15);
 /// How long a manager that has settled has written nothing.
 const QUIET: Duration = Duration::from_secs(1);
 /// Kinds that all controllers together watch.
-pub const KINDS: usize = 13;
+pub const KINDS: usize = 14;
 
 /// A namespace of its own for one test.
 #[derive(Clone)]

@@ -24,6 +24,10 @@ pub enum Phase {
     Paused,
 }
 
+/// Condition type: whether the number of pods follows the metrics of `spec.autoscaling`; absent without it, and until the autoscaler
+/// has looked.
+pub const SCALING_ACTIVE: &str = "ScalingActive";
+
 /// What is known of a MyApp.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,5 +1,6 @@
 //! The children, as they should be. Pure.
 
+mod autoscaler;
 mod container;
 mod deployment;
 mod disruption_budget;
@@ -7,6 +8,7 @@ mod ports;
 mod service;
 mod volumes;
 
+pub(super) use autoscaler::autoscaler;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
 pub(super) use service::service;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runtime::plan::Seen;
 use runtime::plan::trouble::Trouble;
 use runtime::plan::trouble::starting::Starting;
-use runtime::views::{Deployment, DisruptionBudget, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Service};
 
 use crate::MyApp;
 
@@ -20,6 +20,8 @@ pub struct Observed {
     pub service: Seen<Service>,
     /// Its PodDisruptionBudget, wanted if it asks for one.
     pub budget: Seen<DisruptionBudget>,
+    /// Its HorizontalPodAutoscaler, wanted if it asks for one.
+    pub autoscaler: Seen<Autoscaler>,
     /// Its pods of the present template that are in trouble, by name.
     pub troubles: Vec<(Arc<str>, Trouble)>,
     /// Those that wait for their volumes, by name.
@@ -27,7 +29,7 @@ pub struct Observed {
 }
 
 impl Observed {
-    /// Why not everything that belongs to the MyApp can be judged now, in words.
+    /// Why not everything that its pods depend on can be judged now, in words.
     #[must_use]
     pub fn obstacle(&self) -> Option<(&'static str, String)> {
         let deployment = self.deployment.obstacle("Deployment");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use api::my_app::Phase;
 use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
+use runtime::cache::View;
 use runtime::plan::Next;
 use runtime::plan::seen::Live;
 use runtime::plan::trouble::Trouble;
@@ -14,6 +15,7 @@ use super::*;
 use crate::MyApp;
 
 mod additions;
+mod autoscaling;
 mod rollback;
 mod rollouts;
 mod truth;
@@ -44,6 +46,7 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         deployment,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
         troubles: Vec::new(),
         starting: Vec::new(),
     }

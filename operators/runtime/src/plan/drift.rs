@@ -134,6 +134,9 @@ impl Selector {
 /// Maps of strings, not of fields.
 const MAPS: [&str; 4] = ["data", "labels", "annotations", "matchLabels"];
 
+/// Below these fields, text is a quantity if it can be one. (`target` is that of an autoscaler's metric.)
+const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
+
 /// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
 /// writes quantities one way.
 fn normalise(value: &mut Value, quantities: bool) {
@@ -143,7 +146,7 @@ fn normalise(value: &mut Value, quantities: bool) {
                 match field {
                     // Their entries are kept, be they empty.
                     Value::Object(entries) if MAPS.contains(&&**key) => entries.retain(|_, entry| !entry.is_null()),
-                    _ => normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit")),
+                    _ => normalise(field, quantities || QUANTITIES.contains(&&**key)),
                 }
             }
             let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;

@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
 use crate::plan::meta::{Kind, Meta};
-use crate::plan::{Apply, Seen};
 
+use super::kept::Kept;
 use super::live::Live;
 
 /// A child of which only identity and drift matter.
@@ -59,11 +59,9 @@ impl<K: ChildKind> View for Child<K> {
     }
 }
 
-impl<K> Seen<Child<K>> {
-    /// What makes the child as wanted; nothing if it is so, and others have added nothing that is to go.
-    #[must_use]
-    pub fn kept(&self, wanted: Apply) -> Option<Apply> {
-        wanted.over(self.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
+impl<K: ChildKind> Kept for Child<K> {
+    fn additions(&self) -> &Additions {
+        &self.additions
     }
 }
 

@@ -86,8 +86,8 @@ impl Addition {
         match &*self.path {
             // An entry of a ConfigMap is in one of the two; others may have entries of their own.
             [part, entry] if &**part == "f:binaryData" => return child(&body["data"], entry).is_some(),
-            // The API server refuses it beside that type, and it is the provider's beside another.
-            [_, field] if &**field == "f:loadBalancerSourceRanges" => return is_cluster_ip(body),
+            // It is the provider's beside this type, and the API server refuses it beside another.
+            [_, field] if &**field == "f:loadBalancerSourceRanges" => return body["spec"]["type"] != "LoadBalancer",
             _ => {}
         }
         let mut place = body;

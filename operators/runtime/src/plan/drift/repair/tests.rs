@@ -132,6 +132,8 @@ fn what_a_type_would_be_refused_for_goes_where_that_type_is_sent() {
     let live = live(&spec, &json!({ "f:ports": { HTTP: whole() } }), &theirs);
     let patch = json!({ "type": "ClusterIP", "loadBalancerSourceRanges": null });
     assert_eq!(of(&Service::KIND, &live, &typed("ClusterIP")), Some(patch));
+    let patch = json!({ "type": "NodePort", "loadBalancerSourceRanges": null });
+    assert_eq!(of(&Service::KIND, &live, &typed("NodePort")), Some(patch));
     assert_eq!(of(&Service::KIND, &live, &typed("LoadBalancer")), None);
 }
 
