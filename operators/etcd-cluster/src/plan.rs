@@ -207,7 +207,7 @@ fn told_apart<V: Kept>(
     wanted: impl Fn(bool) -> Apply,
 ) -> Option<Apply> {
     let narrow = wanted(true);
-    let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, &child.additions));
+    let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
     seen.kept(if apart { narrow } else { wanted(false) })
 }

@@ -70,7 +70,7 @@ impl View for Autoscaler {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let scaling = scaling(status.conditions.unwrap_or_default());
@@ -83,6 +83,10 @@ impl View for Autoscaler {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {
