@@ -49,7 +49,7 @@ pub async fn nothing_needless_was_written(install: &Install, objects: &Objects) 
     let (named, needless): (Vec<&Call>, Vec<&Call>) = children.iter().partition(|call| needed(call).is_some());
     let mut counts = BTreeMap::<(&str, &str), usize>::new();
     for call in &named {
-        *counts.entry((&call.resource, needed(call).unwrap_or_default())).or_default() += 1;
+        *counts.entry((call.resource.as_str(), needed(call).unwrap_or_default())).or_default() += 1;
     }
     println!(
         "upgrade: {} writes to children, {} of them named: {counts:?}; {} to custom resources",

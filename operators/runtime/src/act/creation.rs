@@ -145,3 +145,6 @@ impl Writer {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

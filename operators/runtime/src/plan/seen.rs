@@ -9,7 +9,8 @@ use super::meta::Meta;
 /// What the cache says of a child with a given name.
 #[derive(Debug)]
 pub enum Seen<V> {
-    /// Nothing that is this owner's. Something else may bear the name: a live look precedes the first apply.
+    /// Nothing that is this owner's. Something else may bear the name: a creation is refused then, and of kinds that are not
+    /// created a live look precedes the first apply.
     Absent,
     /// The owner's.
     Ours(Live<V>),
