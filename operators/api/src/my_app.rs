@@ -12,6 +12,7 @@ mod ports;
 mod probes;
 mod resources;
 mod rollout;
+mod route;
 mod service;
 mod status;
 
@@ -25,8 +26,9 @@ pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
+pub use route::{GatewayRef, Route};
 pub use service::{ServiceOptions, ServiceType};
-pub use status::{MyAppStatus, Phase, RolledBack, SCALING_ACTIVE};
+pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
 
 /// What to run, and how many times.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -59,6 +61,9 @@ pub use status::{MyAppStatus, Phase, RolledBack, SCALING_ACTIVE};
     .message("port is the short form of ports: set one of the two"))]
 #[x_kube(validation = Rule::new("!has(self.service) || has(self.port) || (has(self.ports) && size(self.ports) > 0)")
     .message("service needs port or ports: without one there is no Service"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.route) || has(self.port) || (has(self.ports) && self.ports.exists(p, !has(p.protocol) || p.protocol != 'UDP'))"
+).message("route needs port, or a TCP port among ports: requests go to the first one"))]
 #[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
     "automountToken needs serviceAccountName: name the service account (it may be default) whose token pods get"
 ))]
@@ -133,6 +138,10 @@ pub struct MyAppSpec {
     /// Type and annotations of the Service that `port` or `ports` makes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceOptions>,
+
+    /// Host and path of requests from outside: makes an HTTPRoute or an Ingress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
 
     /// Environment variables of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -22,10 +22,15 @@ impl MyAppOperator {
         let pods: Vec<_> = pods.filter(|pod| pod.meta.controller.is_some() && !is_past(pod)).collect();
         let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
+        if app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some()) {
+            self.http_routes.health().seek();
+        }
         Observed {
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
             autoscaler: self.autoscalers.child(key, &app.meta),
+            ingress: self.ingresses.child(key, &app.meta),
+            http_route: self.http_routes.child_if_served(key, &app.meta),
             troubles: troubles.collect(),
             starting: starting.collect(),
             deployment,

@@ -51,13 +51,30 @@ fn steps(observed: &Observed, course: &Course<'_>, wedged: bool) -> Vec<Effect> 
     steps.extend(course.image.into_iter().flat_map(|image| deployment(observed, image, wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
+    steps.extend(closed(observed));
     steps
 }
 
 /// What the pods can do without.
 fn aside(observed: &Observed) -> Vec<Apply> {
-    let autoscaler = objects::autoscaler(&observed.app);
-    autoscaler.and_then(|wanted| applied(&observed.autoscaler, wanted)).into_iter().collect()
+    let app = &*observed.app;
+    let autoscaler = objects::autoscaler(app).and_then(|wanted| applied(&observed.autoscaler, wanted));
+    let ingress = objects::ingress(app).and_then(|wanted| applied(&observed.ingress, wanted));
+    let http_route = objects::http_route(app).zip(observed.http_route.seen());
+    let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
+    [autoscaler, ingress, http_route].into_iter().flatten().collect()
+}
+
+/// Ways in that are not asked for any more. One that another takes the place of goes once that is there.
+fn closed(observed: &Observed) -> Vec<Effect> {
+    let app = &*observed.app;
+    let (by_ingress, by_gateway) = (objects::ingress(app).is_some(), objects::http_route(app).is_some());
+    let http_route = observed.http_route.seen();
+    let replaced = (!by_ingress || observed.ingress.ours().is_some())
+        && (!by_gateway || http_route.is_some_and(|seen| seen.ours().is_some()));
+    let ingress = unwanted(&observed.ingress, by_ingress);
+    let http_route = http_route.and_then(|seen| unwanted(seen, by_gateway));
+    ingress.into_iter().chain(http_route).filter(|_| replaced).collect()
 }
 
 fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {

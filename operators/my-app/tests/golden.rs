@@ -8,6 +8,7 @@ use std::sync::Arc;
 use my_app::MyApp;
 use my_app::plan::{Observed, plan};
 use runtime::cache::View;
+use runtime::plan::seen::Served;
 use runtime::plan::{Effect, Seen};
 use runtime::testing::NOW;
 use serde_json::{Value, json};
@@ -30,6 +31,8 @@ fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
         service: Seen::Absent,
         budget: Seen::Absent,
         autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
     };

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -40,6 +40,8 @@ enum Child {
     Deployment,
     Service,
     Budget,
+    Ingress,
+    HttpRoute,
 }
 
 impl Child {
@@ -48,6 +50,8 @@ impl Child {
             Self::Deployment => Deployment::KIND,
             Self::Service => Service::KIND,
             Self::Budget => DisruptionBudget::KIND,
+            Self::Ingress => Ingress::KIND,
+            Self::HttpRoute => HttpRoute::KIND,
         }
     }
 }
@@ -74,18 +78,31 @@ fn spec() -> impl Strategy<Value = Value> {
         1 => Just(json!({ "type": "NodePort" })),
         1 => Just(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })),
     ];
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, service).prop_map(
-        |(image, replicas, port, budget, env, paused, strategy, files, service)| {
+    let route = prop_oneof![
+        3 => Just(Value::Null),
+        1 => Just(json!({ "host": "a.b" })),
+        1 => Just(json!({ "host": "a.b", "tlsSecret": "a" })),
+        1 => Just(json!({ "host": "a.b", "gateway": { "name": "public" } })),
+    ];
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, service, route).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files, service, route)| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
                 "env": env, "paused": paused, "strategy": strategy, "files": files, "service": service,
+                "route": route,
             })
         },
     )
 }
 
 fn child() -> impl Strategy<Value = Child> {
-    prop_oneof![Just(Child::Deployment), Just(Child::Service), Just(Child::Budget)]
+    prop_oneof![
+        Just(Child::Deployment),
+        Just(Child::Service),
+        Just(Child::Budget),
+        Just(Child::Ingress),
+        Just(Child::HttpRoute),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -124,6 +141,11 @@ fn add_to(child: Child, spec: &mut Value) {
             drop(spec.as_object_mut().map(|spec| spec.remove("minAvailable")));
             spec["maxUnavailable"] = json!(3);
         }
+        Child::Ingress => {
+            spec["tls"] = json!([{ "secretName": "theirs" }]);
+            spec["defaultBackend"] = json!({ "service": { "name": "theirs" } });
+        }
+        Child::HttpRoute => spec["hostnames"] = json!(["theirs.example.com"]),
     }
 }
 
@@ -145,6 +167,8 @@ impl Bench {
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
         world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);

@@ -53,6 +53,7 @@ struct Object {
 impl World {
     /// Feeds a store with what happens to its kind.
     pub fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
+        store.health().synced(None);
         self.events.feed(store);
     }
 

@@ -201,6 +201,40 @@ async fn numbers_of_pods_that_contradict_themselves_are_refused() {
 }
 
 #[tokio::test]
+async fn ways_in_that_lead_nowhere_are_refused() {
+    let route = |route: Value| json!({ "port": 80, "route": route });
+    let path: &[&str] = &["path must begin with '/'"];
+    let at = |path: &str| route(json!({ "host": "a.b", "path": path }));
+    let gateway = json!({ "name": "public" });
+    let udp = json!([{ "name": "dns", "port": 53, "protocol": "UDP" }]);
+    refused(&[
+        (json!({ "service": { "type": "NodePort" } }), &["service needs port or ports"]),
+        (json!({ "port": 80, "service": { "type": "ExternalName" } }), &["spec.service.type", "\"NodePort\""]),
+        (json!({ "port": 80, "service": { "annotations": { "a b": "c" } } }), &["service.annotations must have keys"]),
+        (json!({ "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
+        (json!({ "ports": udp, "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
+        (route(json!({})), &["spec.route.host", "Required value"]),
+        (route(json!({ "host": "A.b" })), &["spec.route.host", "should match"]),
+        (route(json!({ "host": "a.*.b" })), &["spec.route.host", "should match"]),
+        (at("shop"), path),
+        (at("/a//b"), path),
+        (at("/a/../b"), path),
+        (at("/a/."), path),
+        (at("/a%2Fb"), path),
+        (
+            route(json!({ "host": "a.b", "gateway": gateway, "ingressClassName": "nginx" })),
+            &["route takes gateway or ingressClassName, not both"],
+        ),
+        (
+            route(json!({ "host": "a.b", "gateway": gateway, "tlsSecret": "a" })),
+            &["route.tlsSecret is for an Ingress alone"],
+        ),
+        (route(json!({ "host": "a.b", "gateway": {} })), &["spec.route.gateway.name", "Required value"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn resources_that_contradict_themselves_are_refused() {
     let resources = |requests: Value, limits: Value| json!({ "resources": { "requests": requests, "limits": limits } });
     let above: &[&str] = &["resources.requests must not be above resources.limits"];

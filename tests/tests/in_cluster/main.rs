@@ -36,6 +36,7 @@ mod random_databases;
 mod repair;
 mod rollback;
 mod rollout;
+mod route;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;

@@ -5,12 +5,14 @@ mod container;
 mod deployment;
 mod disruption_budget;
 mod ports;
+mod route;
 mod service;
 mod volumes;
 
 pub(super) use autoscaler::autoscaler;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
+pub(super) use route::{http_route, ingress};
 pub(super) use service::service;
 
 #[cfg(test)]

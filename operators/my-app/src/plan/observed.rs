@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use runtime::plan::Seen;
+use runtime::plan::seen::Served;
 use runtime::plan::trouble::Trouble;
 use runtime::plan::trouble::starting::Starting;
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
 
 use crate::MyApp;
 
@@ -22,6 +23,10 @@ pub struct Observed {
     pub budget: Seen<DisruptionBudget>,
     /// Its HorizontalPodAutoscaler, wanted if it asks for one.
     pub autoscaler: Seen<Autoscaler>,
+    /// Its Ingress, wanted if it has a route and names no gateway.
+    pub ingress: Seen<Ingress>,
+    /// Its HTTPRoute, wanted if it has a route that names a gateway.
+    pub http_route: Served<HttpRoute>,
     /// Its pods of the present template that are in trouble, by name.
     pub troubles: Vec<(Arc<str>, Trouble)>,
     /// Those that wait for their volumes, by name.

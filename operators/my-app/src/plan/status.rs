@@ -16,6 +16,7 @@ use super::rollback::{self, Course};
 
 mod beside;
 mod pods;
+mod route;
 mod standing;
 
 pub(super) use beside::warnings;

@@ -7,7 +7,7 @@ use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
 use runtime::cache::View;
 use runtime::plan::Next;
-use runtime::plan::seen::Live;
+use runtime::plan::seen::{Live, Served};
 use runtime::plan::trouble::Trouble;
 use serde_json::{Value, json};
 
@@ -18,6 +18,7 @@ mod additions;
 mod autoscaling;
 mod rollback;
 mod rollouts;
+mod route;
 mod truth;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -47,6 +48,8 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         service: Seen::Absent,
         budget: Seen::Absent,
         autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
     }

@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::applied::Applied;
 use super::entry::Entry;
-use super::health::Health;
+use super::health::{Health, State};
 use super::view::View;
 use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Meta, Owner};
-use crate::plan::seen::{Live, Seen};
+use crate::plan::seen::{Live, Seen, Served};
+use crate::plan::sight::sentence;
 
 /// What happened to one object.
 pub struct Change<'a> {
@@ -83,6 +84,19 @@ impl<V: View> Store<V> {
                 let fingerprint = self.read(|inner| inner.applied.rendered(key, view.fingerprint()));
                 Seen::judge(Live { view: view.clone(), fingerprint }, view.meta(), owner)
             }
+        }
+    }
+
+    /// The same, of a kind that may not be served.
+    #[must_use]
+    pub fn child_if_served(&self, key: &Key, owner: &Meta) -> Served<V> {
+        match self.health.state(&key.namespace) {
+            State::NotServed => Served::Not,
+            State::Starting => Served::Unknown(format!("the cache of {} is being filled", V::KIND.plural)),
+            State::Synced | State::Failing { .. } => match self.health.blind_in(&key.namespace) {
+                Some(unseen) => Served::Unknown(sentence(&[unseen])),
+                None => Served::Seen(self.child(key, owner)),
+            },
         }
     }
 

@@ -20,6 +20,28 @@ pub enum Seen<V> {
     Unreadable(String),
 }
 
+/// What the cache says of a child of a kind that may not be served.
+#[derive(Debug)]
+pub enum Served<V> {
+    /// The kind is not served.
+    Not,
+    /// It is not known, or nothing is seen of it: says why.
+    Unknown(String),
+    /// It is served, and this is the child.
+    Seen(Seen<V>),
+}
+
+impl<V> Served<V> {
+    /// The child, if there can be one.
+    #[must_use]
+    pub fn seen(&self) -> Option<&Seen<V>> {
+        match self {
+            Self::Seen(seen) => Some(seen),
+            Self::Not | Self::Unknown(_) => None,
+        }
+    }
+}
+
 /// A child that is there to stay.
 #[derive(Debug)]
 pub struct Live<V> {

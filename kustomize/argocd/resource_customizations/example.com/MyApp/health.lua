@@ -11,6 +11,7 @@ local remarks = {
   { type = "StorageHealthy", status = "False" },
   { type = "QuorumHealthy", status = "False" },
   { type = "ScalingActive", status = "False" },
+  { type = "RouteAccepted", status = "False" },
   { type = "Warning", status = "True" },
   { type = "Conflict", status = "True" },
 }

@@ -1,19 +1,22 @@
 //! What is said of what stands beside the pods: it has a condition of its own, since the pods may all be as asked. Pure.
 
-use api::my_app::SCALING_ACTIVE;
+use api::my_app::{ROUTE_ACCEPTED, SCALING_ACTIVE};
 use api::{Condition, ConditionStatus, Contract};
 use jiff::Timestamp;
 use runtime::plan::Announcement;
 use runtime::plan::conditions::condition;
 
+use super::route;
 use crate::plan::Observed;
 
 /// Types of these conditions.
-const TYPES: [&str; 1] = [SCALING_ACTIVE];
+const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
 
 /// The conditions, of what is asked for and has been told of.
 pub(super) fn conditions(observed: &Observed, now: Timestamp) -> Vec<Condition> {
-    scaling(observed, now).into_iter().collect()
+    let route = route::verdict(observed);
+    let route = route.map(|(status, reason, message)| condition(ROUTE_ACCEPTED, status, reason, message, now));
+    scaling(observed, now).into_iter().chain(route).collect()
 }
 
 /// Whether the number of pods follows the metrics, by the word of the autoscaler's own controller.
