@@ -164,7 +164,8 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, String)> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
-    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish)?;
+    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish);
+    let next = next.or_else(|| membership::unreached::is_about_to_lose_its_pod(observed, &roster, &wish, now))?;
     let name = format!("{}-probe", observed.cluster.meta.key.name);
     Some((objects::pod(observed, &observed.cluster, &wish, &name, Start::Again), next.name.clone()))
 }

@@ -52,6 +52,7 @@ pub(super) fn step(
     match check(observed, roster, wish, now) {
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
+        Check::Runs if observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish)) => drop(observed),
         Check::Runs => {
             Some(Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled")))
         }
@@ -78,7 +79,7 @@ pub(super) fn drop(observed: &Observed) -> Option<Step> {
 }
 
 fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Check {
-    if roster.voters().any(|node| runs(node, &wish.image())) {
+    if roster.nodes.iter().any(|node| runs(node, &wish.image())) {
         return Check::Passed;
     }
     let Some(pull) = &observed.pull else {
