@@ -112,12 +112,12 @@ fn is_lasting(observed: &Observed, wish: &Wish) -> bool {
     status.initialization.data_created_at.is_some() || taken_over || !rests(db) && kept()
 }
 
-/// The status of a database that is being deleted and has data of which it does not tell yet: a superuser may have used them
-/// while it was paused.
+/// The status of a database that is being deleted and was paused with data of which it does not tell: a superuser may have used
+/// them meanwhile.
 pub(super) fn with_data(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
     let before = &observed.db.status;
     let known = before.initialization.data_created_at.is_some() || !record::is_latched(before);
-    let prepared = prepared(observed).filter(|_| !known)?;
+    let prepared = prepared(observed).filter(|_| observed.db.spec.paused && !known)?;
     let after = SampleDBStatus {
         system_identifier: before.system_identifier.clone().or(prepared.said.system_identifier),
         initialization: InitializationStatus {
