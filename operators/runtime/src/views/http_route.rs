@@ -75,7 +75,7 @@ impl View for HttpRoute {
     const MAY_BE_MISSING: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         Ok(Self { fingerprint, additions, parents: status.parents.unwrap_or_default(), meta: live.meta })
@@ -87,6 +87,10 @@ impl View for HttpRoute {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

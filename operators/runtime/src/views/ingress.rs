@@ -46,7 +46,7 @@ impl View for Ingress {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let address = |address: Address| if address.hostname.is_empty() { address.ip } else { address.hostname };
@@ -60,6 +60,10 @@ impl View for Ingress {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {
