@@ -202,7 +202,8 @@ async fn a_service_has_the_type_and_the_annotations_asked_for() {
     let node_port = |service: &Service| service.spec.as_ref()?.ports.as_ref()?.first()?.node_port;
     let first = ns
         .until::<Service, _>("web", "a port of each node", |service| {
-            node_port(service?).filter(|_| is(service?, "NodePort"))
+            let service = service?;
+            node_port(service).filter(|_| is(service, "NodePort"))
         })
         .await;
     let audit = cluster::audit();
