@@ -284,6 +284,4 @@ impl<V: View> kube::Resource for Wire<V> {
 }
 
 #[cfg(test)]
-mod optional;
-#[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ pub(in crate::plan) fn warnings(before: &Contract, after: &Contract) -> Vec<Anno
     let warning = |type_: &&str| {
         let (reason, message) = fails(after, type_)?;
         let known = fails(before, type_).is_some_and(|(before, _)| before == reason);
-        (!known).then(|| Announcement { warning: true, reason, message })
+        (!known).then_some(Announcement { warning: true, reason, message })
     };
     TYPES.iter().filter_map(warning).collect()
 }

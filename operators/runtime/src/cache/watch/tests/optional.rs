@@ -7,8 +7,8 @@ use serde_json::json;
 use tokio::time::{sleep, timeout};
 use tower::BoxError;
 
-use super::super::health::State;
-use super::*;
+use super::super::super::health::State;
+use super::super::*;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::Meta;
 use crate::plan::seen::Served;
