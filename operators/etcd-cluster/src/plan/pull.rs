@@ -52,9 +52,10 @@ pub(super) fn step(
     match check(observed, roster, wish, now) {
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
-        Check::Runs if observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish)) => drop(observed),
         Check::Runs => {
-            Some(Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled")))
+            let of_another = observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish));
+            let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
+            Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
         Check::Failed(why) => Some(Step::Stuck(
             "ImageUnavailable",
