@@ -20,6 +20,16 @@ const NEEDED: &[(&str, &str, &str)] = &[
     ("services", "example-etcd-cluster", "a selector that foreign pods do not have"),
     ("poddisruptionbudgets", "example-etcd-cluster", "a selector that foreign pods do not have"),
     ("services", "example-database", "a selector that foreign pods do not have"),
+    ("pods", "example-etcd-cluster", "a label that foreign pods do not have"),
+    ("pods", "example-database-0", "a label that foreign pods do not have"),
+    ("pods", "example-database-probe", "a dry run of the pod that the next start of the server makes"),
+    ("statefulsets", "example-database", "the same label, and what the next start of the server takes; its pod stays"),
+    (
+        "configmaps",
+        "example-database-configuration",
+        "limits that fit the volume, from the next start of the server on",
+    ),
+    ("jobs", "example-database-", "a backup by schedule, and its verification, whenever they are due"),
 ];
 
 /// Custom resources are written by statuses and finalizers, which the tests look at by themselves.
