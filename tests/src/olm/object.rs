@@ -143,11 +143,11 @@ impl Objects {
         Untouched { pods: pods.collect(), custom_resources }
     }
 
-    /// What makes pods, as it is asked for: by kind and name its uid, and its generation, which grows with each change of its
+    /// What makes pods and replaces them by itself, as it is asked for: by kind and name its uid, and its generation, which grows with each change of its
     /// spec.
     pub async fn children(&self) -> BTreeMap<String, Value> {
         let mut children = BTreeMap::new();
-        for kind in ["deployments", "replicasets", "statefulsets"] {
+        for kind in ["deployments", "replicasets"] {
             for child in list(kind, &self.namespace).await {
                 let meta = &child["metadata"];
                 let name = meta["name"].as_str().unwrap_or_default();
