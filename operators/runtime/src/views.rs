@@ -12,7 +12,7 @@ mod stateful_set;
 pub use child::{Child, ConfigMap, DisruptionBudget, Service};
 pub use claim::Claim;
 pub use custom::{Custom, CustomKind, Resource};
-pub use deployment::{Conditions, Deployment, Rollout, RolloutCondition};
+pub use deployment::{Conditions, Deployment, Rollout, RolloutCondition, Template};
 pub use job::{Job, JobEnd};
 pub use pod::{Container, Ended, Pod, Running, Trouble};
 pub use stateful_set::{StatefulSet, StatefulSetStatus};

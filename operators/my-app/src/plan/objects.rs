@@ -1,12 +1,15 @@
 //! The children, as they should be. Pure.
 
 mod container;
+mod defaults;
 mod deployment;
 mod disruption_budget;
 mod ports;
 mod service;
 mod volumes;
 
+pub(super) use container::NAME as CONTAINER;
+pub(super) use defaults::give_defaults;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
 pub(super) use service::service;

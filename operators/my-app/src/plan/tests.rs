@@ -6,6 +6,7 @@ use api::my_app::Phase;
 use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
 use runtime::plan::Next;
+use runtime::plan::drift::Fingerprint;
 use runtime::plan::seen::Live;
 use runtime::plan::trouble::Trouble;
 use serde_json::{Value, json};
@@ -14,6 +15,9 @@ use super::*;
 use crate::MyApp;
 
 mod additions;
+mod defaults;
+mod overrides;
+mod restart_on;
 mod rollback;
 mod rollouts;
 mod truth;
@@ -26,7 +30,12 @@ fn app(spec: Value, status: Value) -> Arc<MyApp> {
     Arc::new(MyApp::decode(&json.to_string()).unwrap())
 }
 
-/// A Deployment just as `app` asks for, with that status.
+/// What is ours of the pod template that `app` asks for with that image, without defaults.
+fn template(app: &MyApp, image: &str) -> Fingerprint {
+    Fingerprint::of_rendered(&objects::deployment(app, image).body["spec"]["template"])
+}
+
+/// A Deployment just as `app` asks for, without defaults, with that status.
 fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     let mut object = objects::deployment(app, &app.spec.image).body;
     object["metadata"]["uid"] = json!("d");
@@ -34,6 +43,7 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     object["status"] = status;
     let mut live = Deployment::decode(&object.to_string()).unwrap();
     live.fingerprint = objects::deployment(app, &app.spec.image).fingerprint();
+    live.template.fingerprint = template(app, &app.spec.image);
     live.owns_replicas = app.spec.replicas.is_some();
     Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
 }
@@ -46,6 +56,10 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         budget: Seen::Absent,
         troubles: Vec::new(),
         starting: Vec::new(),
+        orphan: None,
+        limit: Limit::All,
+        contents: Contents::default(),
+        refused: None,
     }
 }
 

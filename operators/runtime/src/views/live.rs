@@ -52,6 +52,11 @@ impl<'a> Live<'a> {
 
     /// What of it is ours, and what others have added where all is ours.
     pub(super) fn compare(&mut self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+        self.compare_parts(kind).map(|(fingerprint, additions, _)| (fingerprint, additions))
+    }
+
+    /// The same, and the parts of it that were read for that.
+    pub(super) fn compare_parts(&mut self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions, Value)> {
         let rules = rules(kind);
         let all = self.owners.applied.iter().chain(&self.owners.patched).flat_map(field_names).chain(rules.fields());
         let parts = self.parts(all)?;
@@ -60,7 +65,15 @@ impl<'a> Live<'a> {
         }
         let fingerprint =
             self.owners.ours().map_or_else(Fingerprint::of_nothing, |ours| Fingerprint::of_owned(&parts, &ours));
-        Ok((fingerprint, Additions::find(rules, &parts, &self.owners)))
+        let additions = Additions::find(rules, &parts, &self.owners);
+        Ok((fingerprint, additions, parts))
+    }
+
+    /// What is ours within that part of it, the same as a path of FieldsV1.
+    pub(super) fn fingerprint_within(&self, part: Option<&Value>, path: &str) -> Fingerprint {
+        let ours = self.owners.ours();
+        let owned = ours.as_ref().and_then(|ours| ours.pointer(path));
+        part.zip(owned).map_or_else(Fingerprint::of_nothing, |(part, owned)| Fingerprint::of_owned(part, owned))
     }
 
     /// These top-level fields, as far as an apply may own them.
