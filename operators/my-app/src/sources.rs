@@ -17,7 +17,7 @@ use crate::plan::Contents;
 
 /// Each object is asked for once in so long, whoever names it.
 const EVERY: Duration = Duration::from_secs(60);
-/// While another pass asks for it.
+/// Until the answer to another pass may be there.
 const SOON: Duration = Duration::from_secs(1);
 /// What nobody has asked for in so long is forgotten.
 const KEPT: Duration = Duration::from_secs(600);
@@ -61,6 +61,8 @@ enum Found {
     Forbidden(String),
     /// Nothing can be said now.
     Unknown,
+    /// Another pass asks for it for the first time.
+    Asked,
 }
 
 #[derive(Clone)]
@@ -112,13 +114,11 @@ impl Sources {
         let before = {
             let mut all = self.lock();
             all.retain(|_, held| now < held.next + KEPT);
-            let unseen = || Held { next: now, version: None, found: Found::Unknown };
+            let unseen = || Held { next: now, version: None, found: Found::Asked };
             let held = all.entry(source.clone()).or_insert_with(unseen);
             if now < held.next {
                 let due = held.next - now;
-                // Somebody is asking for the first time.
-                let asks = held.found == Found::Unknown && held.version.is_none();
-                return (held.found.clone(), if asks { due.min(SOON) } else { due });
+                return (held.found.clone(), if held.found == Found::Asked { due.min(SOON) } else { due });
             }
             held.next = now + EVERY;
             held.clone()
@@ -254,7 +254,7 @@ fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
                 source.namespace
             ),
         )),
-        Found::Content(_) | Found::Unknown => None,
+        Found::Content(_) | Found::Unknown | Found::Asked => None,
     }
 }
 

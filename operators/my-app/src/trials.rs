@@ -52,8 +52,7 @@ impl Trials {
         };
         let refused = match pods::dry_run(&self.client, trial).await {
             DryRun::Accepted => None,
-            // A quota counts pods that make room for this one, and a namespace that is going is told of by the write itself.
-            DryRun::Rejected(why) if quota::is_exceeded(&why) || why.contains("is being terminated") => None,
+            DryRun::Rejected(why) if is_no_matter_of_the_pod(&why) => None,
             DryRun::Rejected(why) => Some(why),
             DryRun::Unknown(why) => return Err(Error::transient("APIServerError", why)),
         };
@@ -77,6 +76,14 @@ impl Held {
         let due = self.again.saturating_duration_since(Instant::now());
         self.refused.map(|message| Refused { message, due })
     }
+}
+
+/// Whether a refusal is of the moment: a quota counts pods that make room for this one, a namespace that is going is told of by the
+/// write itself, and one that has just been made gets its service account in a moment.
+fn is_no_matter_of_the_pod(why: &str) -> bool {
+    quota::is_exceeded(why)
+        || why.contains("is being terminated")
+        || why.contains("serviceaccount \"default\" not found")
 }
 
 /// How long a refusal lasts after so many others.
@@ -117,9 +124,11 @@ mod tests {
     #[tokio::test]
     async fn a_pod_that_is_accepted_is_asked_about_once() {
         let (app, pod) = trial("one");
-        for (code, message) in
-            [(409, "already exists"), (403, "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1")]
-        {
+        for (code, message) in [
+            (409, "already exists"),
+            (403, "exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"),
+            (403, "error looking up service account n/default: serviceaccount \"default\" not found"),
+        ] {
             let answers = Answers::new(move |_| (code, status(code, message)));
             let trials = Trials::new(answers.client());
             for _ in 0..2 {

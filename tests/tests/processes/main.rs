@@ -31,9 +31,9 @@ mod metrics;
 mod missing_kind;
 mod outage;
 mod overrides;
-mod restart_on;
 mod rights;
 mod rights_missing;
+mod rights_restart_on;
 mod traces;
 mod two_installs;
 mod undecodable;
@@ -66,7 +66,7 @@ fn main() -> ExitCode {
         outage::that_closes_connections,
         outage::that_says_nothing,
         outage::behind_a_load_balancer,
-        restart_on::each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told,
+        rights_restart_on::each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told,
         idle::converged_objects_cause_no_request_for_a_minute,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
         half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,

@@ -39,9 +39,9 @@ pub struct PodMetadata {
     /// Annotations.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
-    #[x_kube(validation = Rule::new(concat!(
+    #[x_kube(validation = Rule::new(
         "!['kubectl.kubernetes.io/restartedAt', 'multi-operator.example.com/contents'].exists(key, key in self)"
-    )).message(
+    ).message(
         "annotations that restart pods are the operator's: annotate the MyApp with kubectl.kubernetes.io/restartedAt instead"
     ))]
     pub annotations: BTreeMap<String, String>,

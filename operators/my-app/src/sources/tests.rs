@@ -109,8 +109,12 @@ async fn what_was_seen_holds_while_the_api_server_does_not_say() {
     let contents = sources.look(&app("web", &on_map())).await;
     assert!(contents.digest.is_some() && contents.digest == digest && contents.trouble.is_none());
 
-    let unseen = Sources::new(answers.client()).look(&app("web", &on_map())).await;
-    assert!(unseen.digest.is_none() && unseen.trouble.is_none(), "nothing is told of what may pass: {unseen:?}");
+    let sources = Sources::new(answers.client());
+    for _ in 0..2 {
+        let unseen = sources.look(&app("web", &on_map())).await;
+        assert!(unseen.digest.is_none() && unseen.trouble.is_none(), "nothing is told of what may pass: {unseen:?}");
+        assert!(unseen.due.is_some_and(|due| due > EVERY / 2), "nor is it looked at all the time: {unseen:?}");
+    }
 }
 
 #[tokio::test]

@@ -242,4 +242,32 @@ mod tests {
         assert!(!rollout(1, &unnamed).is_past(&pod("a-1")) && !rollout(1, &json!(null)).is_past(&pod("a-1")));
         assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
     }
+
+    #[test]
+    fn a_template_is_read_as_far_as_we_made_it() {
+        let annotations =
+            json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
+        let read = |template: &serde_json::Value, owned: &serde_json::Value| {
+            let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
+                "fieldsV1": { "f:spec": { "f:template": owned } } }]);
+            let metadata =
+                json!({ "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "managedFields": managed });
+            let object = json!({ "metadata": metadata, "spec": { "template": template } });
+            Deployment::decode(&object.to_string()).unwrap().template
+        };
+        let contents = json!({ format!("f:{CONTENTS}"): {} });
+        let ours = json!({ "f:metadata": { "f:annotations": contents }, "f:spec": { "f:hostname": {} } });
+        // What others have added is not in it.
+        let theirs =
+            json!({ "metadata": { "annotations": annotations }, "spec": { "hostname": "h", "subdomain": "s" } });
+        let plain = read(&theirs, &ours);
+        let sent = json!({ "metadata": { "annotations": { CONTENTS: "c" } }, "spec": { "hostname": "h" } });
+        assert_eq!(plain.fingerprint, Fingerprint::of_rendered(&sent));
+        assert_eq!((plain.restarted_at.as_deref(), plain.contents.as_deref()), (Some("now"), Some("c")));
+        assert!(!plain.has_defaults, "a name of others' is no default of ours");
+
+        let named = json!({ "f:metadata": { "f:annotations": { "f:kubectl.kubernetes.io/default-container": {} } } });
+        let spread = json!({ "f:spec": { "f:topologySpreadConstraints": {} } });
+        assert!([named, spread].iter().all(|ours| read(&theirs, ours).has_defaults));
+    }
 }
