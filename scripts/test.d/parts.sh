@@ -10,7 +10,7 @@ part_stages() {
   case $1 in
     shipped)
       RELEASE=yes
-      stage e2e +build && stage gitops +build && stage olm +build after:gitops && stage olm-2 +build after:gitops
+      stage e2e +build && stage gitops +build && stage olm +build && stage olm-2 +build
       ;;
     long) RELEASE=yes && stage long-e2e +build && stage long-gitops +build ;;
     alerts | network-policy | oldest) RELEASE=yes && stage "$1" +build ;;

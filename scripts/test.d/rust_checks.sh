@@ -65,9 +65,12 @@ unit_binaries() {
 
 # A binary that crashes is noticed by what it leaves unsaid, and the others run all the same.
 unit() {
-  local folder binary name
-  unit_binaries | while read -r folder binary name; do
+  local folder binary name chosen=$RUN_FOLDER/unit-binaries
+  unit_binaries >"$chosen"
+  choose_packages "$chosen"
+  [[ ! -s $chosen ]] || while read -r folder binary name; do
     run_tests "$name" "$folder" "$binary" </dev/null
-  done | record unit || return
+  done <"$chosen" | record unit || return
+  remember_slices
   cargo test "${LOCKED[@]}" --quiet "${PACKAGES[@]}" --doc
 }

@@ -4,8 +4,7 @@
 # prints as it goes.
 #
 # Stages that keep a processor busy would only slow each other down: at most JOBS of those that fill gaps, and as many of the
-# others, run at a time, the first declared first. Suites that share two processors stretch each other's waits, so the
-# declarations say which come after which.
+# others, run at a time, the first declared first.
 
 # For the names of needs.
 shopt -s extglob
@@ -14,7 +13,12 @@ declare -A STAGE_NEEDS=() STAGE_AWAITS=() STAGE_AFTER=() STAGE_PID=() STAGE_BEGI
 # Stages that run at low priority (priority.sh). health is none of them: Argo CD gives each Lua script one second by the clock.
 declare -A STAGE_FILLS_GAPS=([unit]=yes [clippy]=yes [docs]=yes [go-checks]=yes [shell]=yes [workflows]=yes [rules]=yes)
 STAGES=()
+is_one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 JOBS=${MULTI_OPERATOR_JOBS:-3}
+# Suites beside each other stretch each other's waits: how much of the room for suites each takes, by what it keeps running, and how
+# much there is. Other stages take none.
+declare -A STAGE_ROOM=([e2e]=2 [gitops]=2 [olm]=1 [olm-2]=1)
+SUITE_ROOM=4
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
 TICK=2
@@ -122,11 +126,12 @@ start_ready() {
 
 # has_room NAME: a suite does not wait for checks that fill its gaps, which would take the longer for it.
 has_room() {
-  local other same=0
+  local other same=0 taken=${STAGE_ROOM[$1]:-0}
   for other in "${!STAGE_PID[@]}"; do
     [[ ${STAGE_FILLS_GAPS[$other]:-} != "${STAGE_FILLS_GAPS[$1]:-}" ]] || ((same += 1))
+    ((taken += ${STAGE_ROOM[$other]:-0})) || true
   done
-  ((same < JOBS))
+  ((same < JOBS)) && ((taken <= SUITE_ROOM || ${STAGE_ROOM[$1]:-0} == 0))
 }
 
 # look_up NEED: its result, as RESULT. What the builder has not made when it exits has failed.

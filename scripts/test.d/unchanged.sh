@@ -47,18 +47,28 @@ with_its_inputs() {
 
 # is_unchanged STAGE: says so in a line. Never in CI, nor with --again.
 is_unchanged() {
-  local mark hash
   [[ ${CI:-} != true && $AGAIN == no ]] || return 1
-  hash=$(inputs_hash "$1")
-  mark=$CACHE/passed/$1-$hash
-  [[ -n $hash && -e $mark ]] || return 1
-  say "-- $1: unchanged since it passed here on $(date -r "$mark" '+%Y-%m-%d %H:%M'), inputs $hash: not run (--again runs it)"
+  is_marked "$1" "$(inputs_hash "$1")"
 }
 
-# remember_passing STAGE HASH: with the hash from before it ran, as files may have been edited meanwhile.
+# is_marked NAME HASH: whether it passed with these inputs, which is said in a line. Never in CI, nor with --again.
+is_marked() {
+  local mark
+  [[ ${CI:-} != true && $AGAIN == no && -n $2 ]] || return 1
+  mark=$(mark_of "$1" "$2")
+  [[ -e $mark ]] || return 1
+  say "-- $1: unchanged since it passed here on $(date -r "$mark" '+%Y-%m-%d %H:%M'), inputs $2: not run (--again runs it)"
+}
+
+# mark_of NAME HASH: a file. Names may be of several words.
+mark_of() { printf '%s/passed/%s/%s' "$CACHE" "${1//[ \/]/-}" "$2"; }
+
+# remember_passing NAME HASH: with the hash from before it ran, as files may have been edited meanwhile.
 remember_passing() {
+  local mark
   [[ -n $2 ]] || return 0
-  mkdir -p "$CACHE/passed"
-  rm -f "$CACHE/passed/$1"-*
-  : >"$CACHE/passed/$1-$2"
+  mark=$(mark_of "$1" "$2")
+  rm -rf "${mark%/*}"
+  mkdir -p "${mark%/*}"
+  : >"$mark"
 }

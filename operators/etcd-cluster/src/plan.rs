@@ -9,7 +9,7 @@ use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
-use runtime::views::Child;
+use runtime::views::Kept;
 
 use crate::EtcdCluster;
 
@@ -164,7 +164,8 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, String)> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
-    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish)?;
+    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish);
+    let next = next.or_else(|| membership::unreached::is_about_to_lose_its_pod(observed, &roster, &wish, now))?;
     let name = format!("{}-probe", observed.cluster.meta.key.name);
     Some((objects::pod(observed, &observed.cluster, &wish, &name, Start::Again), next.name.clone()))
 }
@@ -200,14 +201,14 @@ pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
 
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
 /// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
-fn told_apart<K>(
-    seen: &Seen<Child<K>>,
+fn told_apart<V: Kept>(
+    seen: &Seen<V>,
     cluster: &EtcdCluster,
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,
 ) -> Option<Apply> {
     let narrow = wanted(true);
-    let is_narrow = seen.ours().is_some_and(|child| child.fingerprint == narrow.fingerprint());
+    let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
     seen.kept(if apart { narrow } else { wanted(false) })
 }

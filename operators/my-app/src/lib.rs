@@ -1,7 +1,7 @@
 //! The operator of MyApp: a stateless application as a Deployment.
 //!
-//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget; taking
-//! the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
+//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
+//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; taking the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
 //! pods from serving (an image that cannot be pulled, a crash, a quota) is read from the Deployment and from the pods in trouble,
 //! and told in the MyApp's conditions. Deletion is left to garbage collection, so there is no finalizer.
 
@@ -14,7 +14,7 @@ use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
 use runtime::plan::{Kind, Plan};
-use runtime::views::{Custom, CustomKind, Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Custom, CustomKind, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use runtime::{Error, Operator};
 
 mod observe;
@@ -61,6 +61,21 @@ pub const PERMISSIONS: &[Permission] = &[
     Permission { group: "", resources: &["pods"], verbs: &["list", "watch", "create"] },
     // What `restartOn` names, by name.
     Permission { group: "", resources: &["configmaps", "secrets"], verbs: &["get"] },
+    Permission {
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission {
+        group: "networking.k8s.io",
+        resources: &["ingresses"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission {
+        group: "gateway.networking.k8s.io",
+        resources: &["httproutes"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
 ];
 
 /// The stores that the operator reads.
@@ -69,6 +84,9 @@ pub struct MyAppOperator {
     deployments: Arc<Store<Deployment>>,
     services: Arc<Store<Service>>,
     budgets: Arc<Store<DisruptionBudget>>,
+    autoscalers: Arc<Store<Autoscaler>>,
+    ingresses: Arc<Store<Ingress>>,
+    http_routes: Arc<Store<HttpRoute>>,
     pods: Arc<Store<Pod>>,
     limit: Limit,
     server: Option<Server>,
@@ -88,6 +106,9 @@ impl MyAppOperator {
             deployments: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
+            autoscalers: cache.store(),
+            ingresses: cache.store(),
+            http_routes: cache.store(),
             pods: cache.store(),
             limit: Limit::default(),
             server: None,
@@ -122,6 +143,9 @@ impl Operator for MyAppOperator {
         watches.children(&self.deployments);
         watches.children(&self.services);
         watches.children(&self.budgets);
+        watches.children(&self.autoscalers);
+        watches.children(&self.ingresses);
+        watches.optional_children(&self.http_routes);
         watches.children(&self.pods);
     }
 

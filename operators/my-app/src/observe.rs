@@ -24,6 +24,9 @@ impl MyAppOperator {
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
         let nobodys = |live: &Arc<Deployment>| live.meta.controller.is_none() && !live.meta.deleting;
         let orphan = matches!(deployment, Seen::Absent).then(|| self.deployments.get(key)).flatten();
+        if app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some()) {
+            self.http_routes.health().seek();
+        }
         Observed {
             orphan: orphan.and_then(Entry::into_object).filter(nobodys),
             limit: self.limit,
@@ -31,6 +34,9 @@ impl MyAppOperator {
             refused: None,
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
+            autoscaler: self.autoscalers.child(key, &app.meta),
+            ingress: self.ingresses.child(key, &app.meta),
+            http_route: self.http_routes.child_if_served(key, &app.meta),
             troubles: troubles.collect(),
             starting: starting.collect(),
             deployment,

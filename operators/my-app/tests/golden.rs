@@ -8,6 +8,7 @@ use std::sync::Arc;
 use my_app::MyApp;
 use my_app::plan::{Contents, Limit, Observed, plan};
 use runtime::cache::View;
+use runtime::plan::seen::Served;
 use runtime::plan::{Effect, Seen};
 use runtime::testing::NOW;
 use serde_json::{Value, json};
@@ -58,6 +59,9 @@ fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
         deployment: Seen::Absent,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
         orphan: None,
@@ -65,11 +69,12 @@ fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
         contents: Contents::default(),
         refused: None,
     };
-    let bodies = plan(&observed, NOW).effects.into_iter().map(|effect| match effect {
+    let plan = plan(&observed, NOW);
+    let bodies = plan.effects.into_iter().map(|effect| match effect {
         Effect::Apply(apply) => apply.body,
         other => panic!("{other:?} is no apply"),
     });
-    bodies.collect()
+    bodies.chain(plan.aside.into_iter().map(|apply| apply.body)).collect()
 }
 
 #[test]

@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
-use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -42,6 +42,8 @@ enum Child {
     Deployment,
     Service,
     Budget,
+    Ingress,
+    HttpRoute,
 }
 
 impl Child {
@@ -50,6 +52,8 @@ impl Child {
             Self::Deployment => Deployment::KIND,
             Self::Service => Service::KIND,
             Self::Budget => DisruptionBudget::KIND,
+            Self::Ingress => Ingress::KIND,
+            Self::HttpRoute => HttpRoute::KIND,
         }
     }
 }
@@ -71,14 +75,26 @@ fn spec() -> impl Strategy<Value = Value> {
         1 => Just(json!([{ "mountPath": "/etc/app", "configMap": { "name": "settings" } }])),
         1 => Just(json!([{ "mountPath": "/etc/app", "secret": { "name": "keys" } }])),
     ];
+    let service = prop_oneof![
+        2 => Just(Value::Null),
+        1 => Just(json!({ "type": "NodePort" })),
+        1 => Just(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })),
+    ];
+    let route = prop_oneof![
+        3 => Just(Value::Null),
+        1 => Just(json!({ "host": "a.b" })),
+        1 => Just(json!({ "host": "a.b", "tlsSecret": "a" })),
+        1 => Just(json!({ "host": "a.b", "gateway": { "name": "public" } })),
+    ];
     let restart_on = prop_oneof![2 => Just(json!([])), 1 => Just(json!([{ "configMapRef": { "name": "settings" } }]))];
     let pods = (overrides(), restart_on);
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, pods).prop_map(
-        |(image, replicas, port, budget, env, paused, strategy, files, (overrides, restart_on))| {
+    let ways_in = (service, route);
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, ways_in, pods).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files, (service, route), (overrides, restart_on))| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
-                "env": env, "paused": paused, "strategy": strategy, "files": files,
-                "podOverrides": overrides, "restartOn": restart_on,
+                "env": env, "paused": paused, "strategy": strategy, "files": files, "service": service,
+                "route": route, "podOverrides": overrides, "restartOn": restart_on,
             })
         },
     )
@@ -98,7 +114,13 @@ fn overrides() -> impl Strategy<Value = Value> {
 }
 
 fn child() -> impl Strategy<Value = Child> {
-    prop_oneof![Just(Child::Deployment), Just(Child::Service), Just(Child::Budget)]
+    prop_oneof![
+        Just(Child::Deployment),
+        Just(Child::Service),
+        Just(Child::Budget),
+        Just(Child::Ingress),
+        Just(Child::HttpRoute),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -120,7 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn add_to(child: Child, spec: &mut Value) {
     match child {
         Child::Service => {
-            spec["type"] = json!("NodePort");
+            spec["type"] = json!("LoadBalancer");
             spec["selector"]["x"] = json!("y");
             if let Some(ports) = spec["ports"].as_array_mut() {
                 ports[0]["port"] = json!(81);
@@ -138,6 +160,11 @@ fn add_to(child: Child, spec: &mut Value) {
             drop(spec.as_object_mut().map(|spec| spec.remove("minAvailable")));
             spec["maxUnavailable"] = json!(3);
         }
+        Child::Ingress => {
+            spec["tls"] = json!([{ "secretName": "theirs" }]);
+            spec["defaultBackend"] = json!({ "service": { "name": "theirs" } });
+        }
+        Child::HttpRoute => spec["hostnames"] = json!(["theirs.example.com"]),
     }
 }
 
@@ -160,6 +187,9 @@ impl Bench {
         world.feed(&cache.store::<Deployment>());
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);
@@ -362,6 +392,10 @@ fn a_seed_repeats_its_worlds() {
 fn without_status_generation(world: &World) -> Value {
     let mut content: Value = world.content().into_iter().collect();
     for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
+        // The API server keeps none that is empty.
+        if object["metadata"]["annotations"] == json!({}) {
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
         if let Some(status) = object["status"].as_object_mut() {
             status.remove("observedGeneration");
             for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {

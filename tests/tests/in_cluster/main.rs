@@ -2,6 +2,7 @@
 //! that measure times or stop the manager.
 
 mod additions;
+mod autoscaling;
 mod bad_input;
 mod configuration;
 mod create;
@@ -37,6 +38,7 @@ mod repair;
 mod restart_on;
 mod rollback;
 mod rollout;
+mod route;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;

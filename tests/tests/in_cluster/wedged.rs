@@ -13,6 +13,7 @@ use futures::StreamExt;
 use futures::future::LocalBoxFuture;
 use serde_json::Value;
 
+mod blocked;
 mod clusters;
 mod count;
 mod databases;

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use api::etcd_cluster::EtcdCluster;
 use e2e::cluster::SYSTEM;
-use e2e::etcd::Etcd;
+use e2e::etcd::{Etcd, ids};
 use e2e::kubectl::kubectl;
-use e2e::objects::serves;
+use e2e::objects::{Ours, serves};
 use e2e::wait::{PATIENCE, wait_until};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -82,4 +83,37 @@ async fn without_its_right_to_reach_etcd_the_manager_says_so_and_goes_on_when_it
     println!("of a member that is ready: {told}");
     drop(without);
     etcd.stands(1).await;
+}
+
+/// A policy lets other pods through to members with a label, and not the manager: so it begins with their next pods.
+#[tokio::test]
+async fn a_member_that_a_policy_hides_is_told_of_and_given_the_corrected_spec() {
+    let _turn = beside_others().await;
+    let ns = namespace("np-hidden", &[RESTRICTED]).await;
+    let policy = json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": { "name": "hidden" },
+        "spec": {
+            "podSelector": { "matchLabels": { "hidden": "yes" } },
+            "policyTypes": ["Ingress"], "ingress": [{ "from": [{ "podSelector": {} }] }],
+        },
+    });
+    ns.apply(&policy.to_string()).await;
+    let etcd = Etcd::apply(&ns, "settings", "{size: 1, version: 3.5.35}").await;
+    let before = ids(&etcd.stands(1).await);
+    etcd.patch(json!({ "pod": { "labels": { "hidden": "yes" } } })).await;
+    let told = ns
+        .until_within::<EtcdCluster, String>(
+            Duration::from_secs(240),
+            "settings",
+            "a member that is not reached",
+            |cluster| {
+                let stalled = cluster?.condition("Stalled").filter(|stalled| stalled.reason == "MembersUnreachable")?;
+                Some(stalled.message.clone())
+            },
+        )
+        .await;
+    println!("of a member that a policy hides: {told}");
+    assert!(etcd.pods().await.values().all(serves), "its kubelet reaches it");
+    etcd.patch(json!({ "pod": { "labels": null } })).await;
+    assert_eq!(ids(&etcd.stands(1).await), before, "it is the same member, on its volume");
 }

@@ -112,6 +112,12 @@ pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
     let unprovoked = entries.iter().filter(|entry| !entry.user.contains(PROVOKED) && !entry.allowed);
     let unprovoked = unprovoked.map(|entry| entry.call.clone());
     none(&forbidden(&unprovoked.collect::<Vec<_>>()), "forbidden requests over the whole run")?;
+    // scripts/test names the tests that it has left out, as nothing that they depend on has changed since they passed.
+    let left_out = std::env::var("MULTI_OPERATOR_PARTIAL_SUITE").unwrap_or_default();
+    if !left_out.is_empty() {
+        println!("rights: which are used is not compared: in_cluster has run with {left_out}");
+        return Ok(());
+    }
     let deployed = Audit::from_the_beginning(MANAGER_USER).ok_or("the audit log is gone")?.entries()?;
     let calls = entries.into_iter().chain(deployed).map(|entry| entry.call);
     let used: BTreeSet<String> = calls
@@ -137,7 +143,17 @@ pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
 /// Rights that leave no request of their own in the log.
 fn explained(right: &str) -> bool {
     let (verb, resource) = right.split_once(' ').unwrap_or_default();
-    let child = ["configmaps", "services", "deployments", "statefulsets", "poddisruptionbudgets"].contains(&resource);
+    let children = [
+        "configmaps",
+        "services",
+        "deployments",
+        "statefulsets",
+        "poddisruptionbudgets",
+        "horizontalpodautoscalers",
+        "ingresses",
+        "httproutes",
+    ];
+    let child = children.contains(&resource);
     match verb {
         // A Job is looked at if one of its name is there that no watch has told of yet: after a death at the right moment.
         "get" => resource == "jobs",

@@ -23,11 +23,11 @@ mod repair;
 mod resizing;
 mod rolling;
 mod step;
+pub(super) mod unreached;
 mod without_quorum;
 
 pub(super) use healing::{is_full, is_late, was_full};
 pub(super) use leading::{Led, led, why_not_led};
-pub(super) use repair::has_run_for_long;
 pub(super) use rolling::filling_from;
 pub use step::{Step, Wait};
 

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use api::etcd_cluster::PodPolicy;
+use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 
 use super::objects::{self, Facts, NEXT, PROVEN};
@@ -15,6 +16,9 @@ use super::version::Version;
 use super::wish::Wish;
 use super::{Observed, names};
 use crate::EtcdCluster;
+
+/// How long etcd takes at most to load a large database, during which nobody finds it ready.
+const LOADING: SignedDuration = SignedDuration::from_mins(10);
 
 /// All of a spec that a member's pod is made of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -191,7 +195,12 @@ pub(super) fn is_being_renewed(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wi
         (None, _) => as_wished() && ran_another_version(cluster, node, wish),
         (Some(_), last) => last.is_some_and(|last| *last != mark) && as_wished(),
     };
-    planned && node.pod.is_none_or(|pod| pod.trouble.is_none())
+    planned && !is_back(node) && node.pod.is_none_or(|pod| pod.trouble.is_none())
+}
+
+/// Whether etcd has been running in a member's next pod for so long that it is silent for another reason than that it starts.
+fn is_back(node: &Node<'_>) -> bool {
+    if node.ready { node.runs_for_long() } else { node.runs_for >= LOADING }
 }
 
 /// Whether a member ran another version when it answered last.

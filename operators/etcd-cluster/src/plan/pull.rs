@@ -53,7 +53,9 @@ pub(super) fn step(
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
         Check::Runs => {
-            Some(Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled")))
+            let of_another = observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish));
+            let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
+            Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
         Check::Failed(why) => Some(Step::Stuck(
             "ImageUnavailable",
@@ -78,7 +80,7 @@ pub(super) fn drop(observed: &Observed) -> Option<Step> {
 }
 
 fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Check {
-    if roster.voters().any(|node| runs(node, &wish.image())) {
+    if roster.nodes.iter().any(|node| runs(node, &wish.image())) {
         return Check::Passed;
     }
     let Some(pull) = &observed.pull else {

@@ -10,7 +10,7 @@ use super::{Member, Observed, names};
 mod node;
 
 pub use node::Node;
-use node::is_settled;
+use node::{is_settled, runs_for};
 
 /// How far behind a member may be, in entries of the log, and still count as caught up.
 const CAUGHT_UP: u64 = 1000;
@@ -52,6 +52,7 @@ impl<'a> Roster<'a> {
             node.listen(observed);
             let running = node.running().filter(|running| running.ready && !node.is_outdated());
             node.ready = running.is_some_and(|running| is_settled(running, now));
+            node.runs_for = runs_for(node, now);
         }
         let newest = nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.raft_index).max();
         Self { nodes, listed: observed.etcd.members.is_ok(), newest: newest.unwrap_or(0) }

@@ -136,13 +136,17 @@ fn kept(running: &[Version]) -> Version {
 }
 
 /// What members run: by their own word, or what they ran when they last gave it; before the first has given it, what it
-/// has been started with.
+/// has been started with. Without quorum the kubelets' word counts for more than an old one.
 fn running(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Version> {
     let started = |node: &Node<'_>| {
         let first = cluster.status.cluster_id.is_none() && !node.joins() && node.has_run();
         node.annotation(objects::VERSION).filter(|_| first).and_then(Version::parse)
     };
-    let of = |node| Node::version(node).or_else(|| told(cluster, &node.name)).or_else(|| started(node));
+    let found = |node: &Node<'_>| node.version_found_ready().filter(|_| !roster.listed);
+    let of = |node: &Node<'_>| {
+        let known = node.version().or_else(|| found(node));
+        known.or_else(|| told(cluster, &node.name)).or_else(|| started(node))
+    };
     roster.nodes.iter().filter_map(of).collect()
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use crate::asked::Answer;
 use crate::guard::Guard;
-use crate::kubelet::Kubelet;
+use crate::kubelet::{Kubelet, seen};
 use crate::raft::Etcds;
 
 /// How long a tick takes.
@@ -52,6 +52,8 @@ pub struct Bench {
     pub now: Timestamp,
     /// Pods to which the operator has no way.
     pub cut: BTreeSet<String>,
+    /// Whether a network policy lets the operator through to pods of one label only.
+    pub policy: bool,
     /// Whether cluster DNS tells of nobody.
     pub mute: bool,
     /// Why the API server refuses pods as the spec has them.
@@ -109,6 +111,7 @@ impl Bench {
             key,
             now: Timestamp::UNIX_EPOCH,
             cut: BTreeSet::new(),
+            policy: false,
             mute: false,
             refuses: None,
             default_class: true,
@@ -170,11 +173,12 @@ impl Bench {
         let observed = self.look(&cluster);
         let plan = plan::plan(&observed, self.now);
         self.note(&plan);
-        self.guard.before(&self.world, &self.etcds, &observed, &plan);
+        let cut = &self.unreached();
+        self.guard.before(&self.world, &self.etcds, cut, &observed, &plan);
         self.guard.rolls(&self.etcds, &self.kubelet, &observed, &plan, self.now);
         self.world.lifetime = pass.lives;
         let (events, count) = (plan.events.clone(), plan.effects.len());
-        let (etcds, guard, cut, acts) = (&mut self.etcds, &mut self.guard, &self.cut, &mut self.acts);
+        let (etcds, guard, acts) = (&mut self.etcds, &mut self.guard, &mut self.acts);
         let done = self.world.pass_with(&*cluster, plan, |world, act: EtcdAct| {
             *acts += 1;
             must_hold(world, &act)?;
@@ -195,6 +199,12 @@ impl Bench {
             self.world.deliver_all();
         }
         self.guard.after(&self.world, &mut self.etcds);
+    }
+
+    /// Pods that the operator does not reach, whoever else does.
+    pub fn unreached(&self) -> BTreeSet<String> {
+        let hidden = seen(&self.world).into_iter().filter(|pod| pod.hidden || self.policy && !pod.allowed);
+        hidden.map(|pod| pod.name).chain(self.cut.iter().cloned()).collect()
     }
 
     /// Writes down what a plan says.

@@ -126,7 +126,10 @@ impl Bench {
                 object["spec"]["options"] = json!({ "max-wals": if *good { "7" } else { "many" } });
             }
             Edit::Isolated(true) => object["spec"]["pod"]["labels"]["isolated"] = json!("yes"),
-            Edit::Isolated(false) => drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod"))),
+            Edit::Hidden(true) => object["spec"]["pod"]["labels"]["hidden"] = json!("yes"),
+            Edit::Isolated(false) | Edit::Hidden(false) => {
+                drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))
+            }
             Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),
         });
     }

@@ -6,7 +6,7 @@ use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::View;
-use runtime::plan::Effect;
+use runtime::plan::{Effect, Key};
 use runtime::testing::World;
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
@@ -60,7 +60,14 @@ struct ClaimSeen {
 
 impl Guard {
     /// Remembers how things were, and judges a plan by itself.
-    pub fn before(&mut self, world: &World, etcds: &Etcds, observed: &Observed, plan: &EtcdPlan) {
+    pub fn before(
+        &mut self,
+        world: &World,
+        etcds: &Etcds,
+        cut: &BTreeSet<String>,
+        observed: &Observed,
+        plan: &EtcdPlan,
+    ) {
         self.changes = 0;
         self.before = Sight::of(world);
         let storage = observed.cluster.spec.storage.as_ref();
@@ -79,8 +86,15 @@ impl Guard {
         };
         assert!(plan.effects.iter().filter(disruptive).count() <= 1, "one step at a time: {:?}", plan.effects);
         if observed.etcd.members.is_err() && self.latched.is_some() {
-            // One that is isolated is of no use to the others, and another pod may cure it.
-            let runs = |pod: &str| etcds.processes.get(pod).is_some_and(|process| process.reachable);
+            // One that is isolated is of no use to the others, and another pod may cure it. Of an only member nobody else's quorum
+            // depends, and each change of its spec costs it its pod.
+            let alone = self.cluster(etcds).is_some_and(|cluster| cluster.members.len() == 1);
+            // To the operator, one that it is cut off from, and that has no quorum either, is like one that is isolated.
+            let unknown = |pod: &str| cut.contains(pod) && !is_ready(world, &observed.cluster.meta.key.sibling(pod));
+            let runs = |pod: &str| {
+                let reachable = etcds.processes.get(pod).is_some_and(|process| process.reachable);
+                reachable && !alone && !unknown(pod)
+            };
             let works = |uid: &str| seen(world).iter().any(|pod| pod.uid == uid && runs(&pod.name));
             let destructive = |effect: &Effect<EtcdAct>| match effect {
                 Effect::Delete(delete) => delete.kind == Claim::KIND || works(&delete.uid),
@@ -230,6 +244,12 @@ impl Guard {
         let up = etcds.voters_up(id).into_iter().filter_map(|voter| etcds.up(id, voter));
         up.filter(|(pod, _)| !doomed(pod)).count() >= cluster.quorum()
     }
+}
+
+/// Whether the kubelet finds a pod ready.
+fn is_ready(world: &World, pod: &Key) -> bool {
+    let conditions = world.get(Pod::KIND, pod).and_then(|pod| pod["status"]["conditions"].as_array());
+    conditions.is_some_and(|all| all.iter().any(|of| of["type"] == "Ready" && of["status"] == "True"))
 }
 
 fn is_of_membership(change: &Change) -> bool {

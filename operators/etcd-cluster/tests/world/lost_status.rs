@@ -1,12 +1,13 @@
 //! The object's status goes: what has been latched is found again, and no second cluster is begun.
 
+use etcd_cluster::EtcdClusterKind;
 use runtime::cache::View as _;
-use runtime::views::Pod;
+use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step};
-use crate::stories::settle;
+use crate::stories::{settle, version};
 
 /// Three members, of which the first has been replaced: none of the pods is that of a first member any more.
 fn without_its_first_member() -> Bench {
@@ -119,5 +120,61 @@ fn adoption_is_carried_through_whenever_the_manager_dies() {
         settle(&mut bench);
         assert_eq!(members(&bench), before, "after {lives} writes: {}", bench.story());
         assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
+    }
+}
+
+/// What a cluster of three is on its way to.
+fn ways() -> Vec<(&'static str, Vec<Step>)> {
+    vec![
+        ("more members", vec![Step::Edit(Edit::Size(5))]),
+        ("fewer members", vec![Step::Edit(Edit::Size(1))]),
+        ("other pods", vec![Step::Edit(Edit::Quota(true))]),
+        ("an upgrade", vec![Step::Edit(Edit::Version(version("v3.7.3")))]),
+        ("a member without its volume", vec![Step::EvictFully(1)]),
+        ("a deleted claim", vec![Step::DropClaim(2)]),
+    ]
+}
+
+#[test]
+fn at_each_moment_of_each_way_to_something_else() {
+    for (what, steps) in ways() {
+        for moment in (0..48).step_by(8) {
+            let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+            settle(&mut bench);
+            steps.iter().for_each(|step| bench.take(step));
+            (0..moment).for_each(|_| bench.round());
+            bench.take(&Step::LoseStatus);
+            settle(&mut bench);
+            assert_eq!(bench.etcds.clusters.len(), 1, "{what} after {moment} rounds: {}", bench.story());
+        }
+    }
+}
+
+/// With its claims, by one command: all volumes that stay have the data in the end.
+#[test]
+fn at_each_moment_of_a_deletion() {
+    for claims in [false, true] {
+        for moment in (0..40).step_by(if claims { 4 } else { 1 }).take(10) {
+            let mut bench = Bench::new(&json!({ "size": 3 }));
+            settle(&mut bench);
+            bench.delete();
+            let keys: Vec<_> = bench.world.all(Claim::KIND).map(|(key, _)| key.clone()).collect();
+            keys.iter().filter(|_| claims).for_each(|key| bench.world.begin_removal(Claim::KIND, key));
+            let is_there = |bench: &Bench| bench.world.get(EtcdClusterKind::KIND, &bench.key).is_some();
+            for round in 0..240 {
+                if !is_there(&bench) {
+                    break;
+                }
+                if round == moment {
+                    bench.take(&Step::LoseStatus);
+                }
+                bench.round();
+                bench.innocent().unwrap_or_else(|why| panic!("{why}\n{}", bench.told()));
+            }
+            assert!(!is_there(&bench), "{claims} {moment}: {}", bench.told());
+            let stay =
+                bench.world.all(Claim::KIND).filter(|(_, claim)| claim["metadata"]["deletionTimestamp"].is_null());
+            assert_eq!((stay.count(), bench.etcds.clusters.len()), (3, 1), "{claims} {moment}: {}", bench.told());
+        }
     }
 }

@@ -14,6 +14,7 @@ mod deletion;
 mod faults;
 mod findings;
 mod guard;
+mod hidden;
 mod intact;
 mod isolated;
 mod kubelet;

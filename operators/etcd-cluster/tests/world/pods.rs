@@ -31,6 +31,10 @@ pub struct PodSeen {
     pub bad_option: bool,
     /// Whether nothing outside the pod reaches its etcd, and it reaches nothing: a network policy selects its labels.
     pub isolated: bool,
+    /// Whether its members reach its etcd, and its kubelet does, but not the operator, whatever policies there are: by its labels.
+    pub hidden: bool,
+    /// Whether a network policy that lets the operator through to some pods lets it through to this one.
+    pub allowed: bool,
     /// Whether the kubelet rejects it.
     pub rejected: bool,
     /// Whether etcd runs for a while only, once [`Kubelet::worn`](crate::kubelet::Kubelet::worn).
@@ -79,6 +83,8 @@ impl PodSeen {
             rejected: meta["labels"]["rejected"].is_string(),
             fragile: meta["labels"]["fragile"].is_string(),
             isolated: meta["labels"]["isolated"].is_string(),
+            hidden: meta["labels"]["hidden"].is_string(),
+            allowed: meta["labels"]["allowed"].is_string(),
             bad_option: etcd_argument("--max-wals=") == "many",
             token: etcd_argument("--initial-cluster-token="),
             claim: claim.map(str::to_owned),

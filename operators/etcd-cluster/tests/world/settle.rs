@@ -31,7 +31,8 @@ impl Bench {
                 // The API server keeps no field that is null.
                 object["spec"].as_object_mut().map(|spec| spec.remove("options"));
             }
-            if object["spec"]["pod"]["labels"]["isolated"].is_string() {
+            let labels = &object["spec"]["pod"]["labels"];
+            if labels["isolated"].is_string() || labels["hidden"].is_string() {
                 object["spec"].as_object_mut().map(|spec| spec.remove("pod"));
             }
         });
@@ -58,6 +59,7 @@ impl Bench {
         self.kubelet.down.clear();
         self.kubelet.missing.clear();
         self.cut.clear();
+        self.policy = false;
         self.refuses = None;
         (self.mute, self.etcds.full) = (false, false);
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);

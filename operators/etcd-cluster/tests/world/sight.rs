@@ -46,7 +46,7 @@ impl Bench {
         let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
         let etcd = match places.as_slice() {
             [] => Etcd::default(),
-            places => self.etcds.look(places, &self.cut, latched),
+            places => self.etcds.look(places, &self.unreached(), latched),
         };
         found.extend(self.read_claims(cluster, &pods, &mut claims, Some(&etcd)));
         self.names += 1;

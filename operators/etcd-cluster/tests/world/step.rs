@@ -75,6 +75,8 @@ pub enum Edit {
     },
     /// Labels by which a network policy cuts members off; or those labels are taken back.
     Isolated(bool),
+    /// Labels by which a network policy keeps the operator alone from members; or those labels are taken back.
+    Hidden(bool),
     /// Another member shall lead.
     Lead(u8),
 }

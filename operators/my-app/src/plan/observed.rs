@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use runtime::plan::Seen;
+use runtime::plan::seen::Served;
 use runtime::plan::trouble::Trouble;
 use runtime::plan::trouble::starting::Starting;
-use runtime::views::{Deployment, DisruptionBudget, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Service};
 
 use super::contents::{Contents, Refused};
 use super::overrides::Limit;
@@ -22,6 +23,12 @@ pub struct Observed {
     pub service: Seen<Service>,
     /// Its PodDisruptionBudget, wanted if it asks for one.
     pub budget: Seen<DisruptionBudget>,
+    /// Its HorizontalPodAutoscaler, wanted if it asks for one.
+    pub autoscaler: Seen<Autoscaler>,
+    /// Its Ingress, wanted if it has a route and names no gateway.
+    pub ingress: Seen<Ingress>,
+    /// Its HTTPRoute, wanted if it has a route that names a gateway.
+    pub http_route: Served<HttpRoute>,
     /// Its pods of the present template that are in trouble, by name.
     pub troubles: Vec<(Arc<str>, Trouble)>,
     /// Those that wait for their volumes, by name.
@@ -46,7 +53,7 @@ impl Observed {
         }
     }
 
-    /// Why not everything that belongs to the MyApp can be judged now, in words.
+    /// Why not everything that its pods depend on can be judged now, in words.
     #[must_use]
     pub fn obstacle(&self) -> Option<(&'static str, String)> {
         let deployment = self.deployment.obstacle("Deployment");

@@ -82,7 +82,7 @@ fn differs_in_number_alone(wish: &Wish<'_>, image: &str, live: &Live<Deployment>
     asked.body["spec"]["replicas"] = if live.owns_replicas { json!(live.replicas) } else { Value::Null };
     // Or as it is made for a moment where its own controller stands still.
     let without_pace = objects::without_pace(&asked);
-    [asked, without_pace].iter().any(|asked| asked.fingerprint() == live.fingerprint)
+    [asked, without_pace].iter().any(|asked| asked.has_made(live.fingerprint, &live.additions))
 }
 
 /// Of what the image asked for has failed, in words, if it has.
@@ -90,7 +90,7 @@ fn fails(observed: &Observed, wish: &Wish<'_>, now: Timestamp) -> Option<String>
     let app = &*observed.app;
     let live = observed.deployment.ours().filter(|live| !live.paused && !app.spec.paused)?;
     let Deadline::Passed(late) = deadline::of(app, live, now) else { return None };
-    let as_asked = wish.deployment(&app.spec.image).fingerprint() == live.fingerprint;
+    let as_asked = wish.deployment(&app.spec.image).has_made(live.fingerprint, &live.additions);
     let rollout = &live.rollout;
     let observed_now = rollout.observed_generation >= live.meta.generation;
     let all_ready = [rollout.updated_replicas, rollout.ready_replicas] == [rollout.replicas; 2];

@@ -15,9 +15,12 @@ use super::objects::selector;
 use super::rollback::{self, Course};
 use super::wish::Wish;
 
+mod beside;
 mod pods;
+mod route;
 mod standing;
 
+pub(super) use beside::warnings;
 pub(super) use pods::Pods;
 use standing::Standing;
 
@@ -27,7 +30,7 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 
 /// A change of the Deployment that its own controller takes no note of (its labels, its owner, who sets its number of
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What has been told before it is done is done in the next pass, as soon as the status has come back.
 const AT_ONCE: Duration = Duration::from_millis(1);
@@ -52,7 +55,7 @@ pub(super) fn of(
         Some(refused) => refused,
         None => judge(observed, &standing, &pods, &deadline, course),
     };
-    let conditions = if app.spec.paused {
+    let mut conditions = if app.spec.paused {
         let as_asked = summary == Summary::Ready && steps.is_empty();
         let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
@@ -60,6 +63,7 @@ pub(super) fn of(
     } else {
         summary.conditions(reason, message, now)
     };
+    conditions.extend(beside::conditions(observed, now));
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use api::my_app::Phase;
 use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
+use runtime::cache::View;
 use runtime::plan::Next;
 use runtime::plan::drift::Fingerprint;
-use runtime::plan::seen::Live;
+use runtime::plan::seen::{Live, Served};
 use runtime::plan::trouble::Trouble;
 use serde_json::{Value, json};
 
@@ -15,11 +16,13 @@ use super::*;
 use crate::MyApp;
 
 mod additions;
+mod autoscaling;
 mod defaults;
 mod overrides;
 mod restart_on;
 mod rollback;
 mod rollouts;
+mod route;
 mod truth;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -54,6 +57,9 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         deployment,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
         orphan: None,

@@ -71,7 +71,7 @@ impl<'a> Wish<'a> {
     fn stays_plain(&self, live: &Deployment, plain: &Apply) -> bool {
         let seen = self.observed.deployment.ours().map_or(live.fingerprint, |live| live.fingerprint);
         // With the same wish as ever, a template that differs has been edited: it goes back to what it was.
-        seen == plain.fingerprint() || template(plain) == live.template.fingerprint || self.is_told(live)
+        plain.has_made(seen, &live.additions) || template(plain) == live.template.fingerprint || self.is_told(live)
     }
 
     /// Whether what pods are to be has been told by status, so that nothing of it is new.

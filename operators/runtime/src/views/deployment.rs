@@ -62,7 +62,7 @@ impl Template {
         let annotation = |name: &str| template?["metadata"]["annotations"][name].as_str().map(Into::into);
         Self {
             fingerprint: live.fingerprint_within(template, PATH),
-            has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"))),
+            has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
             restarted_at: annotation(RESTARTED_AT),
             contents: annotation(CONTENTS),
         }
@@ -162,15 +162,16 @@ impl View for Deployment {
             #[serde(rename = "rollingUpdate")]
             pace: Option<IgnoredAny>,
         }
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions, parts) = live.compare_parts(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
+        let replicas = spec.replicas.unwrap_or(1);
         Ok(Self {
             fingerprint,
             additions,
             template: Template::of(&live, &parts),
-            owns_replicas: live.owns("/f:spec/f:replicas"),
-            replicas: spec.replicas.unwrap_or(1),
+            owns_replicas: live.owns("/f:spec/f:replicas", replicas == 1),
+            replicas,
             has_pace: spec.strategy.pace.is_some(),
             paused: spec.paused,
             applied: live.applied(),
@@ -185,6 +186,10 @@ impl View for Deployment {
 
     fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

@@ -15,12 +15,14 @@ use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
 use runtime::views::{Claim, Job, Pod, StatefulSet};
 
 use super::objects::{self, SecretOf};
+use super::status::with_data;
 use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recovered, restore};
 use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
 mod save;
 mod status;
+mod terminating;
 mod way_in;
 
 use save::last;
@@ -52,6 +54,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     if !db.meta.is_held_by(FINAL_SNAPSHOT) {
         return Plan::nothing();
+    }
+    if let Some(status) = with_data(observed, now).filter(|_| !observed.namespace_going) {
+        return Plan { status: Some(status), ..later(STEP) };
     }
     // Data that are to be saved are held until they are.
     let mut kept = if is_wanted(observed) && !save::is_saved(observed) { hold::keep(observed) } else { Vec::new() };
@@ -149,14 +154,14 @@ fn retain(observed: &Observed, now: Timestamp) -> Option<Step> {
     let db = &*observed.db;
     let current = || hold::own(observed).filter(|claim| hold::is_current(observed, claim));
     if let Some(claim) = current().find(|claim| claim.meta.deleting).filter(|_| !is_skipped(db)) {
-        let message = match save::may_answer(observed) {
+        let message = match terminating::may_answer(observed) {
             true => format!(
                 "deletion.policy is Retain, and the claim {} of the data is being deleted, so it cannot stay: set \
                  deletion.policy to Snapshot to have the data saved, or let them go: annotate this SampleDB with {}",
                 claim.meta.key.name,
                 skip(db)
             ),
-            false => save::unreachable_data(observed, claim),
+            false => terminating::unreachable_data(observed, claim),
         };
         return Some(Step::Blocked("ClaimTerminating", message));
     }

@@ -1,7 +1,7 @@
 //! Status. Pure.
 
 use api::Contract;
-use api::sample_db::{EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus};
+use api::sample_db::{ADOPT, EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus};
 use jiff::{Timestamp, Unit};
 use runtime::views::JobEnd;
 
@@ -9,7 +9,7 @@ use super::backup::{self, Backups};
 use super::steps::Step;
 use super::upgrade::{self, Turn};
 use super::wish::{Refusal, Wish};
-use super::{InitSources, Observed, Words, names, record, restore, storage};
+use super::{InitSources, Observed, Words, names, record, restore, rests, storage};
 use crate::Snapshot;
 
 mod conditions;
@@ -52,11 +52,12 @@ pub(super) struct Judged<'a> {
 pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> SampleDBStatus {
     let (db, before, wish) = (&*observed.db, &observed.db.status, judged.wish);
     let prepared = prepared(observed);
-    let initialization = initialization(observed, prepared.as_ref(), now);
+    let lasting = prepared.as_ref().filter(|_| is_lasting(observed, wish));
+    let initialization = initialization(observed, lasting, now);
     let serving = conditions::Serving::of(observed, &initialization);
     let running = observed.asked.answer().map(|answer| answer.version.clone());
     let running = running.or_else(|| prepared.as_ref().and_then(|words| words.said.version.clone()));
-    let identifier = prepared.as_ref().and_then(|words| words.said.system_identifier.clone());
+    let identifier = lasting.and_then(|words| words.said.system_identifier.clone());
     let turn = judged.turn;
     let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
     let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
@@ -99,6 +100,33 @@ fn endpoints(observed: &Observed) -> EndpointsStatus {
 fn prepared(observed: &Observed) -> Option<Words> {
     let running = observed.pod()?.running.as_ref()?;
     Words::of_container(running.container("prepare")?).filter(|words| words.code == 0)
+}
+
+/// Whether the data that have been made are there to stay, which is what status latches: our finalizer keeps their claim from the
+/// next step on, and only then clients are let in. While the database is paused nothing keeps it, and nothing can keep one that is
+/// being deleted: without it the database begins anew, and nobody misses anything. What was taken over was somebody's before.
+fn is_lasting(observed: &Observed, wish: &Wish) -> bool {
+    let (db, status) = (&*observed.db, &observed.db.status);
+    let taken_over = db.annotations.contains_key(ADOPT) || !status.storage.adopted_from.is_empty();
+    let kept = || observed.claim(&wish.claim).is_some_and(|claim| !claim.meta.deleting);
+    status.initialization.data_created_at.is_some() || taken_over || !rests(db) && kept()
+}
+
+/// The status of a database that is being deleted and was paused with data of which it does not tell: a superuser may have used
+/// them meanwhile.
+pub(super) fn with_data(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
+    let before = &observed.db.status;
+    let known = before.initialization.data_created_at.is_some() || !record::is_latched(before);
+    let prepared = prepared(observed).filter(|_| observed.db.spec.paused && !known)?;
+    let after = SampleDBStatus {
+        system_identifier: before.system_identifier.clone().or(prepared.said.system_identifier),
+        initialization: InitializationStatus {
+            data_created_at: now.round(Unit::Second).ok(),
+            ..before.initialization.clone()
+        },
+        ..before.clone()
+    };
+    Some(record::revised(before, after))
 }
 
 fn initialization(observed: &Observed, prepared: Option<&Words>, now: Timestamp) -> InitializationStatus {

@@ -14,7 +14,7 @@ mod server;
 mod silence;
 mod volume;
 
-pub(super) use server::{Follows, ended, follows, server};
+pub(super) use server::{Follows, cause, ended, follows, server};
 pub(super) use silence::ready as silent;
 
 /// The reason of a server that runs, and does not let the application in.

@@ -60,9 +60,13 @@ impl Wish {
     pub fn storage(&self, observed: &Observed, before: &StorageStatus) -> StorageStatus {
         // What an earlier database of the name left is not this one's data.
         let live = observed.claim(&self.claim).filter(|claim| observed.is_own(claim));
+        let uid = live.map(|claim| claim.meta.uid.to_string());
+        // One that was replaced before there were any data was not theirs.
+        let made = observed.db.status.initialization.data_created_at.is_some();
+        let known = before.claim_uid.clone().filter(|_| made || uid.is_none());
         StorageStatus {
             claim: Some(self.claim.clone()),
-            claim_uid: before.claim_uid.clone().or_else(|| live.map(|claim| claim.meta.uid.to_string())),
+            claim_uid: known.or(uid),
             storage_class_name: before
                 .storage_class_name
                 .clone()

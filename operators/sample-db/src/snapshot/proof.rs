@@ -19,6 +19,9 @@ use crate::{SampleDB, Snapshot};
 const AGAINST: [&str; 6] =
     ["Corrupt", "FileMissing", "Truncated", "ChecksumMismatch", "CountMismatch", "RestoreFailed"];
 
+/// What it says of files that can be restored, and give other data than the user expects.
+const CHECK_FAILED: &str = "CheckFailed";
+
 /// Whether one that has been proved before, or has failed, is being proved again.
 pub(super) fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
     status.verification.phase == Some(VerificationPhase::Running)
@@ -70,13 +73,25 @@ pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             let why = why(observed, words, message);
             told(match reason.as_deref() {
                 Some("SnapshotMissing") => volume::without_files(observed, now),
-                reason => {
-                    let (phase, message) = verdict(reason, &why);
-                    status::unproved(observed, phase, "VerificationFailed", message, now)
-                }
+                Some(CHECK_FAILED) => volume::with_files(of_verdict(observed, reason.as_deref(), &why, now)),
+                reason => of_verdict(observed, reason, &why, now),
             })
         }
     }
+}
+
+/// What is told of one whose proof failed. What could not be carried out says nothing of files that were never seen on a volume
+/// which has replaced theirs.
+fn of_verdict(observed: &Observed, reason: Option<&str>, why: &str, now: Timestamp) -> SampleDBSnapshotStatus {
+    let (phase, message) = match verdict(reason, why) {
+        (SnapshotPhase::Ready, _)
+            if volume::is_looked_for(&observed.snapshot.status) && reason != Some(CHECK_FAILED) =>
+        {
+            (SnapshotPhase::Failed, volume::unseen(observed, why))
+        }
+        told => told,
+    };
+    status::unproved(observed, phase, "VerificationFailed", message, now)
 }
 
 fn job(observed: &Observed) -> runtime::plan::Create {
@@ -145,7 +160,7 @@ pub(super) fn verdict(reason: Option<&str>, words: &str) -> (SnapshotPhase, Stri
             (SnapshotPhase::Failed, format!("the snapshot did not stand the proof: {words}"))
         }
         // It can be restored, and gives other data than the user expects.
-        Some("CheckFailed") => (SnapshotPhase::Ready, format!("the snapshot did not stand the proof: {words}")),
+        Some(CHECK_FAILED) => (SnapshotPhase::Ready, format!("the snapshot did not stand the proof: {words}")),
         _ => (SnapshotPhase::Ready, format!("the snapshot was taken, but could not be proved: {words}")),
     }
 }

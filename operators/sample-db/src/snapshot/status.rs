@@ -201,9 +201,8 @@ pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> St
         message: None,
         ..ended(&before, now)
     };
-    let claim_uid = verification.claim_uid.clone().or(before.location.claim_uid);
-    let location = SnapshotLocation { claim_uid, ..before.location };
-    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, location, verification, ..before };
+    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, verification, ..before };
+    let status = volume::with_files(status);
     let message = proved(&status);
     with(status, &Summary::Ready, "BackupVerified", message, now)
 }

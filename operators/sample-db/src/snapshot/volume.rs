@@ -42,7 +42,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
     }
     let uid = observed.volume.uid()?;
     let waits = verification.phase == Some(VerificationPhase::Pending);
-    if known.is_none() && !waits {
+    // What failed may never have been seen on it.
+    if known.is_none() && !waits && verification.phase != Some(VerificationPhase::Failed) {
         return Some(told(found(observed)));
     }
     let seen = [known, &verification.claim_uid].into_iter().flatten().any(|seen| **seen == *uid);
@@ -123,6 +124,25 @@ pub(super) fn without_files(observed: &Observed, now: Timestamp) -> SampleDBSnap
         key.name, key.namespace
     );
     status::unproved(observed, SnapshotPhase::Failed, "FilesMissing", message, now)
+}
+
+/// What to say of files that are yet to be seen on the volume that there is now.
+pub(super) fn unseen(observed: &Observed, why: &str) -> String {
+    let snapshot = &*observed.snapshot;
+    let (location, key) = (&snapshot.status.location, &snapshot.meta.key);
+    let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
+    format!(
+        "whether the directory {path} is on the volume of the PVC {claim} is not known, since the verification could not be carried \
+         out: {why}; correct that and run kubectl annotate sampledbsnapshot {} --namespace {} --overwrite \
+         {VERIFY}=\"$(date -u +%FT%TZ)\"",
+        key.name, key.namespace
+    )
+}
+
+/// The status of one whose files have been read on the volume that there is now.
+pub(super) fn with_files(status: SampleDBSnapshotStatus) -> SampleDBSnapshotStatus {
+    let claim_uid = status.verification.claim_uid.clone().or(status.location.claim_uid);
+    SampleDBSnapshotStatus { location: SnapshotLocation { claim_uid, ..status.location }, ..status }
 }
 
 /// No pod can read its files: it is of no use until there is a claim again.

@@ -240,3 +240,48 @@ fn data_stay_if_the_users_claim_with_the_final_snapshot_is_deleted() {
     }
     assert!(gone > 0, "it is saved if the claim is deleted afterwards");
 }
+
+/// A server with a parameter that it does not take has the volume, and may never start.
+#[test]
+fn a_claim_whose_server_does_not_start_is_reported_and_its_data_saved_once_it_does() {
+    let mut begun = Bench::new(&quiet(json!({})));
+    for step in [Step::Edit(Edit::Parameter(3)), Step::Calm(25), Step::DropClaim(0), Step::Calm(3)] {
+        begun.take(&step);
+    }
+    begun.take(&Step::Delete(Background));
+    begun.take(&Step::Calm(20));
+    let blocked = condition(begun.object().expect("it is there"), "DeletionBlocked");
+    assert_eq!(blocked["reason"], "ClaimTerminating", "{}", begun.story());
+    let message = blocked["message"].to_string();
+    for said in ["does not start: FATAL", "spec.engine.parameters", api::sample_db::SKIP_FINAL_SNAPSHOT] {
+        assert!(message.contains(said), "{said}: {message}");
+    }
+    // Both ways that the message tells of.
+    let mut mended = begun.fork();
+    mended.take(&Step::Edit(Edit::Parameter(0)));
+    mended.take(&Step::Calm(60));
+    let saved = mended.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of));
+    assert!(mended.object().is_none() && saved, "{}", mended.story());
+    begun.take(&Step::Edit(Edit::Skip));
+    settle(&mut begun);
+    assert!(begun.object().is_none(), "{}", begun.story());
+}
+
+/// A server that somebody has stopped by a signal may be set going again, so that is waited for, and said.
+#[test]
+fn a_claim_whose_server_does_not_answer_for_long_is_reported() {
+    let mut bench = settled(&quiet(usual()));
+    for step in [Step::DropClaim(0), Step::Stop, Step::Delete(Background), Step::Calm(5)] {
+        bench.take(&step);
+    }
+    assert!(!is(bench.object().expect("it is there"), "DeletionBlocked"), "{}", bench.story());
+    bench.take(&Step::Calm(70));
+    let blocked = condition(bench.object().expect("it is there"), "DeletionBlocked");
+    assert_eq!(blocked["reason"], "ClaimTerminating", "{}", bench.story());
+    assert!(blocked["message"].to_string().contains(api::sample_db::SKIP_FINAL_SNAPSHOT), "{blocked}");
+    bench.take(&Step::Kill(0));
+    bench.take(&Step::Calm(60));
+    assert!(bench.object().is_none(), "{}", bench.story());
+    let saved = bench.world.all(sample_db::Snapshot::KIND).any(|(_, of)| crate::guard::is_proved(of));
+    assert!(saved, "{}", bench.story());
+}

@@ -5,6 +5,7 @@
 #![allow(missing_docs, reason = "tests")]
 
 mod asked;
+mod beginnings;
 mod bench;
 mod boundaries;
 mod claims;
@@ -18,6 +19,7 @@ mod labels;
 mod look;
 mod lost_status;
 mod needed;
+mod person;
 mod pods;
 mod properties;
 mod schedule;

@@ -10,7 +10,7 @@ use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
-use crate::collector::{KINDS, Propagation, delete};
+use crate::collector::KINDS;
 use crate::site::{Faults, is_going, path_of, text};
 
 /// Within so many rounds a world without faults is at rest.
@@ -65,52 +65,6 @@ impl Bench {
         }
         rests?;
         self.silent()
-    }
-
-    /// Somebody does what a database that is stalled asks for.
-    fn person(&mut self) {
-        for key in self.databases() {
-            let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
-            if condition(&db, "Stalled")["reason"] == "ClaimTerminating" && !is_going(&db) {
-                self.say("a person deletes what has lost its claim");
-                self.note_retained(&db);
-                delete(&mut self.world, SampleDB::KIND, &key, Propagation::Background);
-                continue;
-            }
-            let ready = condition(&db, "Ready");
-            let (reason, message) = (text(&ready["reason"]), text(&ready["message"]));
-            let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
-            match &*reason {
-                "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
-                "ServerFails" if message.contains("configuration") => {
-                    edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
-                }
-                "InitFailed" if db["spec"]["init"]["sqlFrom"].is_null() => {
-                    self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
-                }
-                "InitFailed" => self.site.sql = ("mended".to_owned(), true),
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(|db| {
-                    let name = db["metadata"]["name"].clone();
-                    db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
-                }),
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
-                    edit(|db| {
-                        let last = db["status"]["deletion"]["finalSnapshot"].clone();
-                        db["metadata"]["annotations"][api::sample_db::ACCEPT_FINAL_SNAPSHOT] = last;
-                    });
-                }
-                "DeletionBlocked" => {
-                    let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
-                    if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {
-                        // Those of a last one are kept, unless it says otherwise.
-                        self.site.left.insert(path);
-                        delete(&mut self.world, Snapshot::KIND, &last, Propagation::Background);
-                    }
-                }
-                _ => continue,
-            }
-            self.say(&format!("a person mends {reason}"));
-        }
     }
 
     /// That nothing has been done that must never be.

@@ -73,6 +73,40 @@ fn snapshots_whose_volume_was_restored_are_verified_and_good_again() {
     assert_eq!(snapshot(&bench)["status"]["location"]["claimUID"], new, "{}", bench.story());
 }
 
+/// Only a pod that has read them tells that the files are on the volume. A person has it tried again.
+#[test]
+fn a_snapshot_whose_volume_was_replaced_is_not_ready_before_its_files_were_seen() {
+    for restored in [false, true] {
+        let mut bench = backed_up();
+        bench.take(&Step::Fail { verb: 2, stage: 1 });
+        let key = bench.key.sibling("shop-snapshots");
+        let old = claim_uid(&bench.world, &key).expect("it is there");
+        let files = bench.site.disks.volume(&old).clone();
+        bench.take(&Step::DropSnapshots);
+        while claim_uid(&bench.world, &key).is_none_or(|uid| uid == old) {
+            bench.round();
+        }
+        if restored {
+            let new = claim_uid(&bench.world, &key).expect("it is there");
+            *bench.site.disks.volume(&new) = files;
+        }
+        bench.take(&Step::Calm(40));
+        let (status, error) = (&snapshot(&bench)["status"], snapshot(&bench)["status"]["error"].to_string());
+        assert_eq!(status["verification"]["phase"], "Failed", "{}", bench.story());
+        assert_eq!(status["phase"], "Failed", "{}", bench.story());
+        assert!(
+            error.contains("could not be carried out") && error.contains(api::sample_db_snapshot::VERIFY),
+            "{error}"
+        );
+        let again = bench.world.all(Snapshot::KIND).next().expect("there is one").0.clone();
+        bench.world.edit(Snapshot::KIND, &again, |of| {
+            of["metadata"]["annotations"][api::sample_db_snapshot::VERIFY] = json!("again");
+        });
+        settle(&mut bench);
+        assert_eq!(is_proved(snapshot(&bench)), restored, "{}", bench.story());
+    }
+}
+
 /// The claim of the snapshots is deleted at each moment of a deletion, so that it may be another one between two looks.
 #[test]
 fn no_data_go_while_the_final_snapshot_is_on_a_volume_that_is_gone() {

@@ -10,7 +10,7 @@ use runtime::plan::Seen;
 use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
-use super::{Observed, Roster, Step, Wish, repair, rolling, trouble, waiting_for};
+use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::objects::{CLUSTER_ID, ETCD, OWNER_UID, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
 use crate::plan::{names, objects, recovered};
@@ -36,7 +36,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
     }
     // If it answers, it is the cluster from now on.
-    let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(observed, seed, wish, now);
+    let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(observed, seed, wish);
     if seed.endpoint.is_none() && useless() {
         return Step::DropPod { name: seed.name.clone() };
     }
@@ -163,8 +163,8 @@ fn is_hopeless(seed: &Node<'_>, wish: &Wish) -> bool {
 
 /// A first member whose etcd runs and cannot be reached, and whose spec has been corrected since. It keeps its volume. Where its
 /// data would go with its pod, nobody must ever have been let in.
-fn is_isolated(observed: &Observed, seed: &Node<'_>, wish: &Wish, now: Timestamp) -> bool {
-    let in_vain = seed.endpoint.is_none() && repair::has_run_for_long(seed, now);
+fn is_isolated(observed: &Observed, seed: &Node<'_>, wish: &Wish) -> bool {
+    let in_vain = seed.endpoint.is_none() && seed.runs_for_long();
     let harmless = wish.durable || matches!(observed.clients, Seen::Absent);
     in_vain && harmless && rolling::needs_other_pod(seed, wish)
 }

@@ -4,7 +4,8 @@ use api::ConditionStatus;
 use api::etcd_cluster::MemberRole;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, healing, rolling, trouble};
+use super::unreached::SILENCE;
+use super::{Observed, Roster, Step, Wish, healing, rolling, trouble, unreached};
 use crate::plan::objects::{self, ETCD};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
@@ -13,9 +14,6 @@ use crate::plan::{QUORUM_HEALTHY, proven};
 /// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
 /// starts and elections take less.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
-
-/// How long a member does not answer, though its pod is ready, before its etcd counts as hung.
-const SILENCE: SignedDuration = SignedDuration::from_mins(2);
 
 /// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
 /// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
@@ -40,12 +38,6 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
 
-/// Whether a member's etcd has run for so long without a restart that it should be healthy.
-pub(in crate::plan) fn has_run_for_long(node: &Node<'_>, now: Timestamp) -> bool {
-    let since = node.container(ETCD).filter(|etcd| etcd.running).and_then(|etcd| etcd.since);
-    since.is_some_and(|since| now.duration_since(since) >= PATIENCE)
-}
-
 /// A pod in which etcd runs in vain, and whose spec has never been seen to work: labels that a network policy selects, a
 /// proxy, hardly any CPU. Probes pass there, so the kubelet never restarts it, and no roll goes on before it is healthy.
 ///
@@ -53,6 +45,8 @@ pub(in crate::plan) fn has_run_for_long(node: &Node<'_>, now: Timestamp) -> bool
 /// meanwhile, the member first comes back as it ran last, and the roll takes it from there. So it does without quorum, where
 /// what is asked for has never been seen to run. If nothing is known to have run in it, it is given what is asked for, on its
 /// volume and of the minor version that its data is of: a member that lost its pod would come back as that, too.
+///
+/// An only member that its kubelet finds ready is another matter, see [`unreached`].
 pub(super) fn isolated(
     observed: &Observed,
     roster: &Roster<'_>,
@@ -61,8 +55,11 @@ pub(super) fn isolated(
     unborn: bool,
     now: Timestamp,
 ) -> Option<Step> {
-    let in_vain = !node.is_learner() && !node.is_healthy() && has_run_for_long(node, now);
+    let in_vain = !node.is_learner() && !node.is_healthy() && node.runs_for_long();
     let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
+    if in_vain && replaceable && unreached::is_alone(observed, roster, node, now) {
+        return unreached::another_pod(observed, roster, wish, node, now);
+    }
     if !(in_vain && replaceable && proven::is_unproven(node)) {
         return None;
     }

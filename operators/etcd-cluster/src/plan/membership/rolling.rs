@@ -111,8 +111,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
         return Step::Upgrade { name };
     }
     if let Some(why) = &observed.refused {
-        let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
-        return Step::Stuck("PodRefused", message);
+        return refused(why);
     }
     if wish.durable && node.is_doomed() {
         return super::healing::replace(roster, node, "its claim is being deleted, or its volume lost".to_owned());
@@ -132,6 +131,12 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
                 .to_owned(),
         ),
     }
+}
+
+/// What is told of pods that the API server would not take.
+pub(super) fn refused(why: &str) -> Step {
+    let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
+    Step::Stuck("PodRefused", message)
 }
 
 /// Whether a member's pod differs from what is wished.

@@ -3,7 +3,7 @@
 use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
-use super::{Observed, Roster, Step, Wish, healing, repair, waiting_for};
+use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
 use crate::plan::hold;
 use crate::plan::objects::{Facts, Start};
 use crate::plan::roster::Node;
@@ -62,6 +62,10 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
     let count = format!("{answering} of {voters} members answer ({why})");
+    let needed = (voters / 2 + 1).saturating_sub(answering);
+    if let Some(told) = unreached::told(observed, roster, wish, &count, needed, now) {
+        return told;
+    }
     match lost {
         Some((name, why)) if answering <= voters / 2 => Step::Stuck(
             "QuorumLost",

@@ -12,6 +12,9 @@ use crate::plan::{Endpoint, Member, Observed};
 /// until it begins with the start-up probe anew, the one before counts as passed (seen with 1.36).
 const UNSETTLED: SignedDuration = SignedDuration::from_secs(3);
 
+/// How long etcd may run before it is healthy: starts and elections take less.
+const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
 /// One of them.
 #[derive(Debug, Default)]
 pub struct Node<'a> {
@@ -29,6 +32,8 @@ pub struct Node<'a> {
     pub silence: Option<String>,
     /// Whether the kubelet says that its pod is ready, and will not take that back.
     pub ready: bool,
+    /// For how long its etcd has run without a restart; no time at all if it does not run.
+    pub runs_for: SignedDuration,
 }
 
 impl<'a> Node<'a> {
@@ -128,6 +133,19 @@ impl<'a> Node<'a> {
         self.is_reported().map_or_else(earlier, |reported| !reported)
     }
 
+    /// Whether its etcd has run for so long without a restart that it should be healthy.
+    #[must_use]
+    pub fn runs_for_long(&self) -> bool {
+        self.runs_for >= PATIENCE
+    }
+
+    /// The version that its kubelet has found ready, whether or not its etcd answers the operator.
+    #[must_use]
+    pub fn version_found_ready(&self) -> Option<Version> {
+        let reported = self.ready && self.runs_etcd() && self.is_reported() == Some(true);
+        self.annotation(VERSION).filter(|_| reported).and_then(Version::parse)
+    }
+
     /// Whether its etcd is about to be restarted, or has not come up since.
     #[must_use]
     pub fn is_restarting(&self) -> bool {
@@ -181,6 +199,12 @@ impl<'a> Node<'a> {
     pub fn version(&self) -> Option<Version> {
         Version::parse(&self.endpoint?.version)
     }
+}
+
+/// For how long etcd has run in a member's pod.
+pub(super) fn runs_for(node: &Node<'_>, now: Timestamp) -> SignedDuration {
+    let since = node.container(ETCD).filter(|etcd| etcd.running).and_then(|etcd| etcd.since);
+    since.map_or(SignedDuration::ZERO, |since| now.duration_since(since))
 }
 
 /// Whether what the kubelet says of a pod's readiness is of the container that runs now. Times are compared that the same

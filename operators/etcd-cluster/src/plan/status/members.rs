@@ -4,7 +4,7 @@ use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};
 use runtime::plan::Announcement;
 
-use super::super::membership::{Step, has_run_for_long};
+use super::super::membership::Step;
 use super::super::objects::VERSION;
 use super::super::roster::{Node, Roster, hex};
 use super::super::size;
@@ -61,7 +61,7 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
     let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
     let version = match endpoint {
         Some(endpoint) => Some(endpoint.version.clone()),
-        None => node.annotation(VERSION).filter(|_| ran_unheard(node, now)).map(str::to_owned),
+        None => node.annotation(VERSION).filter(|_| ran_unheard(node)).map(str::to_owned),
     };
     // What has never been listed and has no claim has nothing left of what it ran.
     let remembered = before.filter(|_| id.is_some() || node.claim.is_some()).and_then(|b| b.version.as_ref());
@@ -80,8 +80,8 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
 
 /// Whether a member's etcd has run for long and cannot be reached, nor another one that could tell of it. Should its pod be
 /// replaced, nothing else tells what its data is of by then.
-fn ran_unheard(node: &Node<'_>, now: Timestamp) -> bool {
-    node.member.is_none() && node.claim.is_some() && !node.joins() && has_run_for_long(node, now)
+fn ran_unheard(node: &Node<'_>) -> bool {
+    node.member.is_none() && node.claim.is_some() && !node.joins() && node.runs_for_long()
 }
 
 /// With the time at which it took up its role. Leading and following are one for that.

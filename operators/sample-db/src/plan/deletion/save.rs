@@ -5,8 +5,9 @@ use api::sample_db_snapshot::SampleDBSnapshotStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::Effect;
-use runtime::views::{Claim, Pod};
+use runtime::views::Claim;
 
+use super::terminating::{self, dying, has_volume, may_answer, unreachable_data};
 use super::way_in::{self, is_ready, serves};
 use super::{GRACE, Step, gone, is_early, is_in_foreground, is_wanted, skip, stop};
 use crate::plan::objects::{self, ONLINE};
@@ -37,7 +38,8 @@ pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     if is_saved(observed) {
         return None;
     }
-    room(observed).or_else(|| way_in::restored(observed)).or_else(|| match last(observed) {
+    let way_in = || way_in::configured(observed).or_else(|| way_in::restored(observed));
+    room(observed).or_else(way_in).or_else(|| match last(observed) {
         None => Some(begin(observed, now)),
         Some(snapshot) => follow(observed, snapshot, now),
     })
@@ -155,51 +157,16 @@ fn way(observed: &Observed, now: Timestamp) -> Way {
         Some(_) if answers && is_ready(observed) => Way::Online,
         // One that is made again now has another password than the server, which cannot start anew.
         Some(claim) if matches!(observed.system, SecretSeen::Absent) => Way::Lost(unreachable_data(observed, claim)),
-        Some(claim) if may_answer(observed) => Way::Wait(format!(
-            "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
-             waiting until that answers",
-            claim.meta.key.name
-        )),
-        Some(claim) => Way::Lost(unreachable_data(observed, claim)),
+        Some(claim) => match terminating::silence(observed, now) {
+            Some(why) => Way::Lost(terminating::silent_server(observed, claim, &why)),
+            None if may_answer(observed) => Way::Wait(format!(
+                "the claim {} of the data is being deleted, so the final snapshot can only be taken of the running server: \
+                 waiting until that answers",
+                claim.meta.key.name
+            )),
+            None => Way::Lost(unreachable_data(observed, claim)),
+        },
     }
-}
-
-/// The claim of the data, if somebody has deleted it: no new pod can use it.
-fn dying(observed: &Observed) -> Option<&Claim> {
-    let name = observed.db.status.storage.claim.as_deref()?;
-    observed.claim(name).filter(|claim| claim.meta.deleting)
-}
-
-/// Whether a pod has the volume, and so may come back to it, or come to its end. One that came after the claim was deleted is
-/// given to no node.
-fn has_volume(pod: &Pod) -> bool {
-    let Some(running) = pod.running.as_deref().filter(|_| !pod.meta.deleting) else { return false };
-    let has_run = running.containers.iter().any(|of| of.running || of.ended.is_some());
-    has_run || running.ready || running.node.is_some()
-}
-
-/// Whether there is a server that answers, or may come back to do so.
-pub(super) fn may_answer(observed: &Observed) -> bool {
-    observed.pod().is_some_and(has_volume)
-}
-
-/// What to do about data that nothing can read any more.
-pub(super) fn unreachable_data(observed: &Observed, claim: &Claim) -> String {
-    let (name, db) = (&claim.meta.key.name, &observed.db);
-    let why = match matches!(observed.system, SecretSeen::Absent) && may_answer(observed) {
-        true => {
-            format!("the Secret {} is gone, without which nobody can log in to the server", names::system_secret(db))
-        }
-        false => "no server runs on it".to_owned(),
-    };
-    format!(
-        "the claim {name} of the data is being deleted and {why}, so nothing can read the data, which the \
-         finalizer keeps; to keep them, run kubectl patch pv $(kubectl get pvc {name} --namespace {} -o \
-         jsonpath={{.spec.volumeName}}) --patch '{{\"spec\":{{\"persistentVolumeReclaimPolicy\":\"Retain\"}}}}'; \
-         then, or to give them up, annotate this SampleDB with {}",
-        db.meta.key.namespace,
-        skip(db)
-    )
 }
 
 /// The last snapshot, on its way.

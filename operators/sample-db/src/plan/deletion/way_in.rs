@@ -3,9 +3,9 @@
 use api::sample_db::DeletionStep;
 use runtime::plan::{Apply, Effect};
 
-use super::{Step, is_in_foreground, save};
+use super::{Step, is_in_foreground, save, terminating};
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{Observed, names, unlabeled};
+use crate::plan::{Observed, names, tuning, unlabeled};
 use crate::snapshot::plan::is_bad;
 
 /// Puts back the Service and the ConfigMap with its address, as long as a snapshot of the running server is to be taken: somebody
@@ -29,6 +29,20 @@ pub(super) fn restored(observed: &Observed) -> Option<Step> {
         format!("putting back the Service {}, through which the final snapshot is taken", names::read_write(db));
     let effects = applies.into_iter().map(Effect::Apply).collect::<Vec<_>>();
     (!effects.is_empty()).then_some(Step::Take(DeletionStep::Snapshot, effects, message))
+}
+
+/// Brings the spec's parameters to a server that does not start, and that alone can read the data: it may be them, and the spec can
+/// be edited while the object is being deleted. Its container reads them at its next start.
+pub(super) fn configured(observed: &Observed) -> Option<Step> {
+    let db = &*observed.db;
+    let alone = terminating::dying(observed).is_some() && terminating::does_not_start(observed);
+    let obstacle = observed.configuration.obstacle("ConfigMap").is_some() || tuning::refusal(db).is_some();
+    if !alone || obstacle || is_in_foreground(observed) {
+        return None;
+    }
+    let apply = observed.configuration.kept(objects::configuration(db))?;
+    let message = "writing the spec's parameters for the server, which does not start".to_owned();
+    Some(Step::take(DeletionStep::Snapshot, Effect::Apply(apply), message))
 }
 
 /// Whether the server's pod is there to stay.

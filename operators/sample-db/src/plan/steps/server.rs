@@ -158,7 +158,7 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
 }
 
 /// Why the server does not run, in words: what killed it, before what it said last.
-fn cause(pod: &Pod, trouble: &Trouble) -> String {
+pub(in crate::plan) fn cause(pod: &Pod, trouble: &Trouble) -> String {
     if trouble.message.contains("OOMKilled") {
         return "it used more memory than resources.limits.memory and was killed (OOMKilled): raise that".to_owned();
     }

@@ -26,11 +26,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     let lasting = db.status.initialization.data_created_at.is_some();
     let Some(claim) = observed.claim(&wish.claim) else {
         if lasting {
-            let message = format!(
-                "the claim {} of the data is gone: bring it back, or make a new SampleDB with bootstrap.fromSnapshot",
-                wish.claim
-            );
-            return Some(Step::Stuck("DataMissing", message));
+            return Some(Step::Stuck("DataMissing", gone(observed, wish)));
         }
         let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, None));
         return Some(Step::take(apply, "Provisioning", "making the data volume"));
@@ -55,6 +51,20 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
         );
         Step::Stuck("DataMissing", message)
     })
+}
+
+/// What to do about a claim of data that is gone.
+fn gone(observed: &Observed, wish: &Wish) -> String {
+    let (db, claim) = (&*observed.db, &wish.claim);
+    match db.status.initialization.completed_at {
+        Some(_) => format!(
+            "the claim {claim} of the data is gone: bring it back, or make a new SampleDB with bootstrap.fromSnapshot"
+        ),
+        None => format!(
+            "the claim {claim} of the data is gone before the database was configured: bring it back; or, if no client has \
+             used the database, delete this SampleDB and create it again"
+        ),
+    }
 }
 
 /// What the deletion of a claim waits for, which an earlier database of the name has left: nothing removes our finalizer, if the

@@ -217,6 +217,65 @@ fn a_claim_is_held_whatever_the_spec_says() {
     assert_eq!(marks(&seen), None);
 }
 
+/// A database whose init step has just made data of which status does not tell yet.
+fn prepared(spec: &Value) -> Observed {
+    let mut status = latched();
+    status["storage"] = json!({ "claim": "data-shop-0", "claimUID": "c-1" });
+    let said = json!({ "systemIdentifier": "7", "version": "17.12" }).to_string();
+    let pod = json!({ "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
+        "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
+            "state": { "terminated": { "exitCode": 0, "message": said } } }] });
+    let mut seen = with_pod_of(&json!({}), &status, &pod);
+    seen.db = observed(spec, &serde_json::to_value(&seen.db.status).unwrap()).db;
+    seen
+}
+
+/// Without a finalizer the volume may go at any moment, and nobody has been let in: status tells of no data that it cannot hold.
+#[test]
+fn data_are_latched_only_where_the_volume_can_be_held() {
+    let told = |seen: &Observed| {
+        let status = plan(seen, now()).status.unwrap();
+        (status.initialization.data_created_at.is_some(), status.system_identifier)
+    };
+    assert_eq!(told(&prepared(&json!({}))), (true, Some("7".to_owned())));
+    let paused = prepared(&json!({ "paused": true }));
+    assert_eq!(told(&paused), (false, None));
+    let mut going = prepared(&json!({}));
+    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": labels_of("u-1"),
+        "deletionTimestamp": "2026-01-01T00:00:00Z" } });
+    going.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    assert_eq!(told(&going), (false, None));
+    // What was taken over was somebody's before.
+    let mut adopted = prepared(&json!({ "paused": true }));
+    let meta = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { api::sample_db::ADOPT: "u-1" } });
+    let status = serde_json::to_value(&adopted.db.status).unwrap();
+    adopted.db = with(&meta, &json!({ "paused": true }), &status).db;
+    assert_eq!(told(&adopted), (true, Some("7".to_owned())));
+    // A superuser may have used it meanwhile: one that is deleted is saved.
+    let mut deleted = prepared(&json!({ "paused": true }));
+    deleted.db = with(&leaving(), &json!({ "paused": true }), &status).db;
+    assert_eq!(told(&deleted), (true, Some("7".to_owned())));
+}
+
+fn leaving() -> Value {
+    json!({ "finalizers": [FINAL_SNAPSHOT], "deletionTimestamp": "2026-01-01T00:00:00Z" })
+}
+
+#[test]
+fn a_volume_that_was_replaced_before_it_had_data_is_the_databases() {
+    let mut seen = prepared(&json!({}));
+    seen.claims = vec![claim("u-1", "c-2")];
+    assert_eq!(plan(&seen, now()).status.unwrap().storage.claim_uid.as_deref(), Some("c-2"));
+    let mut made = made(false);
+    made.claims = vec![claim("u-1", "c-2")];
+    let status = plan(&made, now()).status.unwrap();
+    assert_eq!(status.storage.claim_uid.as_deref(), Some("c-1"), "from then on another one is not the data's");
+    assert_eq!(reason(&status, "Stalled").1, "DataMissing");
+    made.claims = Vec::new();
+    let message = plan(&made, now()).status.unwrap().contract.condition("Ready").unwrap().message.clone();
+    assert!(message.contains("before the database was configured") && message.contains("create it again"), "{message}");
+}
+
 /// Somebody has removed the finalizer of the earlier database, and of its claim nobody does.
 #[test]
 fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {

@@ -88,10 +88,24 @@ fn on_another_claim_it_is_verified_again_and_once() {
     assert!(done(&rests).is_empty() && rests.status.unwrap() == lost, "once for each uid");
     // What another one holds is looked at again.
     assert!(is_looked_for(&decided(&on(claim("c-3"), &value(&lost)))));
-    // What could not be carried out says nothing against it, and is not tried in a loop either.
-    let unsure = judged(&begun, "c-2", Some("NoSpace"));
-    assert_eq!(unsure.phase, Some(SnapshotPhase::Ready));
-    assert!(is_bad(&unsure) && !is_looked_for(&decided(&on(claim("c-2"), &value(&unsure)))));
+    // What could not be carried out tells nothing of files that are yet to be seen, and is not tried in a loop either.
+    for known in [Some("c-1"), None] {
+        let mut begun = begun.clone();
+        begun.location.claim_uid = known.map(str::to_owned);
+        let unsure = judged(&begun, "c-2", Some("NoSpace"));
+        assert_eq!((unsure.phase, super::ready(&unsure).0), (Some(SnapshotPhase::Failed), "VerificationFailed"));
+        assert_eq!(unsure.location.claim_uid.as_deref(), known);
+        assert!(super::ready(&unsure).1.contains(api::sample_db_snapshot::VERIFY));
+        let rests = plan(&on(claim("c-2"), &value(&unsure)), now());
+        assert!(is_bad(&unsure) && done(&rests).is_empty() && rests.status.unwrap() == unsure);
+    }
+    let mut known = begun.clone();
+    known.location.claim_uid = Some("c-2".to_owned());
+    let unsure = judged(&known, "c-2", Some("NoSpace"));
+    assert_eq!(unsure.phase, Some(SnapshotPhase::Ready), "it says nothing against files that are known to be there");
+    // What fails a check is there.
+    let unlike = judged(&begun, "c-2", Some("CheckFailed"));
+    assert_eq!((unlike.phase, unlike.location.claim_uid.as_deref()), (Some(SnapshotPhase::Ready), Some("c-2")));
 }
 
 #[test]

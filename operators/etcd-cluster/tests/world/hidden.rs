@@ -1,0 +1,181 @@
+//! Members that their kubelets find ready, and that reach each other, and that the operator does not reach.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
+use crate::stories::{settle, version};
+
+/// So many rounds are more than two minutes.
+const LONG: u8 = 80;
+
+fn settled(size: u8, version: &str) -> Bench {
+    let mut bench = Bench::new(&json!({ "size": size, "version": version }));
+    settle(&mut bench);
+    bench
+}
+
+fn ids(bench: &Bench) -> Vec<u64> {
+    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
+}
+
+fn uids(bench: &Bench) -> BTreeSet<String> {
+    seen(&bench.world).into_iter().map(|pod| pod.uid).collect()
+}
+
+fn stalled(bench: &Bench) -> Option<&str> {
+    bench.condition("Stalled").filter(|_| bench.is("Stalled")).and_then(|stalled| stalled["reason"].as_str())
+}
+
+fn message(bench: &Bench) -> &str {
+    bench.condition("Ready").and_then(|ready| ready["message"].as_str()).expect("it says how it fares")
+}
+
+/// A network policy lets the operator through to pods with a label that none has.
+fn cut_off(size: u8, version: &str) -> Bench {
+    let mut bench = settled(size, version);
+    bench.policy = true;
+    bench.take(&Step::Calm(LONG));
+    bench
+}
+
+/// The label by which that policy lets it through.
+fn allow(bench: &mut Bench) {
+    bench.edit(|object| object["spec"]["pod"]["labels"]["allowed"] = json!("yes"));
+}
+
+fn is_well(bench: &mut Bench, members: &[u64]) {
+    bench.take(&Step::Calm(60));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(bench);
+    assert_eq!(ids(bench), members, "{}", bench.story());
+}
+
+#[test]
+fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
+    for size in [1, 2, 3] {
+        let mut bench = settled(size, "3.6.16");
+        let (members, pods) = (ids(&bench), uids(&bench));
+        bench.policy = true;
+        bench.take(&Step::Calm(20));
+        assert!(!bench.is("Ready") && stalled(&bench).is_none(), "{}", bench.story());
+        bench.take(&Step::Calm(LONG));
+        assert_eq!(stalled(&bench), Some("MembersUnreachable"), "{}", bench.story());
+        assert!(bench.events.iter().any(|reason| reason == "QuorumLost"), "{:?}", bench.events);
+        let told = message(&bench);
+        assert!(told.contains("ready") && told.contains("port 2379"), "{told}");
+        assert_eq!(uids(&bench), pods, "{}", bench.story());
+        bench.policy = false;
+        is_well(&mut bench, &members);
+        assert_eq!(uids(&bench), pods, "{}", bench.story());
+    }
+}
+
+#[test]
+fn two_of_three_that_the_operator_cannot_reach_are_told_of() {
+    let mut bench = settled(3, "3.6.16");
+    (0..2).for_each(|pod| bench.take(&Step::Cut { pod, cut: true }));
+    bench.take(&Step::Calm(LONG));
+    // With the third there is quorum, which it knows of.
+    assert!(bench.is("QuorumHealthy") && !bench.is("Ready"), "{}", bench.story());
+}
+
+#[test]
+fn a_member_that_the_operator_cannot_reach_is_not_said_to_be_restarting_for_ever() {
+    let mut bench = settled(1, "3.6.16");
+    let members = ids(&bench);
+    bench.take(&Step::Edit(Edit::Hidden(true)));
+    bench.take(&Step::Calm(LONG));
+    assert_eq!(stalled(&bench), Some("MembersUnreachable"), "{}", bench.story());
+    let quorum = bench.condition("QuorumHealthy").expect("it is told")["status"].clone();
+    assert_eq!(quorum, "False", "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Hidden(false)));
+    is_well(&mut bench, &members);
+}
+
+#[test]
+fn a_corrected_spec_reaches_an_only_member_that_the_operator_cannot_reach() {
+    let mut bench = cut_off(1, "3.6.16");
+    let members = ids(&bench);
+    allow(&mut bench);
+    bench.take(&Step::Calm(60));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    assert_eq!(ids(&bench), members, "{}", bench.story());
+    is_well(&mut bench, &members);
+}
+
+#[test]
+fn an_only_member_that_the_operator_cannot_reach_keeps_its_pod_until_the_next_one_is_proved() {
+    let mut bench = cut_off(1, "3.6.16");
+    let (members, pods) = (ids(&bench), uids(&bench));
+    bench.refuses = Some("violates PodSecurity".to_owned());
+    allow(&mut bench);
+    bench.take(&Step::Calm(20));
+    assert_eq!((stalled(&bench), uids(&bench)), (Some("PodRefused"), pods.clone()), "{}", bench.story());
+    bench.refuses = None;
+    bench.take(&Step::Image { version: version("3.6.99"), there: false });
+    bench.take(&Step::Edit(Edit::Version(version("3.6.99"))));
+    bench.take(&Step::Calm(20));
+    assert_eq!((stalled(&bench), uids(&bench)), (Some("ImageUnavailable"), pods), "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+    is_well(&mut bench, &members);
+}
+
+#[test]
+fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_after_it_is_reached() {
+    let mut bench = cut_off(1, "3.6.16");
+    let (members, pods) = (ids(&bench), uids(&bench));
+    allow(&mut bench);
+    bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
+    bench.take(&Step::Calm(20));
+    assert_eq!((stalled(&bench), uids(&bench)), (Some("MembersUnreachable"), pods), "{}", bench.story());
+    assert!(message(&bench).contains("set spec.version to 3.6.16"), "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+    bench.take(&Step::Calm(60));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
+    is_well(&mut bench, &members);
+}
+
+/// Without quorum its kubelet does not find it ready, and to the operator it is like one that nobody reaches. It has not been as
+/// asked while it was well.
+#[test]
+fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_is_asked_for_next() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.3.27" }));
+    bench.take(&Step::Calm(3));
+    bench.take(&Step::Edit(Edit::Option { good: false }));
+    bench.take(&Step::Calm(17));
+    let first = bench.cluster().expect("it is latched").members[0].name.clone();
+    assert!(!bench.is("QuorumHealthy") && bench.cluster().is_some_and(|of| of.members.len() == 2), "{}", bench.story());
+    let members = ids(&bench);
+    let place = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+    bench.take(&Step::Cut { pod: place, cut: true });
+    bench.take(&Step::Calm(60));
+    settle(&mut bench);
+    assert!(members.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+}
+
+/// What it runs, its kubelet tells: there is no way back to what it ran when it answered last.
+#[test]
+fn an_upgrade_that_hides_a_member_is_taken_back_only_as_far_as_etcd_can() {
+    for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
+        let mut bench = settled(size, "3.5.35");
+        let members = ids(&bench);
+        bench.take(&Step::Edit(Edit::Hidden(true)));
+        bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
+        bench.take(&Step::Calm(LONG));
+        bench.take(&Step::Edit(Edit::Hidden(false)));
+        bench.take(&Step::Edit(Edit::Version(version("3.5.35"))));
+        for _ in 0..120 {
+            bench.round();
+            assert!(size > 1 || bench.etcds.processes.values().all(|of| of.version.minor == 6), "{}", bench.story());
+        }
+        assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+        settle(&mut bench);
+        let now: BTreeSet<String> = bench.etcds.processes.values().map(|of| of.version.to_string()).collect();
+        assert_eq!((ids(&bench), now), (members, BTreeSet::from([runs.to_owned()])), "{}", bench.story());
+    }
+}

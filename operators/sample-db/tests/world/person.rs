@@ -1,0 +1,66 @@
+//! Somebody reads conditions, and does what they ask for.
+
+use runtime::cache::View as _;
+use runtime::views::Job;
+use sample_db::{SampleDB, Snapshot};
+use serde_json::{Value, json};
+
+use crate::bench::Bench;
+use crate::collector::{Propagation, delete};
+use crate::settle::{condition, is};
+use crate::site::{is_going, path_of, text};
+
+impl Bench {
+    /// Somebody does what a database that is stalled asks for.
+    pub fn person(&mut self) {
+        for key in self.databases() {
+            let Some(db) = self.world.get(SampleDB::KIND, &key).cloned() else { continue };
+            if has_lost_its_claim(&db) && !is_going(&db) {
+                self.say("a person deletes what has lost its claim");
+                self.note_retained(&db);
+                delete(&mut self.world, SampleDB::KIND, &key, Propagation::Background);
+                continue;
+            }
+            let ready = condition(&db, "Ready");
+            let (reason, message) = (text(&ready["reason"]), text(&ready["message"]));
+            let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
+            match &*reason {
+                "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
+                "ServerFails" if message.contains("configuration") => {
+                    edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
+                }
+                "InitFailed" if db["spec"]["init"]["sqlFrom"].is_null() => {
+                    self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
+                }
+                "InitFailed" => self.site.sql = ("mended".to_owned(), true),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(|db| {
+                    let name = db["metadata"]["name"].clone();
+                    db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
+                }),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
+                    edit(|db| {
+                        let last = db["status"]["deletion"]["finalSnapshot"].clone();
+                        db["metadata"]["annotations"][api::sample_db::ACCEPT_FINAL_SNAPSHOT] = last;
+                    });
+                }
+                "DeletionBlocked" => {
+                    let last = self.world.all(Snapshot::KIND).find(|(_, of)| of["spec"]["reason"] == "Final");
+                    if let Some((last, path)) = last.map(|(key, of)| (key.clone(), path_of(of))) {
+                        // Those of a last one are kept, unless it says otherwise.
+                        self.site.left.insert(path);
+                        delete(&mut self.world, Snapshot::KIND, &last, Propagation::Background);
+                    }
+                }
+                _ => continue,
+            }
+            self.say(&format!("a person mends {reason}"));
+        }
+    }
+}
+
+/// Whether no pod can come back to its data any more, or these are gone before anybody was let in.
+fn has_lost_its_claim(db: &Value) -> bool {
+    let reason = &condition(db, "Stalled")["reason"];
+    let configured = !db["status"]["initialization"]["completedAt"].is_null();
+    *reason == "ClaimTerminating" || *reason == "DataMissing" && !configured
+}
