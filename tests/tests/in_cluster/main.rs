@@ -31,6 +31,7 @@ mod metrics;
 mod normalised;
 mod paused;
 mod pods;
+mod public;
 mod random_databases;
 mod repair;
 mod rollback;
