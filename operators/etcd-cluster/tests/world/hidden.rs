@@ -6,21 +6,12 @@ use serde_json::json;
 
 use crate::bench::Bench;
 use crate::faults::{Edit, Step};
+use crate::isolated::{ids, settled_at};
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
 /// So many rounds are more than two minutes.
 const LONG: u8 = 80;
-
-fn settled(size: u8, version: &str) -> Bench {
-    let mut bench = Bench::new(&json!({ "size": size, "version": version }));
-    settle(&mut bench);
-    bench
-}
-
-fn ids(bench: &Bench) -> Vec<u64> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
-}
 
 fn uids(bench: &Bench) -> BTreeSet<String> {
     seen(&bench.world).into_iter().map(|pod| pod.uid).collect()
@@ -36,7 +27,7 @@ fn message(bench: &Bench) -> &str {
 
 /// A network policy lets the operator through to pods with a label that none has.
 fn cut_off(size: u8, version: &str) -> Bench {
-    let mut bench = settled(size, version);
+    let mut bench = settled_at(size, version);
     bench.policy = true;
     bench.take(&Step::Calm(LONG));
     bench
@@ -57,7 +48,7 @@ fn is_well(bench: &mut Bench, members: &[u64]) {
 #[test]
 fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
     for size in [1, 2, 3] {
-        let mut bench = settled(size, "3.6.16");
+        let mut bench = settled_at(size, "3.6.16");
         let (members, pods) = (ids(&bench), uids(&bench));
         bench.policy = true;
         bench.take(&Step::Calm(20));
@@ -76,7 +67,7 @@ fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
 
 #[test]
 fn two_of_three_that_the_operator_cannot_reach_are_told_of() {
-    let mut bench = settled(3, "3.6.16");
+    let mut bench = settled_at(3, "3.6.16");
     (0..2).for_each(|pod| bench.take(&Step::Cut { pod, cut: true }));
     bench.take(&Step::Calm(LONG));
     // With the third there is quorum, which it knows of.
@@ -85,7 +76,7 @@ fn two_of_three_that_the_operator_cannot_reach_are_told_of() {
 
 #[test]
 fn a_member_that_the_operator_cannot_reach_is_not_said_to_be_restarting_for_ever() {
-    let mut bench = settled(1, "3.6.16");
+    let mut bench = settled_at(1, "3.6.16");
     let members = ids(&bench);
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(LONG));
@@ -162,7 +153,7 @@ fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_
 #[test]
 fn an_upgrade_that_hides_a_member_is_taken_back_only_as_far_as_etcd_can() {
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
-        let mut bench = settled(size, "3.5.35");
+        let mut bench = settled_at(size, "3.5.35");
         let members = ids(&bench);
         bench.take(&Step::Edit(Edit::Hidden(true)));
         bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));

@@ -11,13 +11,13 @@ fn settled(size: u8) -> Bench {
     settled_at(size, "3.6.16")
 }
 
-fn settled_at(size: u8, version: &str) -> Bench {
+pub fn settled_at(size: u8, version: &str) -> Bench {
     let mut bench = Bench::new(&json!({ "size": size, "version": version }));
     settle(&mut bench);
     bench
 }
 
-fn ids(bench: &Bench) -> Vec<u64> {
+pub fn ids(bench: &Bench) -> Vec<u64> {
     bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
 }
 

@@ -56,7 +56,7 @@ pub(super) fn isolated(
     now: Timestamp,
 ) -> Option<Step> {
     let in_vain = !node.is_learner() && !node.is_healthy() && node.runs_for_long();
-    let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
+    let replaceable = rolling::takes_other_pod(node, wish);
     if in_vain && replaceable && unreached::is_alone(observed, roster, node, now) {
         return unreached::another_pod(observed, roster, wish, node, now);
     }

@@ -139,6 +139,11 @@ pub(super) fn refused(why: &str) -> Step {
     Step::Stuck("PodRefused", message)
 }
 
+/// Whether a member is to get another pod, and keeps its data with it.
+pub(super) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
+    wish.durable && !node.is_doomed() && needs_other_pod(node, wish)
+}
+
 /// Whether a member's pod differs from what is wished.
 pub(super) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
     needs_other_pod(node, wish) || needs_other_version(node, wish)

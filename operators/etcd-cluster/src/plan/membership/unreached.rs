@@ -75,8 +75,7 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
 
 /// Whether such a member is to get another pod on its volume.
 fn lacks_pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
-    let replaceable = wish.durable && !node.is_doomed() && rolling::needs_other_pod(node, wish);
-    replaceable && is_alone(observed, roster, node, now)
+    rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now)
 }
 
 /// What is told of such members, where there may be a quorum with them: then nothing is said to be lost. `count` says who answers.
