@@ -8,6 +8,7 @@ mod autoscaling;
 mod container;
 mod environment;
 mod files;
+mod overrides;
 mod ports;
 mod probes;
 mod resources;
@@ -22,6 +23,7 @@ pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldR
 pub use files::{
     Claim, DownwardApi, DownwardFile, FileItem, FileSource, Files, Medium, Projection, Scratch, TokenFile,
 };
+pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn};
 pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
@@ -237,6 +239,16 @@ pub struct MyAppSpec {
     /// non-root user.
     #[serde(default, skip_serializing_if = "Security::is_baseline")]
     pub security: Security,
+
+    /// ConfigMaps and Secrets whose changed content restarts the pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub restart_on: Vec<RestartOn>,
+
+    /// Pod template that is merged over ours, as far as the manager allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_overrides: Option<PodOverrides>,
 }
 
 /// A reference as the OCI distribution specification writes it: host, path, tag, digest.

@@ -52,7 +52,7 @@ fn every_list_is_bounded_and_says_how_it_merges() {
 }
 
 /// `kubectl explain myapp.spec` shows a field in a line with its name, one with the values of an enum, its description and an
-/// empty one, below eleven lines of its own.
+/// empty one, below eleven lines of its own. A screen is taken to have 60 lines.
 #[test]
 fn an_explanation_of_the_spec_fits_on_two_screens() {
     let spec = schema()["properties"]["spec"].clone();

@@ -9,6 +9,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
@@ -18,8 +19,12 @@ use runtime::{Error, Operator};
 
 mod observe;
 pub mod plan;
+mod sources;
+mod trials;
 
-use plan::Observed;
+use plan::{Limit, Observed};
+use sources::Sources;
+use trials::Trials;
 
 /// The kind MyApp.
 #[derive(Debug)]
@@ -52,6 +57,10 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
+    // `create` is for dry runs of pods with `podOverrides` alone.
+    Permission { group: "", resources: &["pods"], verbs: &["list", "watch", "create"] },
+    // What `restartOn` names, by name.
+    Permission { group: "", resources: &["configmaps", "secrets"], verbs: &["get"] },
     Permission {
         group: "autoscaling",
         resources: &["horizontalpodautoscalers"],
@@ -67,7 +76,6 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["httproutes"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    Permission { group: "", resources: &["pods"], verbs: &["list", "watch"] },
 ];
 
 /// The stores that the operator reads.
@@ -80,10 +88,18 @@ pub struct MyAppOperator {
     ingresses: Arc<Store<Ingress>>,
     http_routes: Arc<Store<HttpRoute>>,
     pods: Arc<Store<Pod>>,
+    limit: Limit,
+    server: Option<Server>,
+}
+
+/// What the API server is asked beside the caches.
+struct Server {
+    trials: Trials,
+    sources: Sources,
 }
 
 impl MyAppOperator {
-    /// An operator over these caches.
+    /// An operator over these caches, which asks nobody else.
     pub fn new(cache: &mut Cache) -> Self {
         Self {
             apps: cache.store(),
@@ -94,7 +110,22 @@ impl MyAppOperator {
             ingresses: cache.store(),
             http_routes: cache.store(),
             pods: cache.store(),
+            limit: Limit::default(),
+            server: None,
         }
+    }
+
+    /// It lets MyApps override that much of pods.
+    #[must_use]
+    pub fn with_limit(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// It asks the API server about pods with overrides, and for what restarts pods.
+    #[must_use]
+    pub fn asking(self, client: Client) -> Self {
+        let server = Server { trials: Trials::new(client.clone()), sources: Sources::new(client) };
+        Self { server: Some(server), ..self }
     }
 }
 
@@ -119,7 +150,15 @@ impl Operator for MyAppOperator {
     }
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
-        Ok(self.look(app))
+        let mut observed = self.look(app);
+        if let Some(server) = self.server.as_ref().filter(|_| !app.spec.paused && !app.meta.deleting) {
+            observed.contents = server.sources.look(app).await;
+            if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
+                server.trials.retain(|key| self.apps.get(key).is_some());
+                observed.refused = server.trials.ask(&app.meta.key, &trial).await?;
+            }
+        }
+        Ok(observed)
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::my_app::MyAppStatus> {
@@ -130,3 +169,6 @@ impl Operator for MyAppOperator {
         match act {}
     }
 }
+
+#[cfg(test)]
+mod testing;

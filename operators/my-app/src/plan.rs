@@ -5,19 +5,26 @@ use std::time::Duration;
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
 use runtime::plan::seen::Live;
-use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
+use runtime::plan::{Apply, Delete, Effect, Next, Plan, Seen};
 use runtime::views::{Deployment, Kept};
 
+mod contents;
 mod deadline;
 mod objects;
 mod observed;
+mod overrides;
 mod rollback;
 mod scaling;
 mod status;
 mod wedged;
+mod wish;
 
+pub use contents::{Contents, Refused};
 pub use observed::Observed;
+pub use overrides::Limit;
 use rollback::Course;
+use wish::Wish;
+pub use wish::trial;
 
 /// Decides: first the Deployment, then what stands beside it. What the pods do not depend on holds up nothing.
 #[must_use]
@@ -26,11 +33,14 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     if app.meta.deleting {
         return Plan::nothing();
     }
-    let course = rollback::course(observed, now);
+    let wish = Wish::of(observed);
+    let course = rollback::course(observed, &wish, now);
     let wedged = wedged::left(observed, now);
-    let steps = steps(observed, &course, wedged == Some(Duration::ZERO));
-    let (status, next) = status::of(observed, &steps, &course, now);
-    let next = wedged.filter(|left| !left.is_zero()).map_or(next, |left| next.no_later_than(left));
+    let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO));
+    let (status, next) = status::of(observed, &steps, &wish, &course, now);
+    let wedged = wedged.filter(|left| !left.is_zero());
+    let again = observed.refused.as_ref().map(|refused| refused.due);
+    let next = [wedged, again, observed.contents.due].into_iter().flatten().fold(next, Next::no_later_than);
     let events = status::warnings(&app.status.contract, &status.contract);
     let plan = Plan { events, status: Some(status), next, ..Plan::nothing() };
     if app.spec.paused {
@@ -44,11 +54,12 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
 }
 
 /// What it takes to make everything as asked; empty if it is.
-fn steps(observed: &Observed, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
+fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
     // An autoscaler that is not asked for any more would change the number that is.
     let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
-    steps.extend(course.image.into_iter().flat_map(|image| deployment(observed, image, wedged)));
+    let image = course.image.filter(|_| wish.refusal().is_none());
+    steps.extend(image.into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
     steps.extend(closed(observed));
@@ -77,9 +88,8 @@ fn closed(observed: &Observed) -> Vec<Effect> {
     ingress.into_iter().chain(http_route).filter(|_| replaced).collect()
 }
 
-fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
+fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
-    let apply = objects::deployment(app, image);
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
     match &observed.deployment {
         // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.

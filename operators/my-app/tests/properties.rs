@@ -23,6 +23,8 @@ enum Step {
     Pass { sees: usize, lives: Option<usize> },
     /// The Deployment's own controller gets that far.
     Rollout { ready: i32 },
+    /// What `restartOn` names changes, or cannot be read for a while.
+    Content(Option<u8>),
     /// Somebody changes a field of ours in a child.
     HandEdit(Child),
     /// Somebody adds to a child where all is ours.
@@ -83,15 +85,31 @@ fn spec() -> impl Strategy<Value = Value> {
         1 => Just(json!({ "host": "a.b", "tlsSecret": "a" })),
         1 => Just(json!({ "host": "a.b", "gateway": { "name": "public" } })),
     ];
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, service, route).prop_map(
-        |(image, replicas, port, budget, env, paused, strategy, files, service, route)| {
+    let restart_on = prop_oneof![2 => Just(json!([])), 1 => Just(json!([{ "configMapRef": { "name": "settings" } }]))];
+    let pods = (overrides(), restart_on);
+    let ways_in = (service, route);
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, ways_in, pods).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files, (service, route), (overrides, restart_on))| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
                 "env": env, "paused": paused, "strategy": strategy, "files": files, "service": service,
-                "route": route,
+                "route": route, "podOverrides": overrides, "restartOn": restart_on,
             })
         },
     )
+}
+
+/// Some of them are refused.
+fn overrides() -> impl Strategy<Value = Value> {
+    let spread = json!([{ "maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule" }]);
+    prop_oneof![
+        4 => Just(Value::Null),
+        1 => Just(json!({ "metadata": { "labels": { "team": "a" } }, "spec": { "tolerations": [{ "operator": "Exists" }] } })),
+        1 => Just(json!({ "metadata": { "annotations": { "a": "b" } }, "spec": { "topologySpreadConstraints": spread } })),
+        1 => Just(json!({ "spec": { "topologySpreadConstraints": [], "schedulerName": "other" } })),
+        1 => Just(json!({ "spec": { "unknown": 1 } })),
+        1 => Just(json!({ "spec": { "hostNetwork": true } })),
+    ]
 }
 
 fn child() -> impl Strategy<Value = Child> {
@@ -110,6 +128,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Restart),
         8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
         3 => (0..4).prop_map(|ready| Step::Rollout { ready }),
+        1 => prop::option::of(0..3_u8).prop_map(Step::Content),
         1 => child().prop_map(Step::HandEdit),
         1 => child().prop_map(Step::HandAdd),
         1 => child().prop_map(Step::HandDelete),
@@ -153,6 +172,8 @@ struct Bench {
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     key: Key,
+    /// What is read of the objects that `restartOn` names, if it can be read.
+    content: Option<u8>,
 }
 
 impl Bench {
@@ -171,7 +192,7 @@ impl Bench {
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);
-        Self { world, operator, apps, key }
+        Self { world, operator, apps, key, content: Some(0) }
     }
 
     fn take(&mut self, step: Step) {
@@ -188,6 +209,7 @@ impl Bench {
                 self.world.lifetime = None;
             }
             Step::Rollout { ready } => self.roll_out(ready),
+            Step::Content(content) => self.content = content,
             Step::HandEdit(child) => self.world.edit(child.kind(), &key, |child| {
                 if child["metadata"]["labels"].is_object() {
                     child["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("edited");
@@ -223,7 +245,9 @@ impl Bench {
     /// One pass over what the stores hold.
     fn pass(&mut self) {
         if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
-            let planned = plan::plan(&self.operator.look(&app), NOW);
+            let mut observed = self.operator.look(&app);
+            observed.contents.digest = self.content.map(|content| content.to_string());
+            let planned = plan::plan(&observed, NOW);
             drop(self.world.pass(&*app, planned));
             self.complete();
         }
@@ -308,12 +332,18 @@ mod properties {
             }
             last["replicas"] = json!(replicas);
             last["paused"] = json!(false);
+            let refused = |spec: &Value| ["unknown", "hostNetwork"].iter().any(|field| !spec["podOverrides"]["spec"][field].is_null());
+            if refused(&last) {
+                last["podOverrides"] = Value::Null;
+            }
+            bench.take(Step::Content(Some(7)));
             bench.take(Step::Edit(last));
             bench.settle();
             let app = bench.world.get(MyApp::KIND, &bench.key).cloned().expect("nobody deleted it for good");
             let annotations = app["metadata"].get("annotations").cloned();
             let metadata = annotations.map_or_else(|| json!({}), |annotations| json!({ "annotations": annotations }));
             let mut fresh = Bench::new(json!({ "metadata": metadata, "spec": app["spec"] }));
+            fresh.content = bench.content;
             fresh.settle();
             prop_assert_eq!(without_status_generation(&bench.world), without_status_generation(&fresh.world));
 

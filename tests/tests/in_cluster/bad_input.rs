@@ -120,6 +120,32 @@ async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
 }
 
 #[tokio::test]
+async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused() {
+    let metadata = |metadata: Value| json!({ "podOverrides": { "metadata": metadata } });
+    let on = |on: Value| json!({ "restartOn": [on] });
+    refused(&[
+        (
+            metadata(json!({ "labels": { "app.kubernetes.io/instance": "a" } })),
+            &["labels that find the pods are the operator's"],
+        ),
+        (metadata(json!({ "labels": { "multi-operator.example.com/whole": "true" } })), &["labels that find the pods"]),
+        (
+            metadata(json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "now" } })),
+            &["annotations that restart pods are the operator's"],
+        ),
+        (metadata(json!({ "labels": { "a": 1 } })), &["spec.podOverrides.metadata.labels.a", "string"]),
+        (json!({ "podOverrides": { "spec": [] } }), &["spec.podOverrides.spec", "object"]),
+        (on(json!({})), &["restartOn takes exactly one of configMapRef and secretRef"]),
+        (
+            on(json!({ "configMapRef": { "name": "a" }, "secretRef": { "name": "a" } })),
+            &["restartOn takes exactly one of configMapRef and secretRef"],
+        ),
+        (on(json!({ "secretRef": { "name": "" } })), &["restartOn[0].secretRef.name", "at least 1 chars"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn mounts_that_cannot_be_are_refused() {
     let map = json!({ "name": "settings" });
     let files = |path: &str, source: Value| {

@@ -53,6 +53,11 @@ impl<'a> Live<'a> {
 
     /// What of it is ours, and what others have added where all is ours.
     pub(super) fn compare(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+        self.compare_parts(kind).map(|(fingerprint, additions, _)| (fingerprint, additions))
+    }
+
+    /// The same, and the parts of it that were read for that.
+    pub(super) fn compare_parts(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions, Value)> {
         let rules = rules(kind);
         let all = self.owners.applied.iter().chain(&self.owners.patched).flat_map(field_names).chain(rules.fields());
         let parts = self.parts(all)?;
@@ -68,7 +73,14 @@ impl<'a> Live<'a> {
                 others
             }
         };
-        Ok((fingerprint, additions))
+        Ok((fingerprint, additions, parts))
+    }
+
+    /// What is ours within that part of it, the same as a path of FieldsV1.
+    pub(super) fn fingerprint_within(&self, part: Option<&Value>, path: &str) -> Fingerprint {
+        let ours = self.owners.ours();
+        let owned = ours.as_ref().and_then(|ours| ours.pointer(path));
+        part.zip(owned).map_or_else(Fingerprint::of_nothing, |(part, owned)| Fingerprint::of_owned(part, owned))
     }
 
     /// These top-level fields, as far as an apply may own them.

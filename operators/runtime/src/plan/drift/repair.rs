@@ -168,14 +168,29 @@ fn overlay(name: &str, live: &mut Value, ours: &Value) {
 
 /// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
 fn is_atomic(name: &str) -> bool {
-    matches!(name, "selector" | "strategy" | "configMapKeyRef" | "secretKeyRef" | "fieldRef" | "resourceFieldRef")
+    matches!(
+        name,
+        "selector"
+            | "strategy"
+            | "configMapKeyRef"
+            | "secretKeyRef"
+            | "fieldRef"
+            | "resourceFieldRef"
+            | "nodeSelector"
+            | "labelSelector"
+            | "requiredDuringSchedulingIgnoredDuringExecution"
+    )
 }
 
 /// The keys by which the API server tells apart the items of a list; none of one that it takes as a whole.
 fn keys(name: &str, items: &[Value]) -> &'static [&'static str] {
     match name {
-        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" => &["name"],
+        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" | "resourceClaims" | "claims"
+        | "schedulingGates" => &["name"],
         "volumeMounts" => &["mountPath"],
+        "volumeDevices" => &["devicePath"],
+        "topologySpreadConstraints" => &["topologyKey", "whenUnsatisfiable"],
+        "hostAliases" => &["ip"],
         "ports" if items.iter().any(|port| !port["containerPort"].is_null()) => &["containerPort", "protocol"],
         "ports" => &["port", "protocol"],
         "ownerReferences" => &["uid"],

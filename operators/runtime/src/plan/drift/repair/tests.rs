@@ -261,3 +261,27 @@ fn a_secret_in_the_place_of_a_config_map_goes() {
     let by_others = json!({ "volumes": [{ "name": "files", "secret": { "secretName": "x", "defaultMode": 420 } }] });
     assert_eq!(pod(&by_others, &json!({}), &body), Some(body.clone()));
 }
+
+#[test]
+fn where_pods_run_is_put_back_by_the_keys_of_its_lists_and_as_a_whole_where_it_is_one() {
+    let spread = |topology: &str, skew: u8| json!({ "topologyKey": topology, "whenUnsatisfiable": "ScheduleAnyway", "maxSkew": skew });
+    let template = |spec: Value| json!({ "template": { "spec": spec } });
+    let body = json!({ "metadata": {}, "spec": template(json!({
+        "nodeSelector": { "disk": "ssd" }, "topologySpreadConstraints": [spread("zone", 1)],
+        "tolerations": [{ "key": "a" }], "hostAliases": [{ "ip": "10.0.0.1", "hostnames": ["a"] }],
+    })) });
+    let edited = json!({
+        "nodeSelector": { "disk": "hdd", "more": "x" }, "topologySpreadConstraints": [spread("zone", 3), spread("rack", 1)],
+        "tolerations": [{ "key": "b" }], "hostAliases": [{ "ip": "10.0.0.2", "hostnames": ["b"] }],
+    });
+    let mut spec = template(edited);
+    spec["minReadySeconds"] = json!(3);
+    let live = live(&spec, &json!({}), &json!({ "f:minReadySeconds": {} }));
+    let patch = of(&Deployment::KIND, &live, &body).expect("a patch");
+    let pod = &patch["template"]["spec"];
+    assert_eq!(patch["minReadySeconds"], Value::Null);
+    assert_eq!(pod["nodeSelector"], json!({ "disk": "ssd", "more": null }), "it is one value");
+    assert_eq!(pod["topologySpreadConstraints"], json!([spread("zone", 1), spread("rack", 1)]));
+    assert_eq!(pod["tolerations"], json!([{ "key": "a" }]));
+    assert_eq!(pod["hostAliases"].as_array().map(Vec::len), Some(2), "an alias of theirs stays");
+}
