@@ -33,6 +33,7 @@ mod normalised;
 mod paused;
 mod pod_overrides;
 mod pods;
+mod public;
 mod random_databases;
 mod repair;
 mod restart_on;

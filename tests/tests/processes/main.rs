@@ -31,6 +31,7 @@ mod metrics;
 mod missing_kind;
 mod outage;
 mod overrides;
+mod public;
 mod rights;
 mod rights_missing;
 mod rights_restart_on;
@@ -75,6 +76,8 @@ fn main() -> ExitCode {
         leadership::a_killed_leader_is_followed_when_its_lease_ends,
         leadership::a_stilled_leader_leaves_without_writing,
         idle::a_restart_over_120_objects_writes_nothing,
+        public::each_is_taken_and_rendered,
+        public::a_sidecar_runs_beside_the_application,
         blind::what_changed_meanwhile_is_noticed_when_watches_resume,
         blind::what_changed_meanwhile_is_noticed_by_relists,
         blind::late_events_of_one_kind_cause_no_storm,
