@@ -77,7 +77,8 @@ fn spec() -> impl Strategy<Value = Value> {
     ];
     let service = prop_oneof![
         2 => Just(Value::Null),
-        1 => Just(json!({ "annotations": { "pool": "blue" } })),
+        1 => Just(json!({ "type": "NodePort" })),
+        1 => Just(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })),
     ];
     let route = prop_oneof![
         3 => Just(Value::Null),
