@@ -50,6 +50,12 @@ pub enum Environment {
 }
 
 impl Environment {
+    /// All of them, in the order in which changes reach them.
+    #[must_use]
+    pub fn all() -> [Self; 3] {
+        [Self::Dev, Self::Staging, Self::Production]
+    }
+
     /// Its name, and that of the namespace with its custom resources.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
-use super::NAMESPACE;
+use super::{Environment, NAMESPACE};
 
 /// What is printed of an Application at each change.
 const FIELDS: &str = "jsonpath={.metadata.name}|{.status.sync.status}|{.status.health.status}|\
@@ -51,9 +51,20 @@ impl Seen {
     }
 }
 
+/// What the custom resources of an Application's environment say of themselves, when it is not as it should be: nothing of it
+/// is left in the Application itself.
+async fn conditions(seen: &Seen) -> Option<String> {
+    let environment = Environment::all().into_iter().find(|one| seen.name == format!("{}-instances", one.name()))?;
+    let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
+    let kinds = "myapp,sample,sampledb,etcdcluster,sampledbsnapshot";
+    let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
+    Some(format!("{} {} {}:\n{}", seen.name, seen.sync, seen.health, environment.kubectl(&get).await.ok()))
+}
+
 /// Watches all Applications until it is dropped.
 pub struct Recorder {
     seen: Arc<Mutex<Vec<Seen>>>,
+    troubles: Arc<Mutex<Vec<String>>>,
     watch: Child,
     reading: JoinHandle<()>,
 }
@@ -74,14 +85,24 @@ impl Recorder {
             .expect("kubectl is needed on PATH");
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let record = seen.clone();
+        let troubles = Arc::<Mutex<Vec<String>>>::default();
+        let of_troubles = troubles.clone();
         let mut lines = BufReader::new(watch.stdout.take().expect("stdout is piped")).lines();
         let reading = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
                 let read = Seen::read(&line).unwrap_or_else(|| panic!("kubectl printed {line}"));
+                let trouble = if read.is_well() { None } else { conditions(&read).await };
                 record.lock().unwrap_or_else(PoisonError::into_inner).push(read);
+                of_troubles.lock().unwrap_or_else(PoisonError::into_inner).extend(trouble);
             }
         });
-        Self { seen, watch, reading }
+        Self { seen, troubles, watch, reading }
+    }
+
+    /// What the custom resources said while an Application was not as it should be, in order.
+    #[must_use]
+    pub fn troubles(&self) -> String {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
     }
 
     /// All that was seen until now, in order, without repetitions of an Application's state.

@@ -37,7 +37,7 @@ async fn environments_follow_one_another_and_end_synced_and_healthy() {
 async fn every_environment_runs_its_own_instances() {
     stage().await;
     let _turn = argocd::only_look().await;
-    for environment in [Environment::Dev, Environment::Staging, Environment::Production] {
+    for environment in Environment::all() {
         for object in ["myapp/web", "sampledb/orders", "etcdcluster/settings", "sample/greeting"] {
             let live = environment.instance(object).await;
             let ready = live["status"]["conditions"].as_array().into_iter().flatten();

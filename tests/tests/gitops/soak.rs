@@ -26,7 +26,7 @@ async fn staging_and_production_stay_synced_and_healthy() {
         assert!(seen.iter().any(|seen| seen.name == *name), "{name} was not seen: {seen:?}");
     }
     let left: Vec<_> = seen.iter().filter(|seen| !seen.is_well()).collect();
-    assert!(left.is_empty(), "in {seconds} s, of {} states:\n{left:#?}", seen.len());
+    assert!(left.is_empty(), "in {seconds} s, of {} states:\n{left:#?}\n{}", seen.len(), recorder.troubles());
     // And Argo CD was at work: it has compared everything since.
     argocd::compared(&names).await;
     argocd::are_well(&names, None).await;
