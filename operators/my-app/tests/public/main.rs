@@ -14,6 +14,7 @@ use my_app::MyApp;
 use my_app::plan::{Contents, Limit, Observed, plan};
 use runtime::cache::View;
 use runtime::plan::names::fnv1a;
+use runtime::plan::seen::Served;
 use runtime::plan::{Effect, Seen};
 use runtime::testing::NOW;
 use serde::Deserialize;
@@ -93,9 +94,11 @@ fn rendered(object: &Value) -> Vec<Value> {
         deployment: Seen::Absent,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
-        autoscaler: Seen::Absent,
         orphan: None,
         limit: Limit::All,
         contents: Contents::default(),
