@@ -147,6 +147,25 @@ fn asked(spec: &Value, before: i64) -> i64 {
     }
 }
 
+/// The Deployment is made of a creation, and an edit makes its number ours by apply, at the API server's default.
+#[test]
+fn one_pod_that_the_spec_asked_for_is_handed_over_once() {
+    let bare = json!({ "image": "app" });
+    let scaled = json!({ "image": "app", "autoscaling": { "min": 1, "max": 3 } });
+    for after in [bare, scaled] {
+        let mut bench = Bench::new(&json!({ "image": "app", "replicas": 0 }));
+        bench.settle();
+        for spec in [&json!({ "image": "app", "replicas": 1 }), &after] {
+            bench.take(Step::Edit(spec.clone()));
+            bench.settle();
+            assert_eq!(bench.number(), Some(1));
+        }
+        let writes = bench.world.writes;
+        bench.pass();
+        assert_eq!(bench.world.writes, writes, "a converged MyApp is silent: {after}");
+    }
+}
+
 /// By this name `scripts/test --all schedules` finds them.
 mod properties {
     use super::*;

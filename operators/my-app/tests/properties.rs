@@ -370,6 +370,25 @@ mod properties {
     }
 }
 
+/// What a type needed goes with it, also from a Service that was made with it.
+#[test]
+fn a_service_of_other_types_ends_like_a_fresh_one() {
+    let with = |service: Value| json!({ "image": "app", "port": 80, "replicas": 1, "service": service });
+    let balanced = || with(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } }));
+    let (node_port, plain) = (|| with(json!({ "type": "NodePort" })), || with(Value::Null));
+    for specs in [vec![balanced(), node_port()], vec![balanced(), plain(), node_port(), plain()]] {
+        let mut fresh = Bench::new(json!({ "metadata": {}, "spec": specs.last() }));
+        fresh.settle();
+        let mut bench = Bench::new(json!({ "metadata": {}, "spec": specs[0] }));
+        bench.settle();
+        for spec in specs {
+            bench.take(Step::Edit(spec));
+            bench.settle();
+        }
+        assert_eq!(without_status_generation(&bench.world), without_status_generation(&fresh.world));
+    }
+}
+
 /// Nothing but the seed decides what happens: steps that are drawn again lead to the same world.
 #[test]
 fn a_seed_repeats_its_worlds() {

@@ -96,7 +96,8 @@ fn pod(facts: &mut Facts, spec: &Value, names: &PortNames) {
     ];
     for (field, value) in spec.as_object().into_iter().flatten() {
         let is_default = defaults.iter().any(|(name, default)| name == field && default == value);
-        if !elsewhere.contains(&&**field) && !is_default && !(field == "topologySpreadConstraints" && is_ours(value)) {
+        let is_spread = field == "topologySpreadConstraints" && is_ours(value);
+        if !(elsewhere.contains(&&**field) || is_default || is_spread) {
             facts.insert(format!("pod/{field}"), value.clone());
         }
     }
@@ -141,7 +142,8 @@ fn service(facts: &mut Facts, service: &Value, names: &PortNames) {
         facts.insert(format!("{path}/target"), resolved(&or(&port["targetPort"], port["port"].clone()), names));
         for field in ["name", "nodePort", "appProtocol"] {
             // `port` calls the only one so that otherwise need not have a name.
-            if !port[field].is_null() && !(field == "name" && ports.len() == 1 && port[field] == "app") {
+            let is_of_port = field == "name" && ports.len() == 1 && port[field] == "app";
+            if !(port[field].is_null() || is_of_port) {
                 facts.insert(format!("{path}/{field}"), port[field].clone());
             }
         }

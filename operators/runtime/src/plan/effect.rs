@@ -106,9 +106,11 @@ impl Apply {
     /// Whether a child of which that is ours is as this makes it, what others have added apart.
     #[must_use]
     pub fn has_made(&self, fingerprint: Fingerprint, additions: &Additions) -> bool {
-        let made = || additions.unapplied.as_ref().map(|unapplied| &unapplied.made);
-        fingerprint == self.fingerprint()
-            || made().is_some_and(|made| made.is_made_of(&Made::of_rendered(&self.kind, &self.body)))
+        let as_sent = || fingerprint == self.fingerprint();
+        let Some(unapplied) = &additions.unapplied else { return as_sent() };
+        // Another fingerprint than its own was learned from the answer to a write.
+        let learned = fingerprint != unapplied.made.others;
+        learned && as_sent() || unapplied.made.is_made_of(&Made::of_rendered(&self.kind, &self.body))
     }
 }
 

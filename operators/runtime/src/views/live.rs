@@ -66,7 +66,7 @@ impl<'a> Live<'a> {
             (None, _) => Fingerprint::of_nothing(),
             (Some(ours), None) => Fingerprint::of_owned(&parts, &ours),
             (Some(ours), Some(_)) => {
-                let made = Made::of_owned(kind, &parts, &ours);
+                let made = Made::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
                 let others = made.others;
                 let first = self.owners.applied.is_none().then_some(others);
                 additions.unapplied = Some(Box::new(Unapplied { made, first }));

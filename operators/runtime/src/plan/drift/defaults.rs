@@ -2,7 +2,8 @@
 //!
 //! An apply owns what was sent, and a creation or a patch owns all that came of it, what was filled in included. Nothing tells
 //! a field that was sent from one that was filled in with the same value. So of a child that is ours by a creation, fields that
-//! are at their default are compared apart ([`Made`]): each one that we send must be ours, and of the others none need be.
+//! are at their default are compared apart ([`Made`]): each one that we send must be ours, and of the others none need be. None
+//! of them may be ours by apply: it was sent once, and the next apply gives it up.
 //!
 //! A default that is missing here costs a child that was created one apply, after which it is ours by apply alone; within the
 //! process that made it not even that, since what the API server makes of our writes is learned.
@@ -110,6 +111,8 @@ pub struct Made {
     /// Those that are not at their default.
     pub(crate) others: Fingerprint,
     at_default: Box<[u32]>,
+    /// Those of them that are ours by apply, so that they were sent.
+    applied: Box<[u32]>,
 }
 
 impl Made {
@@ -118,26 +121,41 @@ impl Made {
     pub fn of_rendered(kind: &Kind, body: &Value) -> Self {
         let mut body = body.clone();
         let at_default = take(kind, &mut body);
-        Self { others: Fingerprint::of_rendered(&body), at_default }
+        Self { others: Fingerprint::of_rendered(&body), at_default, applied: Box::default() }
     }
 
-    /// Of the part of a live object that `owned` names.
-    pub(crate) fn of_owned(kind: &Kind, live: &Value, owned: &Value) -> Self {
-        let mut owned = owned.clone();
-        disown(kind, &mut owned, live, |_, _, _, _| false);
-        if owned.as_object().is_none_or(Map::is_empty) {
-            return Self { others: Fingerprint::of_nothing(), at_default: Box::default() };
-        }
-        let mut part = super::part(live, &owned);
-        let at_default = take(kind, &mut part);
-        Self { others: Fingerprint::of(part), at_default }
+    /// Of the part of a live object that is ours; `applied` is what of it is ours by apply.
+    pub(crate) fn of_owned(kind: &Kind, live: &Value, ours: &Value, applied: Option<&Value>) -> Self {
+        let (others, at_default) = owned(kind, live, ours);
+        let mut applied = applied.map(|applied| owned(kind, live, applied).1.into_vec()).unwrap_or_default();
+        // Not what seems to be at its default where what decides that is ours another way.
+        applied.retain(|field| has(&at_default, *field));
+        Self { others, at_default, applied: applied.into() }
     }
 
-    /// Whether this, which is ours of a live object, is what a creation makes of `sent`.
+    /// Whether this, which is ours of a live object, is what a creation makes of `sent`, and no apply has sent more.
     #[must_use]
     pub fn is_made_of(&self, sent: &Self) -> bool {
-        self.others == sent.others && sent.at_default.iter().all(|field| self.at_default.binary_search(field).is_ok())
+        self.others == sent.others
+            && sent.at_default.iter().all(|field| has(&self.at_default, *field))
+            && self.applied.iter().all(|field| has(&sent.at_default, *field))
     }
+}
+
+fn has(fields: &[u32], field: u32) -> bool {
+    fields.binary_search(&field).is_ok()
+}
+
+/// Of the part of a live object that a FieldsV1 names: the fields that are not at their default, and those that are.
+fn owned(kind: &Kind, live: &Value, fields: &Value) -> (Fingerprint, Box<[u32]>) {
+    let mut fields = fields.clone();
+    disown(kind, &mut fields, live, |_, _, _, _| false);
+    if fields.as_object().is_none_or(Map::is_empty) {
+        return (Fingerprint::of_nothing(), Box::default());
+    }
+    let mut part = super::part(live, &fields);
+    let at_default = take(kind, &mut part);
+    (Fingerprint::of(part), at_default)
 }
 
 /// What was sent, as it may come back.

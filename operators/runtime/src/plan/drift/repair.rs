@@ -54,11 +54,13 @@ fn sends(body: &Value, fields: &Value) -> bool {
     below.all(|(step, below)| child(body, step).map_or_else(|| is_hollow(below), |body| sends(body, below)))
 }
 
-/// Whether nothing but structs within it are ours, each without a field: a creation owns those that were filled in, like the
-/// pace in a Deployment's strategy. Where nothing is sent in their place they may stay.
+/// Whether nothing but structs within it are ours, each itself and without a field: a creation owns those that were filled in, like
+/// the pace in a Deployment's strategy. Where nothing is sent in their place they may stay.
 fn is_hollow(fields: &Value) -> bool {
     fields.as_object().is_some_and(|below| {
-        let only_itself = |below: &Value| below.as_object().is_some_and(|below| below.keys().all(|step| step == "."));
+        // What is empty stands for a value.
+        let only_itself =
+            |below: &Value| below.as_object().is_some_and(|below| below.len() == 1 && below.contains_key("."));
         !below.is_empty() && below.iter().all(|(step, below)| step != "." && only_itself(below))
     })
 }

@@ -218,6 +218,24 @@ fn a_heal_leaves_both_ways_of_owning_and_the_next_change_gathers_them() {
     assert!(over(&live, &another).unwrap().gathers);
 }
 
+/// Else it would be ours for ever: a number that was sent once more would not be an autoscaler's.
+#[test]
+fn what_an_apply_has_sent_at_its_default_is_given_up_where_it_is_sent_no_longer() {
+    let managed = |applied: Value| {
+        let mut live = created();
+        live["metadata"]["managedFields"].as_array_mut().unwrap().push(entry(US, "Apply", &applied));
+        deployment(&live)
+    };
+    let live = managed(json!({ "f:spec": { "f:selector": {}, "f:replicas": {} } }));
+    let mut explicit = sent();
+    explicit["spec"]["replicas"] = json!(1);
+    assert_eq!(over(&live, &explicit), None);
+    assert!(live.owns_replicas && over(&live, &sent()).is_some());
+    let after = managed(json!({ "f:spec": { "f:selector": {} } }));
+    assert!(!after.owns_replicas && over(&after, &sent()).is_none(), "one write is enough");
+    assert!(!live.additions.eq(&after.additions), "it is told though nothing else has changed");
+}
+
 #[test]
 fn a_service_and_a_config_map_too() {
     let sent = json!({ "spec": { "selector": { "app": "web" },

@@ -81,6 +81,19 @@ fn a_port_of_another_number_is_renumbered_by_a_patch_that_owns_it_from_then_on()
     assert_eq!(managed[0]["fieldsV1"]["f:spec"]["f:ports"][HTTP], without_default);
 }
 
+/// A patch owns an entry that it puts into a map without the map itself.
+#[test]
+fn the_only_entry_of_a_map_is_gathered_where_it_is_sent_no_longer() {
+    let mut live = live(&service()["spec"], &json!({ "f:selector": {}, "f:ports": { HTTP: whole() } }), &json!({}));
+    live["metadata"]["annotations"] = json!({ "ours": "a", "theirs": "b" });
+    let entry = &mut live["metadata"]["managedFields"][1];
+    entry["manager"] = json!("multi-operator-my-app");
+    entry["fieldsV1"] = json!({ "f:metadata": { "f:annotations": { "f:ours": {} } } });
+    let gathered = gathering(&Service::KIND, &live, &service()).unwrap().expect("it would stay");
+    let fields = &gathered["metadata"]["managedFields"][0]["fieldsV1"];
+    assert_eq!(fields["f:metadata"], json!({ "f:annotations": { "f:ours": {} } }));
+}
+
 #[test]
 fn a_port_that_others_own_with_us_goes_with_the_spec() {
     let spec = json!({ "selector": { "app": "web" }, "ports": [port("app", 80)] });
