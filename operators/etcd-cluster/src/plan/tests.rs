@@ -175,4 +175,5 @@ mod members;
 mod pull;
 mod quorum;
 mod space;
+mod unreached;
 mod volumes;

@@ -131,6 +131,29 @@ fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_a
     is_well(&mut bench, &members);
 }
 
+/// A read is answered, and the third one has no pod, so it is the hidden one that holds quorum with the first.
+#[test]
+fn a_member_that_cannot_come_back_is_replaced_where_one_that_the_operator_cannot_reach_holds_quorum() {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    bench.take(&Step::Calm(14));
+    bench.take(&Step::Edit(Edit::Hidden(true)));
+    bench.take(&Step::Calm(7));
+    let before = ids(&bench);
+    bench.take(&Step::EvictFully(1));
+    bench.take(&Step::Calm(5));
+    assert!(bench.is("QuorumHealthy") && !bench.is("Ready") && !bench.is("Stalled"), "{}", bench.story());
+    assert_eq!(ids(&bench), before, "the hidden one may only be late: {}", bench.story());
+    bench.take(&Step::Calm(LONG));
+    assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+    let kept = ids(&bench);
+    assert_eq!(kept.len(), 2, "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Hidden(false)));
+    bench.take(&Step::Calm(60));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(&mut bench);
+    assert!(kept.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+}
+
 /// Without quorum its kubelet does not find it ready, and to the operator it is like one that nobody reaches. It has not been as
 /// asked while it was well.
 #[test]

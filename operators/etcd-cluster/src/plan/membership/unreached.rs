@@ -78,6 +78,18 @@ fn lacks_pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<
     rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now)
 }
 
+/// Those that do not answer the manager, and hold quorum with those that do, if there is no quorum but with them. A read that takes
+/// quorum has just been answered, and somebody who has no pod has not agreed to it: so enough of the others have, and are still
+/// enough once that one is off the list. etcd itself lets a member go that it is not connected to, and looks whether the others are
+/// there otherwise (`mayRemoveMember` in `server/etcdserver/server.go`).
+pub(super) fn hold_quorum_without<'r, 'a>(roster: &'r Roster<'a>, node: &Node<'_>) -> Option<Vec<&'r Node<'a>>> {
+    let others = || roster.voters().filter(|other| other.name != node.name);
+    let answering = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
+    let silent: Vec<_> = others().filter(|other| other.silence.is_some() && other.ready).collect();
+    let enough = answering + silent.len() > others().count() / 2;
+    (roster.listed && node.pod.is_none() && enough).then_some(silent)
+}
+
 /// What is told of such members, where there may be a quorum with them: then nothing is said to be lost. `count` says who answers.
 pub(super) fn told(
     observed: &Observed,
