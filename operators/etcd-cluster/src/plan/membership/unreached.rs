@@ -22,9 +22,13 @@ pub(super) fn is_unreached(observed: &Observed, node: &Node<'_>, now: Timestamp)
     long && asked_in_vain && node.ready && !observed.etcd.denied
 }
 
-/// Whether an only member is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that.
+/// Whether an only voter is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that. One that
+/// says that it only learns is no voter; had it not heard yet that it is one, quorum would come back with the pod.
 pub(super) fn is_alone(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
-    let mut voters = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let learns =
+        |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
+    let listed = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let mut voters = listed.filter(|status| !learns(&status.name));
     let first = voters.next().is_some_and(|status| status.name == node.name);
     let alone = first && voters.next().is_none();
     alone && !roster.listed && is_unreached(observed, node, now)
