@@ -23,6 +23,7 @@ pub mod objects;
 mod observed;
 pub mod proven;
 pub mod pull;
+mod quorum;
 pub mod recovered;
 mod retired;
 pub mod roster;
@@ -94,6 +95,9 @@ fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(STEP);
+    }
+    if status::is_quorum_unconfirmed(&status) {
+        next = next.no_later_than(quorum::look_again(cluster, now));
     }
     let (events, mut done) = (status::events(cluster, &status), status::done(&step));
     done.extend(excess.map(|claim| retired::deleted(claim, wish.size)));
