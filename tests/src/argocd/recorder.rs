@@ -58,7 +58,9 @@ async fn conditions(seen: &Seen) -> Option<String> {
     let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
     let kinds = "myapp,sample,sampledb,etcdcluster,sampledbsnapshot";
     let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
-    Some(format!("{} {} {}:\n{}", seen.name, seen.sync, seen.health, environment.kubectl(&get).await.ok()))
+    // In an environment that is still being made there are no such kinds.
+    let said = environment.kubectl(&get).await;
+    Some(format!("{} {} {}:\n{}{}", seen.name, seen.sync, seen.health, said.stdout, said.stderr))
 }
 
 /// Watches all Applications until it is dropped.

@@ -1,8 +1,10 @@
 //! Whether the way in from outside of the cluster is open. Pure.
+//!
+//! What this pass makes is told as it will be seen: no other pass follows a write of our own.
 
 use api::ConditionStatus;
 use api::my_app::{GatewayRef, Route};
-use runtime::plan::seen::Served;
+use runtime::plan::seen::{Live, Served};
 use runtime::views::{HttpRoute, RouteCondition, RouteParent};
 
 use crate::plan::Observed;
@@ -23,7 +25,7 @@ fn ingress(observed: &Observed, route: &Route) -> Option<Verdict> {
     if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
-    let addresses = &observed.ingress.ours()?.addresses;
+    let addresses = observed.ingress.ours().map_or(&[][..], |ingress| &ingress.addresses);
     Some(if addresses.is_empty() {
         let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
         let message = format!("no controller has given the Ingress ({class}) an address yet; not all of them do");
@@ -47,19 +49,21 @@ fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
     if let Some((reason, message)) = seen.obstacle("HTTPRoute") {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
-    Some(accepted(seen.ours()?, &observed.app.meta.key.namespace, gateway))
+    Some(accepted(seen.ours(), &observed.app.meta.key.namespace, gateway))
 }
 
 /// By the word of the gateway's controller: the worst of what it says of the route as it is now.
-fn accepted(route: &HttpRoute, home: &str, gateway: &GatewayRef) -> Verdict {
+fn accepted(route: Option<&Live<HttpRoute>>, home: &str, gateway: &GatewayRef) -> Verdict {
     let is_it = |parent: &&RouteParent| {
         let (of, namespace) = (&parent.gateway, gateway.namespace.as_deref().unwrap_or(home));
         *of.name == *gateway.name
             && of.namespace.as_deref().unwrap_or(home) == namespace
             && of.section_name.as_deref() == gateway.section_name.as_deref()
     };
-    let said: Vec<&RouteCondition> = route.parents.iter().filter(is_it).flat_map(|parent| &parent.conditions).collect();
-    let is_current = |said: &&&RouteCondition| said.observed_generation.is_none_or(|of| of >= route.meta.generation);
+    let parents = route.map_or(&[][..], |route| &route.parents);
+    let said: Vec<&RouteCondition> = parents.iter().filter(is_it).flat_map(|parent| &parent.conditions).collect();
+    let generation = route.map_or(0, |route| route.meta.generation);
+    let is_current = |said: &&&RouteCondition| said.observed_generation.is_none_or(|of| of >= generation);
     let is = |said: &RouteCondition, type_: &str, status: &str| *said.type_ == *type_ && *said.status == *status;
     let fails = |said: &&&RouteCondition| {
         let refused = ["Accepted", "ResolvedRefs"].iter().any(|type_| is(said, type_, "False"));

@@ -68,6 +68,14 @@ fn a_gateway_makes_an_http_route_and_all_else_an_ingress() {
     assert!(objects::http_route(&by_ingress()).is_none() && objects::ingress(&by_gateway()).is_none());
 }
 
+/// No other pass follows our own write: without the condition, it would not be told until something else happens.
+#[test]
+fn what_is_made_now_is_waited_for_in_the_same_pass() {
+    for (app, reason) in [(by_gateway(), "AcceptancePending"), (by_ingress(), "AddressPending")] {
+        assert_eq!(said(&plan(&settled(&app), NOW)), Some((ConditionStatus::Unknown, reason)));
+    }
+}
+
 #[test]
 fn requests_go_to_the_first_tcp_port_of_the_service() {
     let ports = json!([
