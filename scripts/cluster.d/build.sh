@@ -37,6 +37,7 @@ family_version() {
     coredns) module=github.com/coredns/coredns ;;
     kustomize) module=sigs.k8s.io/kustomize/kustomize/v5 ;;
     kwok) module=sigs.k8s.io/kwok ;;
+    httpbin) module=github.com/mccutchen/go-httpbin/v2 ;;
     olm | olm-images) module=github.com/operator-framework/operator-lifecycle-manager ;;
     actionlint) module=github.com/rhysd/actionlint ;;
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
@@ -93,6 +94,7 @@ package_of() {
     containerd) printf 'github.com/containerd/containerd/v2/cmd/%s' "$2" ;;
     kustomize) printf 'sigs.k8s.io/kustomize/kustomize/v5' ;;
     kwok) printf 'sigs.k8s.io/kwok/cmd/%s' "$2" ;;
+    httpbin) printf 'github.com/mccutchen/go-httpbin/v2/cmd/%s' "$2" ;;
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;

@@ -15,7 +15,7 @@ pub struct Call {
     pub subresource: String,
     /// Empty for all.
     pub namespace: String,
-    /// Empty for collections.
+    /// Empty for collections. Of what is created, its own, as far as that is told.
     pub name: String,
     /// Path and query as sent.
     pub uri: String,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::audit::Audit;
+use crate::call::Call;
 use crate::kubectl::{kubectl, kubectl_with, kubectl_within};
 use crate::wait::wait_until;
 
@@ -207,12 +208,23 @@ impl Install {
         println!("rights: {} requests of the manager in {}, 0 refused", entries.len(), self.namespace);
     }
 
+    /// Forgets what the manager has asked for until now.
+    pub fn marks(&mut self) {
+        self.audit = self.audit.mark().expect("the audit log is there");
+    }
+
+    /// What the manager has asked for since.
+    #[must_use]
+    pub fn calls(&self) -> Vec<Call> {
+        self.audit.calls().expect("the audit log can be read")
+    }
+
     /// Removes it as the documentation says, and waits until no manager is left. Custom resources stay. OLM takes the
     /// rights away while the manager is still there, so that its last word is refused, by which it gives its Lease back:
     /// what was refused until now is forgotten.
     pub async fn remove(&mut self) {
         remove_from(&self.namespace).await;
-        self.audit = self.audit.mark().expect("the audit log is there");
+        self.marks();
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use http::{Request, Response, Uri, header};
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Collected, Full};
 use hyper::body::Bytes;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -174,7 +174,15 @@ impl Shared {
     async fn answer(&self, request: Request<Incoming>, connection: &Connection) -> Response<Body> {
         let target = request.uri().path_and_query().map_or("/", |target| target.as_str()).to_owned();
         let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
-        let call = Call::parse(request.method().as_str(), &target, agent.unwrap_or_default());
+        let mut call = Call::parse(request.method().as_str(), &target, agent.unwrap_or_default());
+        let (parts, incoming) = request.into_parts();
+        let Ok(body) = incoming.collect().await.map(Collected::to_bytes) else {
+            return answer(400, body::full("the request broke off"));
+        };
+        if call.verb == "create" && call.name.is_empty() {
+            call.name = name_of(&body).unwrap_or_default();
+        }
+        let request = Request::from_parts(parts, Full::new(body));
         connection.carries_watch.store(call.is_watch(), Ordering::SeqCst);
         let index = {
             let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,7 +198,7 @@ impl Shared {
         response
     }
 
-    async fn treat(&self, request: Request<Incoming>, call: &Call) -> Result<Response<Body>, Broken> {
+    async fn treat(&self, request: Request<Full<Bytes>>, call: &Call) -> Result<Response<Body>, Broken> {
         let rule = self.rules.find(call);
         match rule.as_deref() {
             Some(rule @ Rule { fault: Fault::Answer(code), .. }) => {
@@ -238,8 +246,8 @@ impl Shared {
         }
     }
 
-    async fn forward(&self, request: Request<Incoming>) -> Result<Response<Incoming>, Broken> {
-        let (mut parts, incoming) = request.into_parts();
+    async fn forward(&self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Broken> {
+        let (mut parts, body) = request.into_parts();
         let mut uri = self.server.clone().into_parts();
         uri.path_and_query = parts.uri.path_and_query().cloned();
         parts.uri = Uri::from_parts(uri)?;
@@ -247,9 +255,14 @@ impl Shared {
         for name in [header::HOST, header::ACCEPT_ENCODING, header::CONNECTION] {
             parts.headers.remove(name);
         }
-        let body = Full::new(incoming.collect().await?.to_bytes());
         Ok((self.upstream)(Request::from_parts(parts, body)).await?)
     }
+}
+
+/// Of what is created: its address does not tell.
+fn name_of(body: &[u8]) -> Option<String> {
+    let object: serde_json::Value = serde_json::from_slice(body).ok()?;
+    Some(object["metadata"]["name"].as_str()?.to_owned())
 }
 
 fn answer(code: u16, body: Body) -> Response<Body> {

@@ -4,25 +4,33 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod autoscaling;
 mod container;
 mod environment;
 mod files;
+mod overrides;
 mod ports;
 mod probes;
 mod resources;
 mod rollout;
+mod route;
+mod service;
 mod status;
 
+pub use autoscaling::{Autoscaling, Metric};
 pub use container::{PreStop, PullPolicy, PullSecret, Sleep};
 pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldRef, ValueFrom};
 pub use files::{
     Claim, DownwardApi, DownwardFile, FileItem, FileSource, Files, Medium, Projection, Scratch, TokenFile,
 };
+pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn};
 pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
-pub use status::{MyAppStatus, Phase, RolledBack};
+pub use route::{GatewayRef, Route};
+pub use service::{ServiceOptions, ServiceType};
+pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
 
 /// What to run, and how many times.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -49,8 +57,15 @@ pub use status::{MyAppStatus, Phase, RolledBack};
     doc = "A MyApp is a stateless application: an image, run as many times as asked for."
 )]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!has(self.replicas) || !has(self.autoscaling)")
+    .message("replicas and autoscaling exclude each other: with autoscaling, leave replicas out"))]
 #[x_kube(validation = Rule::new("!has(self.port) || !has(self.ports) || size(self.ports) == 0")
     .message("port is the short form of ports: set one of the two"))]
+#[x_kube(validation = Rule::new("!has(self.service) || has(self.port) || (has(self.ports) && size(self.ports) > 0)")
+    .message("service needs port or ports: without one there is no Service"))]
+#[x_kube(validation = Rule::new(
+    "!has(self.route) || has(self.port) || (has(self.ports) && self.ports.exists(p, !has(p.protocol) || p.protocol != 'UDP'))"
+).message("route needs port, or a TCP port among ports: requests go to the first one"))]
 #[x_kube(validation = Rule::new("!has(self.automountToken) || !self.automountToken || has(self.serviceAccountName)").message(
     "automountToken needs serviceAccountName: name the service account (it may be default) whose token pods get"
 ))]
@@ -106,6 +121,10 @@ pub struct MyAppSpec {
     #[schemars(range(min = 0, max = 1000))]
     pub replicas: Option<i32>,
 
+    /// Bounds between which an autoscaler chooses the number of pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub autoscaling: Option<Autoscaling>,
+
     /// TCP port: makes a Service, and a readiness probe unless `probes` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
@@ -117,6 +136,14 @@ pub struct MyAppSpec {
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[x_kube(validation = Rule::new(ports::DISTINCT).message("two ports must not have the same port and protocol"))]
     pub ports: Vec<Port>,
+
+    /// Type and annotations of the Service that `port` or `ports` makes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<ServiceOptions>,
+
+    /// Host and path of requests from outside: makes an HTTPRoute or an Ingress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<Route>,
 
     /// Environment variables of the application.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -212,6 +239,16 @@ pub struct MyAppSpec {
     /// non-root user.
     #[serde(default, skip_serializing_if = "Security::is_baseline")]
     pub security: Security,
+
+    /// ConfigMaps and Secrets whose changed content restarts the pods.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = ListMerge::Atomic)]
+    pub restart_on: Vec<RestartOn>,
+
+    /// Pod template that is merged over ours, as far as the manager allows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_overrides: Option<PodOverrides>,
 }
 
 /// A reference as the OCI distribution specification writes it: host, path, tag, digest.

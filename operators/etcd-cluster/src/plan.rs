@@ -9,7 +9,7 @@ use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
-use runtime::views::Child;
+use runtime::views::Kept;
 
 use crate::EtcdCluster;
 
@@ -23,6 +23,7 @@ pub mod objects;
 mod observed;
 pub mod proven;
 pub mod pull;
+mod quorum;
 pub mod recovered;
 mod retired;
 pub mod roster;
@@ -94,6 +95,9 @@ fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let status = status::of(observed, &roster, &wish, &step, now);
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
         next = next.no_later_than(STEP);
+    }
+    if status::is_quorum_unconfirmed(&status) {
+        next = next.no_later_than(quorum::look_again(cluster, now));
     }
     let (events, mut done) = (status::events(cluster, &status), status::done(&step));
     done.extend(excess.map(|claim| retired::deleted(claim, wish.size)));
@@ -201,14 +205,14 @@ pub fn late_behind(observed: &Observed, now: Timestamp) -> Option<Box<str>> {
 
 /// A child that selects pods: by the label that foreign pods do not have, once all members' pods have it. From then on a pod
 /// that loses its labels gets them back, and is not selected before, rather than foreign ones with it.
-fn told_apart<K>(
-    seen: &Seen<Child<K>>,
+fn told_apart<V: Kept>(
+    seen: &Seen<V>,
     cluster: &EtcdCluster,
     roster: &Roster<'_>,
     wanted: impl Fn(bool) -> Apply,
 ) -> Option<Apply> {
     let narrow = wanted(true);
-    let is_narrow = seen.ours().is_some_and(|child| child.fingerprint == narrow.fingerprint());
+    let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
     seen.kept(if apart { narrow } else { wanted(false) })
 }

@@ -36,6 +36,10 @@ pub struct Args {
     #[arg(long, env = "AGENT_IMAGE", value_parser = image, value_name = "IMAGE")]
     pub agent_image: Option<String>,
 
+    /// What of their pods MyApps may override: none, placement (where pods run; labels and annotations) or all
+    #[arg(long, env = "POD_OVERRIDES", default_value_t, value_name = "LIMIT")]
+    pub pod_overrides: my_app::plan::Limit,
+
     /// Name of the Lease that elects one leader among the managers of an install
     #[arg(long, env = "LEASE_NAME", default_value = "multi-operator", value_parser = object_name)]
     pub lease_name: String,

@@ -24,7 +24,10 @@ use crate::{Failure, agent_image, own_pod};
 
 /// All operators, by the name of their controller.
 const OPERATORS: [(&str, Wire); 5] = [
-    (my_app::MyAppOperator::NAME, |cache, shared| shared.tie(my_app::MyAppOperator::new(cache))),
+    (my_app::MyAppOperator::NAME, |cache, shared| {
+        let operator = my_app::MyAppOperator::new(cache).with_limit(shared.pod_overrides);
+        shared.tie(operator.asking(shared.client.clone()))
+    }),
     (sample::SampleOperator::NAME, |cache, shared| shared.tie(sample::SampleOperator::new(cache))),
     (SampleDBOperator::NAME, |cache, shared| {
         shared.tie(SampleDBOperator::new(cache, shared.client.clone(), shared.databases()))
@@ -47,6 +50,7 @@ struct Shared<'a> {
     foreign: Arc<ForeignLeases>,
     settings: Settings,
     etcd: etcd_cluster::Settings,
+    pod_overrides: my_app::plan::Limit,
     namespace: &'a str,
 }
 
@@ -107,6 +111,7 @@ impl Manager {
                 deadline: args.reconcile_timeout,
             },
             etcd: etcd_settings(args, client, &selected).await,
+            pod_overrides: args.pod_overrides,
             namespace: &lease.namespace,
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);

@@ -1,7 +1,7 @@
 //! The operator of MyApp: a stateless application as a Deployment.
 //!
-//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget; taking
-//! the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
+//! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
+//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; taking the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
 //! pods from serving (an image that cannot be pulled, a crash, a quota) is read from the Deployment and from the pods in trouble,
 //! and told in the MyApp's conditions. Deletion is left to garbage collection, so there is no finalizer.
 
@@ -9,17 +9,22 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
 use runtime::plan::{Kind, Plan};
-use runtime::views::{Custom, CustomKind, Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Custom, CustomKind, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use runtime::{Error, Operator};
 
 mod observe;
 pub mod plan;
+mod sources;
+mod trials;
 
-use plan::Observed;
+use plan::{Limit, Observed};
+use sources::Sources;
+use trials::Trials;
 
 /// The kind MyApp.
 #[derive(Debug)]
@@ -52,7 +57,25 @@ pub const PERMISSIONS: &[Permission] = &[
         resources: &["poddisruptionbudgets"],
         verbs: &["get", "list", "watch", "create", "patch", "delete"],
     },
-    Permission { group: "", resources: &["pods"], verbs: &["list", "watch"] },
+    // `create` is for dry runs of pods with `podOverrides` alone.
+    Permission { group: "", resources: &["pods"], verbs: &["list", "watch", "create"] },
+    // What `restartOn` names, by name.
+    Permission { group: "", resources: &["configmaps", "secrets"], verbs: &["get"] },
+    Permission {
+        group: "autoscaling",
+        resources: &["horizontalpodautoscalers"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission {
+        group: "networking.k8s.io",
+        resources: &["ingresses"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
+    Permission {
+        group: "gateway.networking.k8s.io",
+        resources: &["httproutes"],
+        verbs: &["get", "list", "watch", "create", "patch", "delete"],
+    },
 ];
 
 /// The stores that the operator reads.
@@ -61,19 +84,48 @@ pub struct MyAppOperator {
     deployments: Arc<Store<Deployment>>,
     services: Arc<Store<Service>>,
     budgets: Arc<Store<DisruptionBudget>>,
+    autoscalers: Arc<Store<Autoscaler>>,
+    ingresses: Arc<Store<Ingress>>,
+    http_routes: Arc<Store<HttpRoute>>,
     pods: Arc<Store<Pod>>,
+    limit: Limit,
+    server: Option<Server>,
+}
+
+/// What the API server is asked beside the caches.
+struct Server {
+    trials: Trials,
+    sources: Sources,
 }
 
 impl MyAppOperator {
-    /// An operator over these caches.
+    /// An operator over these caches, which asks nobody else.
     pub fn new(cache: &mut Cache) -> Self {
         Self {
             apps: cache.store(),
             deployments: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
+            autoscalers: cache.store(),
+            ingresses: cache.store(),
+            http_routes: cache.store(),
             pods: cache.store(),
+            limit: Limit::default(),
+            server: None,
         }
+    }
+
+    /// It lets MyApps override that much of pods.
+    #[must_use]
+    pub fn with_limit(self, limit: Limit) -> Self {
+        Self { limit, ..self }
+    }
+
+    /// It asks the API server about pods with overrides, and for what restarts pods.
+    #[must_use]
+    pub fn asking(self, client: Client) -> Self {
+        let server = Server { trials: Trials::new(client.clone()), sources: Sources::new(client) };
+        Self { server: Some(server), ..self }
     }
 }
 
@@ -91,11 +143,22 @@ impl Operator for MyAppOperator {
         watches.children(&self.deployments);
         watches.children(&self.services);
         watches.children(&self.budgets);
+        watches.children(&self.autoscalers);
+        watches.children(&self.ingresses);
+        watches.optional_children(&self.http_routes);
         watches.children(&self.pods);
     }
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
-        Ok(self.look(app))
+        let mut observed = self.look(app);
+        if let Some(server) = self.server.as_ref().filter(|_| !app.spec.paused && !app.meta.deleting) {
+            observed.contents = server.sources.look(app).await;
+            if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
+                server.trials.retain(|key| self.apps.get(key).is_some());
+                observed.refused = server.trials.ask(&app.meta.key, &trial).await?;
+            }
+        }
+        Ok(observed)
     }
 
     fn plan(observed: &Observed, now: Timestamp) -> Plan<api::my_app::MyAppStatus> {
@@ -106,3 +169,6 @@ impl Operator for MyAppOperator {
         match act {}
     }
 }
+
+#[cfg(test)]
+mod testing;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use runtime::cache::{Entry, View};
-use runtime::plan::Owner;
-use runtime::views::Pod;
+use runtime::plan::{Owner, Seen};
+use runtime::views::{Deployment, Pod};
 
-use crate::plan::Observed;
+use crate::plan::{Contents, Observed};
 use crate::{MyApp, MyAppOperator};
 
 impl MyAppOperator {
@@ -22,9 +22,21 @@ impl MyAppOperator {
         let pods: Vec<_> = pods.filter(|pod| pod.meta.controller.is_some() && !is_past(pod)).collect();
         let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
+        let nobodys = |live: &Arc<Deployment>| live.meta.controller.is_none() && !live.meta.deleting;
+        let orphan = matches!(deployment, Seen::Absent).then(|| self.deployments.get(key)).flatten();
+        if app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some()) {
+            self.http_routes.health().seek();
+        }
         Observed {
+            orphan: orphan.and_then(Entry::into_object).filter(nobodys),
+            limit: self.limit,
+            contents: Contents::default(),
+            refused: None,
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
+            autoscaler: self.autoscalers.child(key, &app.meta),
+            ingress: self.ingresses.child(key, &app.meta),
+            http_route: self.http_routes.child_if_served(key, &app.meta),
             troubles: troubles.collect(),
             starting: starting.collect(),
             deployment,

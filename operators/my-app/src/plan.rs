@@ -4,59 +4,102 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
-use runtime::cache::View;
 use runtime::plan::seen::Live;
-use runtime::plan::{Apply, Delete, Effect, Plan, Seen};
-use runtime::views::{Child, Deployment};
+use runtime::plan::{Apply, Delete, Effect, Next, Plan, Seen};
+use runtime::views::{Deployment, Kept};
 
+mod contents;
 mod deadline;
 mod objects;
 mod observed;
+mod overrides;
 mod rollback;
+mod scaling;
 mod status;
 mod wedged;
+mod wish;
 
+pub use contents::{Contents, Refused};
 pub use observed::Observed;
+pub use overrides::Limit;
 use rollback::Course;
+use wish::Wish;
+pub use wish::trial;
 
-/// Decides: first the Deployment, then what stands beside it.
+/// Decides: first the Deployment, then what stands beside it. What the pods do not depend on holds up nothing.
 #[must_use]
 pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let app = &observed.app;
     if app.meta.deleting {
         return Plan::nothing();
     }
-    let course = rollback::course(observed, now);
+    let wish = Wish::of(observed);
+    let course = rollback::course(observed, &wish, now);
     let wedged = wedged::left(observed, now);
-    let steps = steps(observed, &course, wedged == Some(Duration::ZERO));
-    let (status, next) = status::of(observed, &steps, &course, now);
-    let next = wedged.filter(|left| !left.is_zero()).map_or(next, |left| next.no_later_than(left));
-    let effects = if app.spec.paused { Vec::new() } else { steps };
-    Plan { effects, status: Some(status), next, ..Plan::nothing() }
+    let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO));
+    let (status, next) = status::of(observed, &steps, &wish, &course, now);
+    let wedged = wedged.filter(|left| !left.is_zero());
+    let again = observed.refused.as_ref().map(|refused| refused.due);
+    let next = [wedged, again, observed.contents.due].into_iter().flatten().fold(next, Next::no_later_than);
+    let events = status::warnings(&app.status.contract, &status.contract);
+    let plan = Plan { events, status: Some(status), next, ..Plan::nothing() };
+    if app.spec.paused {
+        return plan;
+    }
+    let aside = aside(observed);
+    // What follows from them once they are there is seen by no event: they are our own writes.
+    let edited = app.status.contract.observed_generation < app.meta.generation;
+    let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
+    Plan { effects: steps, aside, next, ..plan }
 }
 
 /// What it takes to make everything as asked; empty if it is.
-fn steps(observed: &Observed, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
+fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
-    let mut steps = course.image.map_or_else(Vec::new, |image| deployment(observed, image, wedged));
+    // An autoscaler that is not asked for any more would change the number that is.
+    let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
+    let image = course.image.filter(|_| wish.refusal().is_none());
+    steps.extend(image.into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
+    steps.extend(closed(observed));
     steps
 }
 
-fn deployment(observed: &Observed, image: &str, wedged: bool) -> Vec<Effect> {
+/// What the pods can do without.
+fn aside(observed: &Observed) -> Vec<Apply> {
     let app = &*observed.app;
-    let apply = objects::deployment(app, image);
+    let autoscaler = objects::autoscaler(app).and_then(|wanted| applied(&observed.autoscaler, wanted));
+    let ingress = objects::ingress(app).and_then(|wanted| applied(&observed.ingress, wanted));
+    let http_route = objects::http_route(app).zip(observed.http_route.seen());
+    let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
+    [autoscaler, ingress, http_route].into_iter().flatten().collect()
+}
+
+/// Ways in that are not asked for any more. One that another takes the place of goes once that is there.
+fn closed(observed: &Observed) -> Vec<Effect> {
+    let app = &*observed.app;
+    let (by_ingress, by_gateway) = (objects::ingress(app).is_some(), objects::http_route(app).is_some());
+    let http_route = observed.http_route.seen();
+    let replaced = (!by_ingress || observed.ingress.ours().is_some())
+        && (!by_gateway || http_route.is_some_and(|seen| seen.ours().is_some()));
+    let ingress = unwanted(&observed.ingress, by_ingress);
+    let http_route = http_route.and_then(|seen| unwanted(seen, by_gateway));
+    ingress.into_iter().chain(http_route).filter(|_| replaced).collect()
+}
+
+fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {
+    let app = &*observed.app;
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
     match &observed.deployment {
         // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.
-        Seen::Absent => {
-            let pace = recreates.then(|| objects::without_pace(&apply));
-            pace.into_iter().chain([apply]).map(Effect::Apply).collect()
+        Seen::Absent if recreates => {
+            let apply = Apply { creates: false, ..apply };
+            [objects::without_pace(&apply), apply].map(Effect::Apply).into()
         }
+        Seen::Absent => vec![Effect::Apply(apply)],
         Seen::Ours(live) => {
-            let hand_over =
-                (app.spec.replicas.is_none() && live.owns_replicas).then(|| hand_over(app.meta.key.clone(), live));
+            let hand_over = scaling::hand_over(observed, live);
             let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });
             let pace = apply.as_ref().filter(|apply| recreates && live.has_pace && !apply.repairs);
             let pace = pace.map(objects::without_pace);
@@ -76,26 +119,24 @@ fn over(live: &Live<Deployment>, apply: Apply) -> Option<Apply> {
     apply.over(seen)
 }
 
-/// Gives the number of pods to another field manager before we stop sending it: a field that its only owner no longer
-/// applies is removed, and a Deployment without the field has one pod.
-fn hand_over(key: runtime::plan::Key, live: &Deployment) -> Apply {
-    let replicas = serde_json::json!({ "metadata": {}, "spec": { "replicas": live.replicas } });
-    let mut apply = Apply::new(Deployment::KIND, key, &replicas);
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some("hand-over");
-    apply
+/// A child that is wanted or not: applied, left alone, or deleted.
+fn optional<V: Kept>(seen: &Seen<V>, wanted: Option<Apply>) -> Option<Effect> {
+    match wanted {
+        Some(apply) => applied(seen, apply).map(Effect::Apply),
+        None => unwanted(seen, false),
+    }
 }
 
-/// A child that is wanted or not: applied, left alone, or deleted.
-fn optional<K>(seen: &Seen<Child<K>>, wanted: Option<Apply>) -> Option<Effect>
-where
-    Child<K>: View,
-{
-    match (wanted, seen) {
-        (_, Seen::Leaving | Seen::Unreadable(_)) | (None, Seen::Absent) => None,
-        (Some(apply), Seen::Absent | Seen::Ours(_)) => seen.kept(apply).map(Effect::Apply),
-        (None, Seen::Ours(child)) => Some(Effect::Delete(Delete::of(Child::<K>::KIND, &child.meta))),
+fn applied<V: Kept>(seen: &Seen<V>, wanted: Apply) -> Option<Apply> {
+    match seen {
+        Seen::Leaving | Seen::Unreadable(_) => None,
+        Seen::Absent | Seen::Ours(_) => seen.kept(wanted),
     }
+}
+
+fn unwanted<V: Kept>(seen: &Seen<V>, wanted: bool) -> Option<Effect> {
+    let child = seen.ours().filter(|_| !wanted)?;
+    Some(Effect::Delete(Delete::of(V::KIND, child.meta())))
 }
 
 #[cfg(test)]

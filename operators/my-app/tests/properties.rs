@@ -9,7 +9,7 @@ use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
-use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -23,6 +23,8 @@ enum Step {
     Pass { sees: usize, lives: Option<usize> },
     /// The Deployment's own controller gets that far.
     Rollout { ready: i32 },
+    /// What `restartOn` names changes, or cannot be read for a while.
+    Content(Option<u8>),
     /// Somebody changes a field of ours in a child.
     HandEdit(Child),
     /// Somebody adds to a child where all is ours.
@@ -40,6 +42,8 @@ enum Child {
     Deployment,
     Service,
     Budget,
+    Ingress,
+    HttpRoute,
 }
 
 impl Child {
@@ -48,6 +52,8 @@ impl Child {
             Self::Deployment => Deployment::KIND,
             Self::Service => Service::KIND,
             Self::Budget => DisruptionBudget::KIND,
+            Self::Ingress => Ingress::KIND,
+            Self::HttpRoute => HttpRoute::KIND,
         }
     }
 }
@@ -69,18 +75,52 @@ fn spec() -> impl Strategy<Value = Value> {
         1 => Just(json!([{ "mountPath": "/etc/app", "configMap": { "name": "settings" } }])),
         1 => Just(json!([{ "mountPath": "/etc/app", "secret": { "name": "keys" } }])),
     ];
-    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files).prop_map(
-        |(image, replicas, port, budget, env, paused, strategy, files)| {
+    let service = prop_oneof![
+        2 => Just(Value::Null),
+        1 => Just(json!({ "type": "NodePort" })),
+        1 => Just(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })),
+    ];
+    let route = prop_oneof![
+        3 => Just(Value::Null),
+        1 => Just(json!({ "host": "a.b" })),
+        1 => Just(json!({ "host": "a.b", "tlsSecret": "a" })),
+        1 => Just(json!({ "host": "a.b", "gateway": { "name": "public" } })),
+    ];
+    let restart_on = prop_oneof![2 => Just(json!([])), 1 => Just(json!([{ "configMapRef": { "name": "settings" } }]))];
+    let pods = (overrides(), restart_on);
+    let ways_in = (service, route);
+    (0..3, replicas, port, budget, env, prop::bool::weighted(0.1), strategy, files, ways_in, pods).prop_map(
+        |(image, replicas, port, budget, env, paused, strategy, files, (service, route), (overrides, restart_on))| {
             json!({
                 "image": format!("app:{image}"), "replicas": replicas, "port": port, "disruptionBudget": budget,
-                "env": env, "paused": paused, "strategy": strategy, "files": files,
+                "env": env, "paused": paused, "strategy": strategy, "files": files, "service": service,
+                "route": route, "podOverrides": overrides, "restartOn": restart_on,
             })
         },
     )
 }
 
+/// Some of them are refused.
+fn overrides() -> impl Strategy<Value = Value> {
+    let spread = json!([{ "maxSkew": 1, "topologyKey": "rack", "whenUnsatisfiable": "DoNotSchedule" }]);
+    prop_oneof![
+        4 => Just(Value::Null),
+        1 => Just(json!({ "metadata": { "labels": { "team": "a" } }, "spec": { "tolerations": [{ "operator": "Exists" }] } })),
+        1 => Just(json!({ "metadata": { "annotations": { "a": "b" } }, "spec": { "topologySpreadConstraints": spread } })),
+        1 => Just(json!({ "spec": { "topologySpreadConstraints": [], "schedulerName": "other" } })),
+        1 => Just(json!({ "spec": { "unknown": 1 } })),
+        1 => Just(json!({ "spec": { "hostNetwork": true } })),
+    ]
+}
+
 fn child() -> impl Strategy<Value = Child> {
-    prop_oneof![Just(Child::Deployment), Just(Child::Service), Just(Child::Budget)]
+    prop_oneof![
+        Just(Child::Deployment),
+        Just(Child::Service),
+        Just(Child::Budget),
+        Just(Child::Ingress),
+        Just(Child::HttpRoute),
+    ]
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -89,6 +129,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<u8>().prop_map(Step::Restart),
         8 => (0..6_usize, prop::option::of(0..4_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
         3 => (0..4).prop_map(|ready| Step::Rollout { ready }),
+        1 => prop::option::of(0..3_u8).prop_map(Step::Content),
         1 => child().prop_map(Step::HandEdit),
         1 => child().prop_map(Step::HandAdd),
         1 => child().prop_map(Step::HandDelete),
@@ -101,7 +142,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn add_to(child: Child, spec: &mut Value) {
     match child {
         Child::Service => {
-            spec["type"] = json!("NodePort");
+            spec["type"] = json!("LoadBalancer");
             spec["selector"]["x"] = json!("y");
             if let Some(ports) = spec["ports"].as_array_mut() {
                 ports[0]["port"] = json!(81);
@@ -119,6 +160,11 @@ fn add_to(child: Child, spec: &mut Value) {
             drop(spec.as_object_mut().map(|spec| spec.remove("minAvailable")));
             spec["maxUnavailable"] = json!(3);
         }
+        Child::Ingress => {
+            spec["tls"] = json!([{ "secretName": "theirs" }]);
+            spec["defaultBackend"] = json!({ "service": { "name": "theirs" } });
+        }
+        Child::HttpRoute => spec["hostnames"] = json!(["theirs.example.com"]),
     }
 }
 
@@ -127,6 +173,8 @@ struct Bench {
     operator: MyAppOperator,
     apps: Arc<Store<MyApp>>,
     key: Key,
+    /// What is read of the objects that `restartOn` names, if it can be read.
+    content: Option<u8>,
 }
 
 impl Bench {
@@ -139,10 +187,13 @@ impl Bench {
         world.feed(&cache.store::<Deployment>());
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, app);
-        Self { world, operator, apps, key }
+        Self { world, operator, apps, key, content: Some(0) }
     }
 
     fn take(&mut self, step: Step) {
@@ -159,6 +210,7 @@ impl Bench {
                 self.world.lifetime = None;
             }
             Step::Rollout { ready } => self.roll_out(ready),
+            Step::Content(content) => self.content = content,
             Step::HandEdit(child) => self.world.edit(child.kind(), &key, |child| {
                 if child["metadata"]["labels"].is_object() {
                     child["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("edited");
@@ -194,7 +246,9 @@ impl Bench {
     /// One pass over what the stores hold.
     fn pass(&mut self) {
         if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
-            let planned = plan::plan(&self.operator.look(&app), NOW);
+            let mut observed = self.operator.look(&app);
+            observed.contents.digest = self.content.map(|content| content.to_string());
+            let planned = plan::plan(&observed, NOW);
             drop(self.world.pass(&*app, planned));
             self.complete();
         }
@@ -279,12 +333,18 @@ mod properties {
             }
             last["replicas"] = json!(replicas);
             last["paused"] = json!(false);
+            let refused = |spec: &Value| ["unknown", "hostNetwork"].iter().any(|field| !spec["podOverrides"]["spec"][field].is_null());
+            if refused(&last) {
+                last["podOverrides"] = Value::Null;
+            }
+            bench.take(Step::Content(Some(7)));
             bench.take(Step::Edit(last));
             bench.settle();
             let app = bench.world.get(MyApp::KIND, &bench.key).cloned().expect("nobody deleted it for good");
             let annotations = app["metadata"].get("annotations").cloned();
             let metadata = annotations.map_or_else(|| json!({}), |annotations| json!({ "annotations": annotations }));
             let mut fresh = Bench::new(json!({ "metadata": metadata, "spec": app["spec"] }));
+            fresh.content = bench.content;
             fresh.settle();
             prop_assert_eq!(without_status_generation(&bench.world), without_status_generation(&fresh.world));
 
@@ -310,6 +370,25 @@ mod properties {
     }
 }
 
+/// What a type needed goes with it, also from a Service that was made with it.
+#[test]
+fn a_service_of_other_types_ends_like_a_fresh_one() {
+    let with = |service: Value| json!({ "image": "app", "port": 80, "replicas": 1, "service": service });
+    let balanced = || with(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } }));
+    let (node_port, plain) = (|| with(json!({ "type": "NodePort" })), || with(Value::Null));
+    for specs in [vec![balanced(), node_port()], vec![balanced(), plain(), node_port(), plain()]] {
+        let mut fresh = Bench::new(json!({ "metadata": {}, "spec": specs.last() }));
+        fresh.settle();
+        let mut bench = Bench::new(json!({ "metadata": {}, "spec": specs[0] }));
+        bench.settle();
+        for spec in specs {
+            bench.take(Step::Edit(spec));
+            bench.settle();
+        }
+        assert_eq!(without_status_generation(&bench.world), without_status_generation(&fresh.world));
+    }
+}
+
 /// Nothing but the seed decides what happens: steps that are drawn again lead to the same world.
 #[test]
 fn a_seed_repeats_its_worlds() {
@@ -332,6 +411,10 @@ fn a_seed_repeats_its_worlds() {
 fn without_status_generation(world: &World) -> Value {
     let mut content: Value = world.content().into_iter().collect();
     for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
+        // The API server keeps none that is empty.
+        if object["metadata"]["annotations"] == json!({}) {
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
         if let Some(status) = object["status"].as_object_mut() {
             status.remove("observedGeneration");
             for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {

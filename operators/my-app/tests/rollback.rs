@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::Key;
 use runtime::testing::World;
-use runtime::views::{Deployment, DisruptionBudget, Pod, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
 
 /// Something that happens.
@@ -78,6 +78,9 @@ impl Bench {
         world.feed(&cache.store::<Deployment>());
         world.feed(&cache.store::<Service>());
         world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
         world.feed(&cache.store::<Pod>());
         let key = Key::new("n", "app");
         world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": spec }));

@@ -1,22 +1,23 @@
 //! Performs effects: with `status`, the only module that writes to objects.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use kube::Client;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use self::creation::goes_with;
 use crate::Error;
 use crate::cache::{Health, Store, View};
 use crate::leader::Fence;
-use crate::plan::adoption::{self, Verdict};
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::plan::{Apply, Create, Delete, Effect};
+use crate::plan::{Apply, Delete, Effect};
 use crate::queue::{At, Fight, Queue, Version};
 
 mod aside;
+mod creation;
 mod repair;
 mod request;
 
@@ -37,7 +38,7 @@ pub struct Writer {
 /// What writing needs of a store, whatever its kind.
 trait Stored: Send + Sync {
     fn version(&self, key: &Key) -> u64;
-    fn applied(&self, key: &Key, rendered: Fingerprint, version: u64);
+    fn applied(&self, key: &Key, rendered: Rendered, version: u64);
     fn health(&self) -> &Health;
 }
 
@@ -46,7 +47,7 @@ impl<V: View> Stored for Arc<Store<V>> {
         Store::version(self, key)
     }
 
-    fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
+    fn applied(&self, key: &Key, rendered: Rendered, version: u64) {
         Store::applied(self, key, rendered, version);
     }
 
@@ -59,12 +60,6 @@ impl<V: View> Stored for Arc<Store<V>> {
 #[derive(Deserialize)]
 pub(crate) struct Answer {
     pub(crate) metadata: Meta,
-}
-
-/// Whether garbage collection would take a child away with its owner.
-fn goes_with(child: &Value, owner: &Meta) -> bool {
-    let owners = child["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|owners| owners.iter().any(|reference| reference["uid"] == *owner.uid))
 }
 
 impl Writer {
@@ -123,29 +118,33 @@ impl Writer {
         }
     }
 
-    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
+    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, mut apply: Apply) -> Result<(), Error> {
         if apply.repairs && self.repair(owner, &apply).await? {
             return Ok(());
         }
-        if apply.gathers {
-            self.gather(owner, &apply).await?;
-        }
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
+            None if apply.creates && self.make(kind, owner, had_children, &apply).await? => return Ok(()),
             None => {
                 let found = self.look(kind, owner, apply.kind, &apply.key).await?;
                 if had_children && goes_with(&apply.body, owner) {
                     self.look_at_owner(kind, owner).await?;
                 }
+                apply.gathers = apply.creates && found.is_some();
                 found
             }
         };
+        if apply.gathers {
+            self.gather(owner, &apply).await?;
+        }
         let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
         let manager = match apply.hand_over {
             Some(suffix) => format!("{suffix}/{}", self.manager),
             None => self.manager.clone(),
         };
-        let rendered = apply.fingerprint();
+        // What an apply beside an earlier creation leaves is not the API server's way of writing, but to be gathered.
+        let heals = apply.unapplied && !apply.gathers;
+        let rendered = Rendered::of(&apply.kind, &apply.body);
         let mut body = apply.body;
         if let Some(uid) = &uid {
             // A precondition: not the object that has taken the name meanwhile.
@@ -154,10 +153,12 @@ impl Writer {
         let store = self.stores.get(&apply.kind);
         let before = store.map_or(0, |store| store.version(&apply.key));
         // Without force a stranger made since the look shows as a conflict; of our own, edited fields are taken back.
-        let answer = self.send(&path, &manager, uid.is_some(), &body).await?;
+        let answer = self.send(&path, &manager, uid.is_some(), &body).await.map_err(Error::of_child)?;
         let version = answer.metadata.version;
         if let (Some(store), None) = (store, apply.hand_over) {
-            store.applied(&apply.key, rendered, version);
+            if !heals || version == before {
+                store.applied(&apply.key, rendered, version);
+            }
             if version == before {
                 // Nothing changed, so no event will come; but what was just learned may change the plan.
                 self.queue.add(&owner.key);
@@ -166,82 +167,6 @@ impl Writer {
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
-        Ok(())
-    }
-
-    async fn create(&self, kind: &Kind, owner: &Meta, had_children: bool, create: Create) -> Result<(), Error> {
-        if had_children && goes_with(&create.body, owner) {
-            self.look_at_owner(kind, owner).await?;
-        }
-        self.check_fence()?;
-        let path = create.kind.path(&create.key.namespace);
-        match self.client.request::<Answer>(create_request(&path, &create.body)?).await {
-            Ok(answer) => self.wrote(&owner.key, create.kind, &create.key, At::Version(answer.metadata.version)),
-            // If it is ours, the cache does not show it yet: mostly a matter of milliseconds. But somebody may have taken off
-            // it the label by which it is watched, and then no wait is long enough: so each try comes later than the last.
-            Err(kube::Error::Api(status)) if status.code == 409 && status.reason == "AlreadyExists" => {
-                drop(self.look(kind, owner, create.kind, &create.key).await?);
-                let (kind, name) = (create.kind.kind, &create.key.name);
-                let why = format!("{kind} {name} exists already, and its watch has yet to tell of it");
-                return Err(Error::transient("Conflict", why));
-            }
-            Err(error) => return Err(error.into()),
-        }
-        self.queue.wrote_child(&owner.key, create.kind, &create.key);
-        tracing::debug!(child = %create.key, kind = create.kind.kind, "created");
-        Ok(())
-    }
-
-    /// One live look before the first apply of a child that the cache does not hold. Returns its uid if it exists.
-    async fn look(&self, kind: &Kind, owner: &Meta, child: Kind, key: &Key) -> Result<Option<Box<str>>, Error> {
-        #[derive(Deserialize)]
-        struct Labelled {
-            metadata: Labels,
-        }
-        #[derive(Deserialize)]
-        struct Labels {
-            #[serde(default)]
-            labels: BTreeMap<String, String>,
-        }
-        let path = format!("{}/{}", child.path(&key.namespace), key.name);
-        let found: Value = match self.client.request(request::get_metadata(&path)?).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-            other => other?,
-        };
-        let unreadable = |error: serde_json::Error| Error::transient("APIServerError", error.to_string());
-        let live = Answer::deserialize(&found).map_err(unreadable)?.metadata;
-        let labels = Labelled::deserialize(&found).map_err(unreadable)?.metadata.labels;
-        let (child, name) = (child.kind, &key.name);
-        match adoption::judge(&live, &labels, kind, owner) {
-            Verdict::Ours => Ok(Some(live.uid)),
-            Verdict::Leaving => {
-                Err(Error::blocked("WaitingForDeletion", format!("waiting until the earlier {child} {name} is gone")))
-            }
-            Verdict::Stranger => Err(Error::Transient {
-                reason: "NameTaken".into(),
-                message: format!(
-                    "{child} {name} exists and does not belong to this {}: delete or rename it, or rename this {}; it is left untouched",
-                    kind.kind, kind.kind
-                ),
-                stalled: true,
-            }),
-        }
-    }
-
-    /// One live look at the owner before a child that it has lost is made or adopted again. If the owner is going too,
-    /// the garbage collector would take away what we make, and that as fast as both of us can, until the owner's own
-    /// watch tells; and it would take away the orphans that somebody wanted to keep, once we had adopted them.
-    async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
-        let path = format!("{}/{}", kind.path(&owner.key.namespace), owner.key.name);
-        let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {
-            // What goes on until it may go makes children knowingly.
-            Ok(live) => live.metadata.deleting && !owner.deleting || live.metadata.uid != owner.uid,
-            Err(kube::Error::Api(status)) if status.code == 404 => true,
-            Err(error) => return Err(error.into()),
-        };
-        if leaving {
-            return Err(Error::blocked(Error::OWNER_LEAVING, format!("this {} is being deleted", kind.kind)));
-        }
         Ok(())
     }
 
@@ -277,7 +202,15 @@ impl Writer {
     /// Sends one apply to `path`, an object or its status.
     pub(crate) async fn send(&self, path: &str, manager: &str, force: bool, body: &Value) -> Result<Answer, Error> {
         self.check_fence()?;
-        Ok(self.client.request(apply_request(path, manager, force, body)?).await?)
+        self.ask(apply_request(path, manager, force, body)?, body).await
+    }
+
+    /// Sends a request that writes `body`.
+    async fn ask(&self, request: http::Request<Vec<u8>>, body: &Value) -> Result<Answer, Error> {
+        let bytes = request.body().len();
+        let text = |field: &Value| field.as_str().unwrap_or_default().to_owned();
+        let named = |error| Error::from(error).about(&text(&body["kind"]), &text(&body["metadata"]["name"]), bytes);
+        self.client.request(request).await.map_err(named)
     }
 
     fn check_fence(&self) -> Result<(), Error> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use api::{Contract, Status};
 use futures::FutureExt;
+use futures::future::join_all;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinSet;
@@ -63,6 +64,7 @@ pub struct Watches {
     writer: Writer,
     kind: Kind,
     health: Vec<Arc<Health>>,
+    optional: Vec<Arc<Health>>,
 }
 
 impl Watches {
@@ -75,6 +77,12 @@ impl Watches {
                 queue.observe(&key, version(V::KIND, change), None, news(change));
             }
         });
+    }
+
+    /// The same, of a kind without which the rest goes on, be it not served or not seen; when that changes, all objects are queued.
+    pub fn optional_children<V: View>(&mut self, store: &Arc<Store<V>>) {
+        self.children(store);
+        self.optional.extend(self.health.pop());
     }
 
     fn objects<V: View>(&mut self, store: &Arc<Store<V>>) {
@@ -110,6 +118,7 @@ pub struct Controller<O: Operator> {
     queue: Arc<Queue>,
     shell: StatusWriter,
     health: Vec<Arc<Health>>,
+    optional: Vec<Arc<Health>>,
     foreign: Arc<ForeignLeases>,
     metrics: ReconcileMetrics,
     settings: Settings,
@@ -126,13 +135,14 @@ impl<O: Operator> Controller<O> {
     ) -> Arc<Self> {
         let queue = Queue::new(O::NAME);
         let writer = Writer::new(client, queue.clone(), O::NAME, settings.fence.clone());
-        let mut watches = Watches { queue: queue.clone(), writer, kind: O::Object::KIND, health: Vec::new() };
+        let mut watches =
+            Watches { queue: queue.clone(), writer, kind: O::Object::KIND, health: Vec::new(), optional: Vec::new() };
         watches.objects(operator.objects());
         operator.watch(&mut watches);
-        let Watches { writer, health, .. } = watches;
+        let Watches { writer, health, optional, .. } = watches;
         let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
         let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string(), controller: O::NAME };
-        Arc::new(Self { operator, queue, shell, health, foreign, metrics, settings })
+        Arc::new(Self { operator, queue, shell, health, optional, foreign, metrics, settings })
     }
 
     /// Works until `stop`; passes under way then are finished.
@@ -162,15 +172,25 @@ impl<O: Operator> Controller<O> {
             loop {
                 self.operator.objects().health().crd_restored().await;
                 // What could not be written into their status has yet to be.
-                self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
+                self.queue_all();
             }
         };
-        tokio::join!(outages, crds);
+        let optional = join_all(self.optional.iter().map(|health| async {
+            let mut watches = health.subscribe();
+            while watches.changed().await.is_ok() {
+                self.queue_all();
+            }
+        }));
+        tokio::join!(outages, crds, optional);
+    }
+
+    fn queue_all(&self) {
+        self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
     }
 
     /// Waits until each store has been filled, or filling it has failed.
     async fn stores_tried(&self) {
-        for health in &self.health {
+        for health in self.health.iter().chain(&self.optional) {
             // The sender lives as long as the store, so this does not end early.
             drop(health.subscribe().wait_for(Sources::tried).await);
         }

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 
 use crate::queue::{FIGHT, FIGHT_WRITES, Fight};
 
+/// What an apply is answered, as a fault of the server (500), where the schema of the object lacks a field.
+const UNDECLARED: &str = "field not declared in schema";
+
 /// Why a pass did not do all it planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -93,6 +96,20 @@ impl Error {
     /// The reason of a pass over an object that is gone, or on its way: its own event will say so in a moment.
     pub const OWNER_LEAVING: &str = "OwnerLeaving";
 
+    /// The reason where an object is larger than the API server takes: only another spec helps.
+    const TOO_LARGE: &str = "TooLarge";
+
+    /// The same, with the object's name and size where it is its size that matters.
+    #[must_use]
+    pub fn about(self, kind: &str, name: &str, bytes: usize) -> Self {
+        match self {
+            Self::Invalid { reason, message } if reason == Self::TOO_LARGE => {
+                Self::Invalid { reason, message: format!("{kind} {name} ({} KiB): {message}", bytes.div_ceil(1024)) }
+            }
+            other => other,
+        }
+    }
+
     /// Whether it is the ordinary course of things, and nobody's news, after that many failures in a row.
     #[must_use]
     pub fn is_ordinary(&self, failures: u32) -> bool {
@@ -103,7 +120,18 @@ impl Error {
     /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
     #[must_use]
     pub fn is_undeclared_field(&self) -> bool {
-        matches!(self, Self::Transient { message, .. } if message.contains("field not declared in schema"))
+        matches!(self, Self::Transient { message, .. } if message.contains(UNDECLARED))
+    }
+
+    /// The same of a child of Kubernetes' own: a field that its schema lacks was asked for, and no try brings it.
+    #[must_use]
+    pub fn of_child(self) -> Self {
+        match self {
+            Self::Transient { message, .. } if message.contains(UNDECLARED) => {
+                Self::Invalid { reason: "Rejected".into(), message }
+            }
+            other => other,
+        }
     }
 
     /// Whether a person is needed.
@@ -127,6 +155,13 @@ impl From<kube::Error> for Error {
         };
         let message = status.message.clone();
         match status.code {
+            _ if is_too_large(status) => Self::Invalid {
+                reason: Self::TOO_LARGE.into(),
+                message: format!(
+                    "what is asked for is too large for the API server, which keeps objects of at most 1.5 MiB as a rule: ask for \
+                     less, or keep contents in ConfigMaps and Secrets and name them: {message}"
+                ),
+            },
             422 | 400 => Self::Invalid { reason: "Rejected".into(), message },
             409 => Self::transient("Conflict", message),
             // What is asked for goes with its namespace; no right is missing.
@@ -142,6 +177,15 @@ impl From<kube::Error> for Error {
             _ => Self::transient("APIServerError", message),
         }
     }
+}
+
+/// Whether it is the size of an object that was refused: by the API server's limit of a request (3 MiB), by etcd's (1.5 MiB as
+/// a rule), or by that of the connection between them. Those of etcd come with the code 500, as if they might pass.
+/// (k8s.io/apiserver: pkg/endpoints/handlers/rest.go)
+fn is_too_large(refusal: &kube::core::Status) -> bool {
+    let words =
+        ["Request entity too large", "etcdserver: request is too large", "trying to send message larger than max"];
+    refusal.code == 413 || words.iter().any(|words| refusal.message.contains(words))
 }
 
 /// Whether the refusal is that of a namespace that is being deleted.
@@ -175,9 +219,43 @@ pub(crate) fn is_caused_by<E: std::error::Error + 'static>(error: &(dyn std::err
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_field_that_a_child_does_not_have_waits_for_an_edit() {
+        let status =
+            kube::core::Status::failure(".spec.metrics[0].oops: field not declared in schema", "InternalError");
+        let error = Error::from(kube::Error::Api(status.with_code(500).boxed()));
+        assert!(error.is_undeclared_field());
+        assert!(matches!(error.of_child(), Error::Invalid { reason, .. } if reason == "Rejected"));
+        let other = Error::transient("Timeout", "it took long");
+        assert_eq!(other.clone().of_child(), other);
+    }
+
     fn refused(message: &str) -> Error {
         let status = kube::core::Status::failure(message, "Forbidden").with_code(403);
         Error::from(kube::Error::Api(status.boxed()))
+    }
+
+    #[test]
+    fn what_is_too_large_waits_for_another_spec_whatever_the_code() {
+        for (code, message) in [
+            (413, "Request entity too large: limit is 3145728"),
+            (413, "the proxy's own words"),
+            (400, "Request entity too large: limit is 3145728"),
+            (500, "etcdserver: request is too large"),
+            (
+                500,
+                "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2098150 vs. 2097152)",
+            ),
+        ] {
+            let status = kube::core::Status::failure(message, "Unknown").with_code(code);
+            let error = Error::from(kube::Error::Api(status.boxed())).about("Deployment", "web", 1_700_001);
+            assert_eq!((error.class(), &*error.reason(), error.stalled()), ("Invalid", "TooLarge", true), "{message}");
+            let told = error.to_string();
+            assert!(told.starts_with("Deployment web (1661 KiB): ") && told.ends_with(message), "{told}");
+            assert!(told.contains("ask for less"), "{told}");
+        }
+        let status = kube::core::Status::failure("etcdserver: leader changed", "Unknown").with_code(500);
+        assert_eq!(Error::from(kube::Error::Api(status.boxed())).class(), "Transient");
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub use version::{At, Version};
 /// How long a key waits for its own writes to come back.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
+/// For so long it is remembered that a child was made. Shorter than a fight, for which a key is remembered anyway.
+const JUST_MADE: Duration = Duration::from_secs(10);
+
 /// How far apart keys are looked at again after an outage: a pass takes a few requests, and all controllers do the same.
 const RETRIED_EVERY: Duration = Duration::from_millis(100);
 
@@ -108,6 +111,20 @@ impl Queue {
         if let Some(item) = self.lock().items.get_mut(key) {
             item.count_child_write(kind, child, Instant::now());
         }
+    }
+
+    /// Takes note that a child was made that was not there.
+    pub fn made_child(&self, key: &Key) {
+        if let Some(item) = self.lock().items.get_mut(key) {
+            item.made_child = Some(Instant::now());
+        }
+    }
+
+    /// Whether a child of `key` was made a moment ago.
+    #[must_use]
+    pub fn has_just_made_a_child(&self, key: &Key) -> bool {
+        let made = self.lock().items.get(key).and_then(|item| item.made_child);
+        made.is_some_and(|made| made.elapsed() < JUST_MADE)
     }
 
     /// The fight over a child of `key`, if there is one.

@@ -53,6 +53,7 @@ struct Object {
 impl World {
     /// Feeds a store with what happens to its kind.
     pub fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
+        store.health().synced(None);
         self.events.feed(store);
     }
 
@@ -93,16 +94,18 @@ impl World {
     }
 
     /// Creates an object, as a user or another controller would.
-    pub fn create(&mut self, kind: Kind, key: &Key, mut value: Value) {
+    pub fn create(&mut self, kind: Kind, key: &Key, value: Value) {
+        self.insert(kind, key, value, BTreeMap::new());
+    }
+
+    fn insert(&mut self, kind: Kind, key: &Key, mut value: Value, owned: BTreeMap<String, Owned>) {
         self.clock += 1;
         value["metadata"]["name"] = json!(&*key.name);
         value["metadata"]["namespace"] = json!(&*key.namespace);
         value["metadata"]["uid"] = json!(format!("uid-{}", self.clock));
         value["metadata"]["generation"] = json!(1);
-        self.objects.insert(
-            (kind.plural, key.clone()),
-            Object { kind, value, owned: BTreeMap::new(), applied: BTreeMap::new() },
-        );
+        let applied = owned.keys().map(|manager| (manager.clone(), self.now)).collect();
+        self.objects.insert((kind.plural, key.clone()), Object { kind, value, owned, applied });
         self.publish(kind, key);
     }
 
@@ -161,6 +164,17 @@ impl World {
     #[must_use]
     pub fn get(&self, kind: Kind, key: &Key) -> Option<&Value> {
         self.objects.get(&(kind.plural, key.clone())).map(|object| &object.value)
+    }
+
+    /// The object as stores have been told of it last.
+    #[must_use]
+    pub fn shown(&self, kind: Kind, key: &Key) -> Option<&Value> {
+        self.events.shown.get(&(kind.plural, key.clone()))
+    }
+
+    /// All objects of a kind as stores have been told of them last.
+    pub fn all_shown(&self, kind: Kind) -> impl Iterator<Item = &Value> {
+        self.events.shown.iter().filter(move |((plural, _), _)| *plural == kind.plural).map(|(_, value)| value)
     }
 
     /// All objects of a kind as they truly are, by key.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use runtime::cache::{Cache, Entry, Store, View};
-use runtime::plan::Key;
+use runtime::plan::{Key, Kind};
 use runtime::testing::{NOW, World};
 use runtime::views::ConfigMap;
 use sample::{Sample, SampleOperator, plan};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -83,7 +83,34 @@ impl Bench {
     fn pass(&mut self) {
         if let Some(Entry::Object(sample)) = self.samples.get(&self.key) {
             let planned = plan::plan(&self.operator.look(&sample), NOW);
+            let before = [Sample::KIND, ConfigMap::KIND].map(|kind| self.version(kind));
             drop(self.world.pass(&*sample, planned));
+            if self.version(Sample::KIND) != before[0] {
+                self.judge(&before[1]);
+            }
+        }
+    }
+
+    fn version(&self, kind: Kind) -> Value {
+        self.world.get(kind, &self.key).map_or(Value::Null, |live| live["metadata"]["resourceVersion"].clone())
+    }
+
+    /// What has just been said of the Sample that was seen: it holds by the ConfigMap as it was seen, or as this pass wrote it.
+    fn judge(&self, config_map_before: &Value) {
+        let seen = self.world.shown(Sample::KIND, &self.key).expect("there was a pass over it");
+        let wrote = self.version(ConfigMap::KIND) != *config_map_before;
+        let map = if wrote {
+            self.world.get(ConfigMap::KIND, &self.key)
+        } else {
+            self.world.shown(ConfigMap::KIND, &self.key)
+        };
+        let status = &self.world.get(Sample::KIND, &self.key).expect("it was written")["status"];
+        let said = status["conditions"].as_array().and_then(|all| all.iter().find(|one| one["status"] == "True"));
+        assert_eq!(status["observedGeneration"], seen["metadata"]["generation"], "{status}");
+        if said.is_some_and(|said| said["type"] == "Ready") {
+            let map = map.unwrap_or_else(|| panic!("Ready without a ConfigMap: {status}"));
+            assert_eq!(map["data"][plan::ENTRY], seen["testString"], "{status}");
+            assert_eq!(map["metadata"]["ownerReferences"][0]["uid"], seen["metadata"]["uid"], "{status}");
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct Seen {
     pub started: String,
     /// What it was compared with.
     pub revision: String,
+    /// What the custom resources of its environment said of themselves then, if it was not as it should be: nothing of that is left
+    /// in the Application itself.
+    pub said: String,
 }
 
 impl Seen {
@@ -41,7 +44,14 @@ impl Seen {
             phase: next()?,
             started: next()?,
             revision: next()?,
+            said: String::new(),
         })
+    }
+
+    /// Whether the Application was the same.
+    fn is_like(&self, other: &Self) -> bool {
+        let but_said = |seen: &Self| Self { said: String::new(), ..seen.clone() };
+        but_said(self) == but_said(other)
     }
 
     /// Whether it is as it should be.
@@ -51,20 +61,20 @@ impl Seen {
     }
 }
 
-/// What the custom resources of an Application's environment say of themselves, when it is not as it should be: nothing of it
-/// is left in the Application itself.
-async fn conditions(seen: &Seen) -> Option<String> {
-    let environment = Environment::all().into_iter().find(|one| seen.name == format!("{}-instances", one.name()))?;
+/// What the custom resources of that Application's environment say of themselves, if it is the one that has them.
+async fn conditions(application: &str) -> Option<String> {
+    let environment = Environment::all().into_iter().find(|one| application == format!("{}-instances", one.name()))?;
     let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
     let kinds = "myapp,sample,sampledb,etcdcluster,sampledbsnapshot";
     let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
-    Some(format!("{} {} {}:\n{}", seen.name, seen.sync, seen.health, environment.kubectl(&get).await.ok()))
+    // In an environment that is still being made there are no such kinds.
+    let said = environment.kubectl(&get).await;
+    Some(said.stdout + &said.stderr)
 }
 
 /// Watches all Applications until it is dropped.
 pub struct Recorder {
     seen: Arc<Mutex<Vec<Seen>>>,
-    troubles: Arc<Mutex<Vec<String>>>,
     watch: Child,
     reading: JoinHandle<()>,
 }
@@ -85,24 +95,17 @@ impl Recorder {
             .expect("kubectl is needed on PATH");
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let record = seen.clone();
-        let troubles = Arc::<Mutex<Vec<String>>>::default();
-        let of_troubles = troubles.clone();
         let mut lines = BufReader::new(watch.stdout.take().expect("stdout is piped")).lines();
         let reading = tokio::spawn(async move {
             while let Ok(Some(line)) = lines.next_line().await {
-                let read = Seen::read(&line).unwrap_or_else(|| panic!("kubectl printed {line}"));
-                let trouble = if read.is_well() { None } else { conditions(&read).await };
+                let mut read = Seen::read(&line).unwrap_or_else(|| panic!("kubectl printed {line}"));
+                if !read.is_well() {
+                    read.said = conditions(&read.name).await.unwrap_or_default();
+                }
                 record.lock().unwrap_or_else(PoisonError::into_inner).push(read);
-                of_troubles.lock().unwrap_or_else(PoisonError::into_inner).extend(trouble);
             }
         });
-        Self { seen, troubles, watch, reading }
-    }
-
-    /// What the custom resources said while an Application was not as it should be, in order.
-    #[must_use]
-    pub fn troubles(&self) -> String {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).join("\n")
+        Self { seen, watch, reading }
     }
 
     /// All that was seen until now, in order, without repetitions of an Application's state.
@@ -115,7 +118,8 @@ impl Recorder {
         let all = self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let mut changes: Vec<Seen> = Vec::new();
         for seen in all {
-            if changes.iter().rev().find(|before| before.name == seen.name) != Some(&seen) {
+            if !changes.iter().rev().find(|before| before.name == seen.name).is_some_and(|before| before.is_like(&seen))
+            {
                 changes.push(seen);
             }
         }

@@ -143,6 +143,20 @@ impl Objects {
         Untouched { pods: pods.collect(), custom_resources }
     }
 
+    /// What makes pods and replaces them by itself, as it is asked for: by kind and name its uid, and its generation, which grows with each change of its
+    /// spec.
+    pub async fn children(&self) -> BTreeMap<String, Value> {
+        let mut children = BTreeMap::new();
+        for kind in ["deployments", "replicasets"] {
+            for child in list(kind, &self.namespace).await {
+                let meta = &child["metadata"];
+                let name = meta["name"].as_str().unwrap_or_default();
+                children.insert(format!("{kind}/{name}"), json!([meta["uid"], meta["generation"]]));
+            }
+        }
+        children
+    }
+
     /// The manager's pods in a namespace.
     pub async fn managers(namespace: &str) -> Vec<Value> {
         let mut pods = list("pods", namespace).await;

@@ -7,7 +7,6 @@ use std::time::Duration;
 use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::audit::Audit;
-use e2e::call::Call;
 use e2e::cluster;
 use e2e::namespace::Namespace;
 use e2e::objects::{Ours, runs};
@@ -24,7 +23,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::manifest::{my_app, sample};
-use crate::writes::{lines, settled, to, writes};
+use crate::writes::{lines, settled, taken_of, to, writes};
 
 /// The promise is 1 s; a failure is what is far from it, whatever else the cluster does.
 const BACK: Bar = Bar::work(Duration::from_secs(10));
@@ -80,11 +79,6 @@ where
     edited.unwrap_or_else(|error| panic!("{name}: {by:?} of {change} was refused: {error}"))
 }
 
-/// Those of the manager's writes to a resource that were taken.
-fn taken<'a>(written: &'a [Call], target: &str) -> Vec<&'a Call> {
-    to(written, target).into_iter().filter(|call| call.code.is_none_or(|code| code < 300)).collect()
-}
-
 /// Edits an object, and expects it as it was before, by one write.
 async fn is_back<K>(ns: &Namespace, audit: &Audit, name: &str, by: By, what: &str, change: Value)
 where
@@ -106,7 +100,8 @@ where
     assert_eq!(content(&ns.get::<K>(name).await), before, "{what}: it stays so");
     let (written, target) = (writes(&mark, ns), K::plural(&()).to_string());
     println!("{}", lines(&written));
-    assert_eq!(taken(&written, &target).len(), 1, "{what} ({by:?}) by one write:\n{}", lines(&written));
+    let taken = taken_of(written.clone());
+    assert_eq!(to(&taken, &target).len(), 1, "{what} ({by:?}) by one write:\n{}", lines(&written));
 }
 
 fn port(name: &str, port: u16) -> Value {

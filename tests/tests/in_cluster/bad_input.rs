@@ -33,6 +33,7 @@ async fn refused(cases: &[(Value, &[&str])]) {
         for (key, value) in extra.as_object().expect("fields") {
             spec[key] = value.clone();
         }
+        spec.as_object_mut().expect("fields").retain(|_, value| !value.is_null());
         match tried(&ns, "web", spec).await {
             Ok(()) => wrong.push(format!("{extra} was taken")),
             Err(said) if words.iter().all(|word| said.contains(word)) => {}
@@ -119,6 +120,32 @@ async fn ports_hooks_and_accounts_that_contradict_themselves_are_refused() {
 }
 
 #[tokio::test]
+async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused() {
+    let metadata = |metadata: Value| json!({ "podOverrides": { "metadata": metadata } });
+    let on = |on: Value| json!({ "restartOn": [on] });
+    refused(&[
+        (
+            metadata(json!({ "labels": { "app.kubernetes.io/instance": "a" } })),
+            &["labels that find the pods are the operator's"],
+        ),
+        (metadata(json!({ "labels": { "multi-operator.example.com/whole": "true" } })), &["labels that find the pods"]),
+        (
+            metadata(json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "now" } })),
+            &["annotations that restart pods are the operator's"],
+        ),
+        (metadata(json!({ "labels": { "a": 1 } })), &["spec.podOverrides.metadata.labels.a", "string"]),
+        (json!({ "podOverrides": { "spec": [] } }), &["spec.podOverrides.spec", "object"]),
+        (on(json!({})), &["restartOn takes exactly one of configMapRef and secretRef"]),
+        (
+            on(json!({ "configMapRef": { "name": "a" }, "secretRef": { "name": "a" } })),
+            &["restartOn takes exactly one of configMapRef and secretRef"],
+        ),
+        (on(json!({ "secretRef": { "name": "" } })), &["restartOn[0].secretRef.name", "at least 1 chars"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn mounts_that_cannot_be_are_refused() {
     let map = json!({ "name": "settings" });
     let files = |path: &str, source: Value| {
@@ -171,6 +198,64 @@ async fn rollouts_that_could_not_end_are_refused() {
             json!({ "minReadySeconds": 600 }),
             &["progressDeadlineSeconds (600 by default) must be above minReadySeconds"],
         ),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_of_pods_that_contradict_themselves_are_refused() {
+    let scaled = |autoscaling: Value| json!({ "replicas": null, "autoscaling": autoscaling });
+    let target: &[&str] = &["must be a percentage of what pods request, such as 80%"];
+    refused(&[
+        (json!({ "autoscaling": { "max": 3 } }), &["replicas and autoscaling exclude each other"]),
+        (scaled(json!({})), &["spec.autoscaling.max", "Required value"]),
+        (scaled(json!({ "min": 4, "max": 3 })), &["autoscaling.min (1 by default) must not be above autoscaling.max"]),
+        (scaled(json!({ "min": 0, "max": 3 })), &["spec.autoscaling.min", "greater than or equal to 1"]),
+        (scaled(json!({ "max": 1001 })), &["spec.autoscaling.max", "less than or equal to 1000"]),
+        (scaled(json!({ "max": 3, "cpu": "lots" })), target),
+        (scaled(json!({ "max": 3, "cpu": "0%" })), target),
+        (scaled(json!({ "max": 3, "cpu": 0 })), target),
+        (scaled(json!({ "max": 3, "memory": "-1Gi" })), target),
+        (scaled(json!({ "max": 3, "memory": "" })), target),
+        (
+            scaled(json!({ "max": 3, "metrics": [{ "type": "Foo" }] })),
+            &["spec.autoscaling.metrics[0].type", "\"Pods\""],
+        ),
+        (scaled(json!({ "max": 3, "metrics": [{}] })), &["spec.autoscaling.metrics[0].type", "Required value"]),
+    ])
+    .await;
+}
+
+#[tokio::test]
+async fn ways_in_that_lead_nowhere_are_refused() {
+    let route = |route: Value| json!({ "port": 80, "route": route });
+    let path: &[&str] = &["path must begin with '/'"];
+    let at = |path: &str| route(json!({ "host": "a.b", "path": path }));
+    let gateway = json!({ "name": "public" });
+    let udp = json!([{ "name": "dns", "port": 53, "protocol": "UDP" }]);
+    refused(&[
+        (json!({ "service": { "type": "NodePort" } }), &["service needs port or ports"]),
+        (json!({ "port": 80, "service": { "type": "ExternalName" } }), &["spec.service.type", "\"NodePort\""]),
+        (json!({ "port": 80, "service": { "annotations": { "a b": "c" } } }), &["service.annotations must have keys"]),
+        (json!({ "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
+        (json!({ "ports": udp, "route": { "host": "a.b" } }), &["route needs port, or a TCP port among ports"]),
+        (route(json!({})), &["spec.route.host", "Required value"]),
+        (route(json!({ "host": "A.b" })), &["spec.route.host", "should match"]),
+        (route(json!({ "host": "a.*.b" })), &["spec.route.host", "should match"]),
+        (at("shop"), path),
+        (at("/a//b"), path),
+        (at("/a/../b"), path),
+        (at("/a/."), path),
+        (at("/a%2Fb"), path),
+        (
+            route(json!({ "host": "a.b", "gateway": gateway, "ingressClassName": "nginx" })),
+            &["route takes gateway or ingressClassName, not both"],
+        ),
+        (
+            route(json!({ "host": "a.b", "gateway": gateway, "tlsSecret": "a" })),
+            &["route.tlsSecret is for an Ingress alone"],
+        ),
+        (route(json!({ "host": "a.b", "gateway": {} })), &["spec.route.gateway.name", "Required value"]),
     ])
     .await;
 }

@@ -2,6 +2,7 @@
 //! that measure times or stop the manager.
 
 mod additions;
+mod autoscaling;
 mod bad_input;
 mod configuration;
 mod create;
@@ -30,11 +31,15 @@ mod manifest;
 mod metrics;
 mod normalised;
 mod paused;
+mod pod_overrides;
 mod pods;
+mod public;
 mod random_databases;
 mod repair;
+mod restart_on;
 mod rollback;
 mod rollout;
+mod route;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;

@@ -14,7 +14,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::manifest::my_app;
-use crate::writes::{lines, settled, to, writes};
+use crate::writes::{lines, settled, taken_of, to, writes};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The promise is 1 s; a failure is what is far from it.
@@ -69,7 +69,7 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
         back_in_time(&format!("{what} edited by hand"), begun);
         drop(timing);
         settled(&mark, &ns).await;
-        let written = writes(&mark, &ns);
+        let written = taken_of(writes(&mark, &ns));
         println!("{}", lines(&written));
         assert_eq!(to(&written, "deployments").len(), 1, "{what} by one write:\n{}", lines(&written));
     }
@@ -86,7 +86,7 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
     drop(timing);
     ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
     settled(&mark, &ns).await;
-    let written = writes(&mark, &ns);
+    let written = taken_of(writes(&mark, &ns));
     println!("{}", lines(&written));
     assert_eq!(to(&written, "deployments").len(), 1, "by one write:\n{}", lines(&written));
 }

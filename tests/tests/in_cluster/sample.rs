@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 
 use crate::manifest::sample;
-use crate::writes::{lines, settled, to, writes};
+use crate::writes::{lines, settled, taken_of, to, writes};
 
 /// config/samples/sample.yaml, which is what the documentation shows.
 const DOCUMENTED: &str = include_str!("../../../config/samples/sample.yaml");
@@ -55,7 +55,7 @@ async fn the_string_is_kept_through_edits_of_both() {
         .await;
         holds(&ns, NAME, "second: \"quoted\" ✓").await;
         settled(&mark, &ns).await;
-        let written = writes(&mark, &ns);
+        let written = taken_of(writes(&mark, &ns));
         assert_eq!(to(&written, "configmaps").len(), 1, "one write restores {spoil}:\n{}", lines(&written));
     }
     // What others put beside it stays.

@@ -11,7 +11,7 @@ use kube::ResourceExt;
 use kube::api::ListParams;
 
 use crate::manifest::{my_app, sample};
-use crate::writes::{lines, to, writes};
+use crate::writes::{lines, taken_of, to, writes};
 
 #[tokio::test]
 async fn a_strangers_objects_of_our_names_are_left_alone() {
@@ -39,8 +39,9 @@ async fn a_strangers_objects_of_our_names_are_left_alone() {
     assert!(same(&deployment, &ns.get("web").await), "the stranger's Deployment was touched");
     assert_eq!(ns.get::<Service>("srv").await.resource_version(), service.resource_version());
     assert_eq!(ns.get::<ConfigMap>("text").await.resource_version(), config_map.resource_version());
-    let tried: Vec<_> = writes(&audit, &ns).into_iter().filter(|call| call.subresource.is_empty()).collect();
-    assert!(tried.iter().all(|call| call.resource == "deployments" && call.name == "srv"), "{}", lines(&tried));
+    let mut written = taken_of(writes(&audit, &ns));
+    written.retain(|call| call.subresource.is_empty());
+    assert!(written.iter().all(|call| call.resource == "deployments" && call.name == "srv"), "{}", lines(&written));
 
     // Once its owner has deleted it, the name is ours.
     drop(ns.kubectl(&["delete", "deployment/web", "service/srv", "configmap/text"]).await.ok());
@@ -84,6 +85,6 @@ async fn an_orphan_is_adopted_without_touching_its_pods() {
     assert_eq!(service.owner_references().first().map(|reference| reference.uid.clone()), owner);
     assert_eq!((adopted.uid(), adopted.metadata.generation), (deployment.uid(), deployment.metadata.generation));
     assert_eq!(pods(&ns).await, before, "adopted pods run on");
-    let written = writes(&audit, &ns);
+    let written = taken_of(writes(&audit, &ns));
     assert_eq!(to(&written, "deployments").len(), 1, "one write adopts:\n{}", lines(&written));
 }

@@ -23,6 +23,11 @@ pub fn writes(audit: &Audit, ns: &Namespace) -> Vec<Call> {
     calls(audit, ns).into_iter().filter(Call::is_write).collect()
 }
 
+/// Those that changed something: a creation is refused where the name is taken.
+pub fn taken_of(calls: Vec<Call>) -> Vec<Call> {
+    calls.into_iter().filter(|call| call.code.is_none_or(|code| code < 300)).collect()
+}
+
 /// Those of them that aim at such a resource.
 pub fn to<'a>(calls: &'a [Call], target: &str) -> Vec<&'a Call> {
     calls.iter().filter(|call| call.target() == target).collect()

@@ -8,6 +8,8 @@ use e2e::olm::{Approval, Install, Objects, Untouched, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use serde_json::json;
 
+use crate::needless::nothing_needless_was_written;
+
 /// Longer than an install takes.
 const LONGER: Duration = Duration::from_secs(20);
 
@@ -35,6 +37,8 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
 
     let plan = install.plan_waits(&versions.current).await;
     install.nothing_was_forbidden().await;
+    let children = samples.children().await;
+    install.marks();
     install.approve(&plan).await;
     let took = install.succeeds(&versions.current).await;
     println!("{} to {}: Succeeded {took:.1?} after approval", versions.previous, versions.current);
@@ -47,6 +51,8 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     assert_ne!(install.image().await, began_with, "another program");
     the_cluster_is_held(&samples, &mut before).await;
     assert_eq!(samples.untouched().await.custom_resources, before.custom_resources);
+    nothing_needless_was_written(&install, &samples).await;
+    assert_eq!(samples.children().await, children, "an upgrade of the operator changes no child that runs anything");
     every_object_is_looked_after(&samples, 1).await;
     samples.samples_are_ready().await;
     assert_eq!(samples.untouched().await.pods, before.pods, "an upgrade of the operator restarts nothing");

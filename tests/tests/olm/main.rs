@@ -4,6 +4,7 @@
 mod images;
 mod lifecycle;
 mod modes;
+mod needless;
 mod removed_first;
 mod speed;
 mod two_installs;

@@ -30,8 +30,11 @@ mod leadership;
 mod metrics;
 mod missing_kind;
 mod outage;
+mod overrides;
+mod public;
 mod rights;
 mod rights_missing;
+mod rights_restart_on;
 mod traces;
 mod two_installs;
 mod undecodable;
@@ -64,6 +67,7 @@ fn main() -> ExitCode {
         outage::that_closes_connections,
         outage::that_says_nothing,
         outage::behind_a_load_balancer,
+        rights_restart_on::each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told,
         idle::converged_objects_cause_no_request_for_a_minute,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,
         half_open::when_every_connection_hangs_the_work_goes_on_within_60_s,
@@ -72,6 +76,8 @@ fn main() -> ExitCode {
         leadership::a_killed_leader_is_followed_when_its_lease_ends,
         leadership::a_stilled_leader_leaves_without_writing,
         idle::a_restart_over_120_objects_writes_nothing,
+        public::each_is_taken_and_rendered,
+        public::a_sidecar_runs_beside_the_application,
         blind::what_changed_meanwhile_is_noticed_when_watches_resume,
         blind::what_changed_meanwhile_is_noticed_by_relists,
         blind::late_events_of_one_kind_cause_no_storm,
@@ -93,6 +99,7 @@ fn main() -> ExitCode {
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,
         traces::spans_of_reconciles_reach_a_collector,
+        overrides::pods_are_overridden_as_far_as_the_administrator_and_pod_security_let_them,
         flags::what_makes_no_sense_ends_with_a_sentence,
         flags::help_names_the_environment_twin_of_every_flag,
         flags::one_controller_watches_its_own_kinds_only,

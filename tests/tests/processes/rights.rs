@@ -143,7 +143,17 @@ pub fn used_over_the_run(audit: Option<&Audit>) -> Result<(), Failure> {
 /// Rights that leave no request of their own in the log.
 fn explained(right: &str) -> bool {
     let (verb, resource) = right.split_once(' ').unwrap_or_default();
-    let child = ["configmaps", "services", "deployments", "statefulsets", "poddisruptionbudgets"].contains(&resource);
+    let children = [
+        "configmaps",
+        "services",
+        "deployments",
+        "statefulsets",
+        "poddisruptionbudgets",
+        "horizontalpodautoscalers",
+        "ingresses",
+        "httproutes",
+    ];
+    let child = children.contains(&resource);
     match verb {
         // A Job is looked at if one of its name is there that no watch has told of yet: after a death at the right moment.
         "get" => resource == "jobs",

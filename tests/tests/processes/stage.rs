@@ -29,8 +29,8 @@ pub use e2e::process::Failure;
 pub const SOON: Duration = Duration::from_secs(15);
 /// How long a manager that has settled has written nothing.
 const QUIET: Duration = Duration::from_secs(1);
-/// Kinds that all controllers together watch.
-pub const KINDS: usize = 13;
+/// Kinds that all controllers together watch, those apart that a cluster may do without.
+pub const KINDS: usize = 15;
 
 /// A namespace of its own for one test.
 #[derive(Clone)]

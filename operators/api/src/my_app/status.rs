@@ -24,6 +24,14 @@ pub enum Phase {
     Paused,
 }
 
+/// Condition type: whether the way in from outside that `spec.route` asks for is open, by the word of the Gateway's or the Ingress's
+/// controller; absent without it.
+pub const ROUTE_ACCEPTED: &str = "RouteAccepted";
+
+/// Condition type: whether the number of pods follows the metrics of `spec.autoscaling`; absent without it, and until the autoscaler
+/// has looked.
+pub const SCALING_ACTIVE: &str = "ScalingActive";
+
 /// What is known of a MyApp.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]

@@ -55,7 +55,9 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let no_claim = wish.durable && pod.is_none() && node(name).is_none_or(|node| node.claim.is_none());
             let absent = no_pod.into_iter().chain(no_claim.then(|| (Claim::KIND, key()))).collect();
             let learner = node(name).is_some_and(Node::is_learner);
-            let others = roster.voters().filter(|other| !learner && other.name != *name && other.is_healthy());
+            // One that its kubelet finds ready may be counted upon, too, though it does not answer the manager.
+            let counts = |other: &&Node<'_>| other.is_healthy() || other.ready;
+            let others = roster.voters().filter(|other| !learner && other.name != *name).filter(counts);
             let staying = others.map(|other| cluster.meta.key.sibling(&other.name)).collect();
             let change = Change::Remove { id: *id, absent, staying };
             let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });

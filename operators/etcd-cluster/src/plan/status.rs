@@ -12,7 +12,7 @@ use runtime::plan::meta::selector_text;
 use super::membership::{Led, Step, filling_from, led};
 use super::roster::{Roster, hex};
 use super::wish::Wish;
-use super::{Observed, objects};
+use super::{Observed, objects, quorum};
 use crate::EtcdCluster;
 
 mod conditions;
@@ -37,7 +37,7 @@ pub(super) fn of(
         .clone()
         .or_else(|| roster.nodes.iter().find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id)));
     let statuses = members::statuses(cluster, roster, step, now);
-    let standing = conditions::Standing::of(observed, roster, wish, step);
+    let standing = conditions::Standing::of(observed, roster, wish, step, now);
     let ready = roster.voters().filter(|node| conditions::serves(node)).count();
     let settled = standing.summary == Summary::Ready;
     let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
@@ -109,6 +109,11 @@ fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
     if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
 }
 
+/// Whether quorum does not answer, and is not called lost yet.
+pub(super) fn is_quorum_unconfirmed(status: &EtcdClusterStatus) -> bool {
+    status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == quorum::UNCONFIRMED)
+}
+
 /// What is told of a step once it has been taken.
 pub(super) fn done(step: &Step) -> Vec<Announcement> {
     let Step::Remove { name, dead: Some(why), .. } = step else { return Vec::new() };
@@ -126,7 +131,9 @@ pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<An
     }
     for type_ in [conditions::QUORUM_HEALTHY, conditions::WARNING] {
         let bad = if type_ == conditions::WARNING { ConditionStatus::True } else { ConditionStatus::False };
-        let now = after.contract.condition(type_).filter(|condition| condition.status == bad);
+        // What may be over in a second is no news.
+        let is_told = |now: &&Condition| now.status == bad && now.reason != quorum::UNCONFIRMED;
+        let now = after.contract.condition(type_).filter(is_told);
         let was = before.contract.condition(type_);
         let news = |now: &&Condition| was.is_none_or(|was| was.status != bad || was.reason != now.reason);
         if let Some(now) = now.filter(news)

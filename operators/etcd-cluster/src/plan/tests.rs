@@ -123,7 +123,7 @@ fn old_conditions_are_false_instead_of_gone_and_have_both_times() {
         let condition = status.contract.condition(type_).unwrap();
         assert_eq!(condition.last_update_time, Some(condition.last_transition_time), "{type_}");
     }
-    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "QuorumLost".to_owned()));
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "QuorumUnconfirmed".to_owned()));
     assert_eq!(reason(&status, "QuorumHealthy").0, ConditionStatus::False);
     assert_eq!(reason(&status, "Scaling").0, ConditionStatus::False);
 }
@@ -173,5 +173,7 @@ mod learners;
 mod leaving_3_6;
 mod members;
 mod pull;
+mod quorum;
 mod space;
+mod unreached;
 mod volumes;

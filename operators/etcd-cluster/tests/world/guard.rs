@@ -88,7 +88,7 @@ impl Guard {
         if observed.etcd.members.is_err() && self.latched.is_some() {
             // One that is isolated is of no use to the others, and another pod may cure it. Of an only member nobody else's quorum
             // depends, and each change of its spec costs it its pod.
-            let alone = self.cluster(etcds).is_some_and(|cluster| cluster.members.len() == 1);
+            let alone = self.cluster(etcds).is_some_and(|cluster| cluster.voters().count() == 1);
             // To the operator, one that it is cut off from, and that has no quorum either, is like one that is isolated.
             let unknown = |pod: &str| cut.contains(pod) && !is_ready(world, &observed.cluster.meta.key.sibling(pod));
             let runs = |pod: &str| {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step};
 use crate::isolated::{ids, settled_at};
 use crate::kubelet::seen;
@@ -129,6 +129,48 @@ fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_a
     assert!(bench.is("Ready"), "{}", bench.story());
     bench.take(&Step::Edit(Edit::Version(version("v3.7.3"))));
     is_well(&mut bench, &members);
+}
+
+/// A read is answered, and the third one has no pod, so it is the hidden one that holds quorum with the first.
+#[test]
+fn a_member_that_cannot_come_back_is_replaced_where_one_that_the_operator_cannot_reach_holds_quorum() {
+    let mut bench = Bench::new(&json!({ "size": 3 }));
+    bench.take(&Step::Calm(14));
+    bench.take(&Step::Edit(Edit::Hidden(true)));
+    bench.take(&Step::Calm(7));
+    let before = ids(&bench);
+    bench.take(&Step::EvictFully(1));
+    bench.take(&Step::Calm(5));
+    assert!(bench.is("QuorumHealthy") && !bench.is("Ready") && !bench.is("Stalled"), "{}", bench.story());
+    assert_eq!(ids(&bench), before, "the hidden one may only be late: {}", bench.story());
+    bench.take(&Step::Calm(LONG));
+    assert!(bench.is("QuorumHealthy"), "{}", bench.story());
+    let kept = ids(&bench);
+    assert_eq!(kept.len(), 2, "{}", bench.story());
+    bench.take(&Step::Edit(Edit::Hidden(false)));
+    bench.take(&Step::Calm(60));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(&mut bench);
+    assert!(kept.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+}
+
+/// Nobody but itself agrees to anything yet.
+#[test]
+fn an_only_voter_that_the_operator_cannot_reach_is_given_what_is_asked_for_next_though_another_member_learns() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+    (0..3).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+    bench.take(&Step::Edit(Edit::Hidden(true)));
+    bench.tick();
+    bench.take(&Step::Calm(5));
+    let members = ids(&bench);
+    assert!(members.len() == 2 && bench.cluster().is_some_and(|of| of.voters().count() == 1), "{}", bench.story());
+    bench.take(&Step::Evict(0));
+    bench.take(&Step::Calm(1));
+    bench.take(&Step::Edit(Edit::Hidden(false)));
+    bench.take(&Step::Calm(LONG + 20));
+    assert!(bench.is("Ready"), "{}", bench.story());
+    settle(&mut bench);
+    assert!(members.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
 }
 
 /// Without quorum its kubelet does not find it ready, and to the operator it is like one that nobody reaches. It has not been as

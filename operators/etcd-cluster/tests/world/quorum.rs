@@ -25,9 +25,18 @@ fn uids(bench: &Bench) -> Vec<String> {
     all.map(|(_, object)| object["metadata"]["uid"].to_string()).collect()
 }
 
+/// Within 10 s.
+fn says_unconfirmed(bench: &Bench) {
+    says(bench, "QuorumUnconfirmed");
+}
+
 fn says_lost(bench: &Bench) {
+    says(bench, "QuorumLost");
+}
+
+fn says(bench: &Bench, why: &str) {
     let reason = |type_: &str| bench.condition(type_).map(|c| (c["status"].to_string(), c["reason"].to_string()));
-    let lost = Some(("\"False\"".to_owned(), "\"QuorumLost\"".to_owned()));
+    let lost = Some(("\"False\"".to_owned(), format!("{why:?}")));
     assert!(!bench.is("Ready"), "{}", bench.story());
     for type_ in ["Available", "QuorumHealthy"] {
         assert_eq!(reason(type_), lost, "{type_}\n{}", bench.story());
@@ -67,17 +76,40 @@ fn two_nodes_are_gone_for_long() {
 fn two_of_three_keep_crashing() {
     let mut bench = three();
     let (members, objects) = (ids(&bench), uids(&bench));
-    for _ in 0..30 {
+    for round in 0..30 {
         bench.tick();
         bench.take(&Step::Kill(0));
         bench.take(&Step::Kill(2));
         bench.etcds.tick();
         bench.world.deliver_all();
         bench.pass(Pass::default());
-        says_lost(&bench);
+        // Each takes 2 s.
+        if round < 5 { says_unconfirmed(&bench) } else { says_lost(&bench) }
     }
     assert_eq!(uids(&bench), objects, "nothing is made or deleted");
     come_back(bench, &members);
+}
+
+/// The pass that sees it, and the next one.
+#[test]
+fn an_election_is_no_lost_quorum() {
+    for (size, pod) in [(3, 0), (3, 1), (3, 2), (5, 3)] {
+        let mut bench = Bench::new(&json!({ "size": size }));
+        settle(&mut bench);
+        bench.etcds.clusters.values_mut().for_each(|cluster| cluster.leader = 0);
+        bench.take(&Step::EvictFully(pod));
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+        says_unconfirmed(&bench);
+        for _ in 0..30 {
+            assert!(!bench.is("Stalled"), "{}", bench.story());
+            let told = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
+            assert!(!told.iter().any(|condition| condition["reason"] == "QuorumLost"), "{}", bench.story());
+            bench.round();
+        }
+        assert!(!bench.events.iter().any(|reason| reason.starts_with("Quorum")), "{:?}", bench.events);
+        settle(&mut bench);
+    }
 }
 
 #[test]
@@ -89,7 +121,7 @@ fn pods_are_deleted_and_come_back_as_they_were() {
             bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();
         gone.iter().for_each(|pod| bench.take(&Step::Evict(*pod)));
         bench.take(&Step::Calm(2));
-        says_lost(&bench);
+        says_unconfirmed(&bench);
         settle(&mut bench);
         let now: Vec<String> =
             bench.world.all(Claim::KIND).map(|(_, claim)| claim["metadata"]["uid"].to_string()).collect();

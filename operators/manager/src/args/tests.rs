@@ -1,5 +1,7 @@
 //! Flags, as people and OLM write them.
 
+use my_app::plan::Limit;
+
 use super::*;
 
 fn parse(flags: &[&str]) -> Result<Args, String> {
@@ -24,6 +26,13 @@ fn defaults_are_as_documented() {
     assert_eq!(args.health_probe_bind_address.to_string(), "0.0.0.0:8081");
     assert!(args.metrics_secure && !args.no_leader_election && !args.take_over);
     assert!(matches!(args.etcd_scope, Scope::Auto) && args.agent_image.is_none());
+    assert_eq!(args.pod_overrides, Limit::Placement);
+}
+
+#[test]
+fn overrides_of_pods_are_limited_by_a_word() {
+    assert_eq!(parse(&["--pod-overrides=all"]).unwrap().pod_overrides, Limit::All);
+    assert!(parse(&["--pod-overrides=some"]).unwrap_err().contains("none, placement or all"));
 }
 
 #[test]

@@ -1,14 +1,21 @@
 //! The children, as they should be. Pure.
 
+mod autoscaler;
 mod container;
+mod defaults;
 mod deployment;
 mod disruption_budget;
 mod ports;
+mod route;
 mod service;
 mod volumes;
 
+pub(super) use autoscaler::autoscaler;
+pub(super) use container::NAME as CONTAINER;
+pub(super) use defaults::give_defaults;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
+pub(super) use route::{http_route, ingress};
 pub(super) use service::service;
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use super::deadline::{self, Deadline};
 use super::status::Pods;
+use super::wish::Wish;
 use super::{Observed, objects};
 use crate::MyApp;
 
@@ -29,15 +30,15 @@ pub(super) struct Course<'a> {
 }
 
 /// Decides.
-pub(super) fn course(observed: &Observed, now: Timestamp) -> Course<'_> {
+pub(super) fn course<'a>(observed: &'a Observed, wish: &Wish<'_>, now: Timestamp) -> Course<'a> {
     let app = &*observed.app;
     let as_asked = Course { image: Some(&app.spec.image), given_up: None };
     let Some(last) = target(app) else { return as_asked };
-    if let Some(before) = app.status.rolled_back_from.as_ref().filter(|before| stays(observed, before, last)) {
+    if let Some(before) = app.status.rolled_back_from.as_ref().filter(|before| stays(observed, wish, before, last)) {
         let given_up = RolledBack { generation: app.meta.generation, ..before.clone() };
         return Course { image: Some(last), given_up: Some(given_up) };
     }
-    match fails(observed, now) {
+    match fails(observed, wish, now) {
         Some(message) => {
             let given_up = RolledBack { image: app.spec.image.clone(), generation: app.meta.generation, message };
             Course { image: None, given_up: Some(given_up) }
@@ -66,30 +67,30 @@ pub(super) fn impossible(app: &MyApp, deadline: &Deadline<'_>) -> Option<&'stati
 
 /// Whether what was given up stays so: the spec is the same, or differs in nothing that the Deployment is made of but the number
 /// of pods, which autoscalers change.
-fn stays(observed: &Observed, before: &RolledBack, last: &str) -> bool {
+fn stays(observed: &Observed, wish: &Wish<'_>, before: &RolledBack, last: &str) -> bool {
     let app = &*observed.app;
     let same = || match &observed.deployment {
-        Seen::Ours(live) => [last, &app.spec.image].into_iter().any(|image| differs_in_number_alone(app, image, live)),
+        Seen::Ours(live) => [last, &app.spec.image].into_iter().any(|image| differs_in_number_alone(wish, image, live)),
         Seen::Leaving | Seen::Unreadable(_) => true,
         Seen::Absent => false,
     };
     before.image == app.spec.image && (before.generation == app.meta.generation || same())
 }
 
-fn differs_in_number_alone(app: &MyApp, image: &str, live: &Live<Deployment>) -> bool {
-    let mut asked = objects::deployment(app, image);
+fn differs_in_number_alone(wish: &Wish<'_>, image: &str, live: &Live<Deployment>) -> bool {
+    let mut asked = wish.deployment(image);
     asked.body["spec"]["replicas"] = if live.owns_replicas { json!(live.replicas) } else { Value::Null };
     // Or as it is made for a moment where its own controller stands still.
     let without_pace = objects::without_pace(&asked);
-    [asked, without_pace].iter().any(|asked| asked.fingerprint() == live.fingerprint)
+    [asked, without_pace].iter().any(|asked| asked.has_made(live.fingerprint, &live.additions))
 }
 
 /// Of what the image asked for has failed, in words, if it has.
-fn fails(observed: &Observed, now: Timestamp) -> Option<String> {
+fn fails(observed: &Observed, wish: &Wish<'_>, now: Timestamp) -> Option<String> {
     let app = &*observed.app;
     let live = observed.deployment.ours().filter(|live| !live.paused && !app.spec.paused)?;
     let Deadline::Passed(late) = deadline::of(app, live, now) else { return None };
-    let as_asked = objects::deployment(app, &app.spec.image).fingerprint() == live.fingerprint;
+    let as_asked = wish.deployment(&app.spec.image).has_made(live.fingerprint, &live.additions);
     let rollout = &live.rollout;
     let observed_now = rollout.observed_generation >= live.meta.generation;
     let all_ready = [rollout.updated_replicas, rollout.ready_replicas] == [rollout.replicas; 2];

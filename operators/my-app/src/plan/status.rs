@@ -7,16 +7,20 @@ use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
-use runtime::plan::{Effect, Next};
+use runtime::plan::{Effect, Next, Seen};
 
 use super::Observed;
 use super::deadline::{self, Deadline};
 use super::objects::selector;
 use super::rollback::{self, Course};
+use super::wish::Wish;
 
+mod beside;
 mod pods;
+mod route;
 mod standing;
 
+pub(super) use beside::warnings;
 pub(super) use pods::Pods;
 use standing::Standing;
 
@@ -26,13 +30,19 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 
 /// A change of the Deployment that its own controller takes no note of (its labels, its owner, who sets its number of
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What has been told before it is done is done in the next pass, as soon as the status has come back.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// What holds once `steps` have been taken, and when to look again.
-pub(super) fn of(observed: &Observed, steps: &[Effect], course: &Course<'_>, now: Timestamp) -> (MyAppStatus, Next) {
+pub(super) fn of(
+    observed: &Observed,
+    steps: &[Effect],
+    wish: &Wish<'_>,
+    course: &Course<'_>,
+    now: Timestamp,
+) -> (MyAppStatus, Next) {
     let app = &observed.app;
     if repairs(observed, steps) {
         return (app.status.clone(), Next::After(LOOK_AGAIN));
@@ -41,8 +51,11 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], course: &Course<'_>, now
     let rollout = standing.rollout;
     let pods = Pods::of(observed, now);
     let deadline = observed.deployment.ours().map_or(Deadline::Ahead, |live| deadline::of(app, live, now));
-    let (phase, summary, reason, message) = judge(observed, &standing, &pods, &deadline, course);
-    let conditions = if app.spec.paused {
+    let (phase, summary, reason, message) = match refused(observed, wish, &standing) {
+        Some(refused) => refused,
+        None => judge(observed, &standing, &pods, &deadline, course),
+    };
+    let mut conditions = if app.spec.paused {
         let as_asked = summary == Summary::Ready && steps.is_empty();
         let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
@@ -50,6 +63,7 @@ pub(super) fn of(observed: &Observed, steps: &[Effect], course: &Course<'_>, now
     } else {
         summary.conditions(reason, message, now)
     };
+    conditions.extend(beside::conditions(observed, now));
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),
@@ -79,6 +93,18 @@ fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
 
 type Judgement = (Phase, Summary, String, String);
 
+/// What is told while the Deployment is left as it is, since its pods cannot be as asked.
+fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
+    let (reason, message) = wish.refusal()?;
+    let phase = if standing.rollout.replicas > 0 { Phase::Degraded } else { Phase::Pending };
+    let left = match &observed.deployment {
+        Seen::Ours(_) => "; the Deployment is left as it is",
+        Seen::Absent | Seen::Leaving | Seen::Unreadable(_) => "",
+    };
+    let message = format!("{}; {message}{left}", standing.count());
+    Some((phase, Summary::Stalled, reason.to_owned(), message))
+}
+
 /// Phase, shape of the conditions, reason and message.
 fn judge(
     observed: &Observed,
@@ -104,6 +130,10 @@ fn judge(
     let said = &app.status.contract;
     let said = said.observed_generation == app.meta.generation && said.is_true(condition_type::READY);
     if standing.complete() && (said || pods.are_well()) {
+        if let Some((reason, why)) = &observed.contents.trouble {
+            let message = format!("{count}; {why}");
+            return (Phase::Degraded, Summary::Stalled, (*reason).to_owned(), message);
+        }
         let phase = if standing.wanted == 0 { Phase::ScaledToZero } else { Phase::Running };
         let message = if standing.wanted == 0 { "no pods are asked for, and none run".to_owned() } else { count };
         return (phase, Summary::Ready, format!("{phase:?}"), message);

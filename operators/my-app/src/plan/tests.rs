@@ -5,8 +5,10 @@ use std::sync::Arc;
 use api::my_app::Phase;
 use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
+use runtime::cache::View;
 use runtime::plan::Next;
-use runtime::plan::seen::Live;
+use runtime::plan::drift::Fingerprint;
+use runtime::plan::seen::{Live, Served};
 use runtime::plan::trouble::Trouble;
 use serde_json::{Value, json};
 
@@ -14,8 +16,13 @@ use super::*;
 use crate::MyApp;
 
 mod additions;
+mod autoscaling;
+mod defaults;
+mod overrides;
+mod restart_on;
 mod rollback;
 mod rollouts;
+mod route;
 mod truth;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
@@ -26,7 +33,12 @@ fn app(spec: Value, status: Value) -> Arc<MyApp> {
     Arc::new(MyApp::decode(&json.to_string()).unwrap())
 }
 
-/// A Deployment just as `app` asks for, with that status.
+/// What is ours of the pod template that `app` asks for with that image, without defaults.
+fn template(app: &MyApp, image: &str) -> Fingerprint {
+    Fingerprint::of_rendered(&objects::deployment(app, image).body["spec"]["template"])
+}
+
+/// A Deployment just as `app` asks for, without defaults, with that status.
 fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     let mut object = objects::deployment(app, &app.spec.image).body;
     object["metadata"]["uid"] = json!("d");
@@ -34,6 +46,7 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     object["status"] = status;
     let mut live = Deployment::decode(&object.to_string()).unwrap();
     live.fingerprint = objects::deployment(app, &app.spec.image).fingerprint();
+    live.template.fingerprint = template(app, &app.spec.image);
     live.owns_replicas = app.spec.replicas.is_some();
     Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
 }
@@ -44,8 +57,15 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         deployment,
         service: Seen::Absent,
         budget: Seen::Absent,
+        autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
         troubles: Vec::new(),
         starting: Vec::new(),
+        orphan: None,
+        limit: Limit::All,
+        contents: Contents::default(),
+        refused: None,
     }
 }
 

@@ -34,7 +34,7 @@ impl Writer {
     /// Makes ours by apply what is ours by a patch, where the apply that follows does not send all of that.
     pub(super) async fn gather(&self, owner: &Meta, apply: &Apply) -> Result<(), Error> {
         let (path, live) = self.live(apply).await?;
-        if let Some(patch) = repair::gathering(rules(&apply.kind), &live, &apply.body).map_err(unreadable)? {
+        if let Some(patch) = repair::gathering(&apply.kind, &live, &apply.body).map_err(unreadable)? {
             let version = self.patch(&path, &patch).await?;
             self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         }

@@ -20,6 +20,12 @@ pub(crate) fn apply_request(path: &str, manager: &str, force: bool, body: &Value
         .map_err(unsendable)
 }
 
+/// The creation of a child in the collection `path`, whose fields are the manager's with the operation Update.
+pub(super) fn create_as(manager: &str, path: &str, body: &Value) -> Result<Raw, Error> {
+    // As of an apply, a field that the API server does not know is an error, and not dropped.
+    create_request(&format!("{path}?fieldManager={manager}&fieldValidation=Strict"), body)
+}
+
 /// A plain creation in the collection `path`.
 pub(crate) fn create_request(path: &str, body: &Value) -> Result<Raw, Error> {
     let request = Request::post(path).header(CONTENT_TYPE, "application/json").header(ACCEPT, METADATA);

@@ -1,10 +1,10 @@
 //! What became of our applies. The API server may write a value another way than we do (a default inside an atomic
 //! field, say); then the live fingerprint never equals the rendered one. That difference is learned from the answer to
-//! our own apply, so that it is neither taken for drift for ever nor hides a later edit.
+//! our own apply or creation, so that it is neither taken for drift for ever nor hides a later edit.
 
 use std::collections::HashMap;
 
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::{Fingerprint, Rendered};
 use crate::plan::meta::Key;
 
 /// Applies that have not come back, and those that came back another way.
@@ -12,15 +12,15 @@ use crate::plan::meta::Key;
 pub(super) struct Applied(HashMap<Key, Apply>);
 
 struct Apply {
-    rendered: Fingerprint,
+    rendered: Rendered,
     version: u64,
     live: Option<Fingerprint>,
 }
 
 impl Applied {
     /// An apply was answered; `live` is what the store holds of that very version, if it does already.
-    pub(super) fn note(&mut self, key: &Key, rendered: Fingerprint, version: u64, live: Option<Fingerprint>) {
-        if live == Some(rendered) {
+    pub(super) fn note(&mut self, key: &Key, rendered: Rendered, version: u64, live: Option<Fingerprint>) {
+        if live.is_some_and(|live| rendered.is(live)) {
             self.0.remove(key);
         } else {
             self.0.insert(key.clone(), Apply { rendered, version, live });
@@ -34,7 +34,7 @@ impl Applied {
             apply.live = Some(live);
         }
         let unlearned = apply.live.is_none() && version > apply.version;
-        if unlearned || apply.live == Some(apply.rendered) {
+        if unlearned || apply.live.is_some_and(|live| apply.rendered.is(live)) {
             self.0.remove(key);
         }
     }
@@ -45,7 +45,7 @@ impl Applied {
 
     /// The fingerprint to compare: what was rendered, if `live` is what became of it.
     pub(super) fn rendered(&self, key: &Key, live: Fingerprint) -> Fingerprint {
-        self.0.get(key).filter(|apply| apply.live == Some(live)).map_or(live, |apply| apply.rendered)
+        self.0.get(key).filter(|apply| apply.live == Some(live)).map_or(live, |apply| apply.rendered.whole)
     }
 }
 
@@ -58,15 +58,19 @@ mod tests {
         Fingerprint::of_rendered(&json!({ "spec": of }))
     }
 
+    fn rendered(of: u8) -> Rendered {
+        Rendered { whole: print(of), others: print(of + 100) }
+    }
+
     #[test]
     fn what_the_server_writes_another_way_is_learned_from_either_order() {
         let key = Key::new("n", "a");
         for event_first in [true, false] {
             let mut applied = Applied::default();
             if event_first {
-                applied.note(&key, print(1), 7, Some(print(2)));
+                applied.note(&key, rendered(1), 7, Some(print(2)));
             } else {
-                applied.note(&key, print(1), 7, None);
+                applied.note(&key, rendered(1), 7, None);
                 applied.came_back(&key, 7, print(2));
             }
             assert_eq!(applied.rendered(&key, print(2)), print(1));
@@ -80,12 +84,14 @@ mod tests {
     fn nothing_is_kept_of_an_apply_that_came_back_as_sent() {
         let key = Key::new("n", "a");
         let mut applied = Applied::default();
-        applied.note(&key, print(1), 7, None);
+        applied.note(&key, rendered(1), 7, None);
         applied.came_back(&key, 7, print(1));
         assert!(applied.0.is_empty());
-        applied.note(&key, print(1), 7, Some(print(1)));
-        assert!(applied.0.is_empty());
-        applied.note(&key, print(1), 7, None);
+        for same in [1, 101] {
+            applied.note(&key, rendered(1), 7, Some(print(same)));
+            assert!(applied.0.is_empty());
+        }
+        applied.note(&key, rendered(1), 7, None);
         applied.came_back(&key, 9, print(2));
         assert!(applied.0.is_empty(), "somebody else has written since: nothing can be learned");
     }

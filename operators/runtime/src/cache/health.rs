@@ -20,6 +20,8 @@ pub enum State {
     Starting,
     /// It has listed, and watches.
     Synced,
+    /// The kind is not served, as it may be.
+    NotServed,
     /// It cannot list or watch.
     Failing {
         /// Why.
@@ -55,6 +57,8 @@ pub struct Watches {
     expected: usize,
     all: BTreeMap<Option<Arc<str>>, Watch>,
     crd: Crd,
+    /// Whether somebody has asked for what is not served.
+    sought: bool,
 }
 
 #[derive(Debug)]
@@ -74,7 +78,7 @@ impl Watches {
 
 impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
-        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown };
+        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false };
         let (interrupted, refused) = (Notify::new(), Notify::new());
         Self { kind, watches: watch::Sender::new(watches), interrupted, refused }
     }
@@ -128,6 +132,22 @@ impl Health {
         let watches = self.watches.borrow();
         let unseen = watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
         unseen.map(|(namespace, why)| Unseen { kind: self.kind, namespace, why: why.clone() }).collect()
+    }
+
+    /// Has it looked for from now on, if the kind is not served: somebody asks for such an object.
+    pub fn seek(&self) {
+        self.watches.send_if_modified(|watches| !std::mem::replace(&mut watches.sought, true));
+    }
+
+    /// Whether somebody has asked for such an object.
+    pub(super) fn is_sought(&self) -> bool {
+        self.watches.borrow().sought
+    }
+
+    /// Waits until somebody has asked for such an object.
+    pub(super) async fn sought(&self) {
+        // The sender lives as long as this, so this does not end early.
+        drop(self.subscribe().wait_for(|watches| watches.sought).await);
     }
 
     /// As it changes.
@@ -195,6 +215,11 @@ impl Health {
             // What could not be listed is served again.
             self.interrupted();
         }
+    }
+
+    /// The kind is not served. Returns whether that is news.
+    pub(crate) fn not_served(&self, namespace: Option<&Arc<str>>) -> bool {
+        self.change(namespace, |_| Some(Watch { listed: false, state: State::NotServed }))
     }
 
     /// The server answers again; that heals a watch which had listed before.

@@ -5,11 +5,12 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::applied::Applied;
 use super::entry::Entry;
-use super::health::Health;
+use super::health::{Health, State};
 use super::view::View;
-use crate::plan::drift::Fingerprint;
+use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Meta, Owner};
-use crate::plan::seen::{Live, Seen};
+use crate::plan::seen::{Live, Seen, Served};
+use crate::plan::sight::sentence;
 
 /// What happened to one object.
 pub struct Change<'a> {
@@ -86,6 +87,19 @@ impl<V: View> Store<V> {
         }
     }
 
+    /// The same, of a kind that may not be served.
+    #[must_use]
+    pub fn child_if_served(&self, key: &Key, owner: &Meta) -> Served<V> {
+        match self.health.state(&key.namespace) {
+            State::NotServed => Served::Not,
+            State::Starting => Served::Unknown(format!("the cache of {} is being filled", V::KIND.plural)),
+            State::Synced | State::Failing { .. } => match self.health.blind_in(&key.namespace) {
+                Some(unseen) => Served::Unknown(sentence(&[unseen])),
+                None => Served::Seen(self.child(key, owner)),
+            },
+        }
+    }
+
     /// Everything in `namespace` that belongs to `owner`, by name.
     #[must_use]
     pub fn owned(&self, namespace: &Arc<str>, owner: &Owner) -> Vec<Entry<V>> {
@@ -102,8 +116,8 @@ impl<V: View> Store<V> {
         self.read(|inner| inner.objects.get(key).map_or(0, |entry| entry.meta().version))
     }
 
-    /// Takes note that an apply of that `rendered` fingerprint made the object be at `version`.
-    pub fn applied(&self, key: &Key, rendered: Fingerprint, version: u64) {
+    /// Takes note that a write of what was `rendered` made the object be at `version`.
+    pub fn applied(&self, key: &Key, rendered: Rendered, version: u64) {
         self.write(|inner| {
             let held = inner.objects.get(key).and_then(Entry::object).filter(|view| view.meta().version == version);
             let live = held.map(|view| view.fingerprint());

@@ -9,6 +9,8 @@ pub trait View: Sized + Send + Sync + 'static {
     const KIND: Kind;
     /// Whether only objects with the managed-by label are watched: so for children, not for custom resources.
     const SELECTED: bool;
+    /// Whether the kind is of a CRD that a cluster may do without, so that it is nobody's fault if it is not served.
+    const MAY_BE_MISSING: bool = false;
 
     /// Reads one object as the API server sends it.
     ///

@@ -23,7 +23,7 @@ use crate::metrics;
 use crate::outage::Outages;
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
 use crate::plan::sight::{Unseen, Why, sentence, user_of};
-use crate::retry::Backoff;
+use crate::retry::{Backoff, jittered};
 
 /// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
@@ -36,6 +36,9 @@ const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 /// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
 const PAGE: u32 = 100;
 
+/// How often it is looked for a kind that is not served, once somebody has asked for it.
+const SEEKS: Duration = Duration::from_secs(10);
+
 /// Lists and watches `namespace`, or all, until `stop`.
 pub(super) async fn run<V: View>(
     store: Arc<Store<V>>,
@@ -44,6 +47,35 @@ pub(super) async fn run<V: View>(
     outages: Outages,
     stop: CancellationToken,
 ) {
+    while while_served(&store, client.clone(), namespace.clone(), &outages, &stop).await.is_err() {
+        // In this order: nothing of such a kind is to be taken for merely absent.
+        if store.health().not_served(namespace.as_ref()) {
+            tracing::info!(kind = V::KIND.kind, "{} is not served, so none is made", V::KIND.api_version());
+        }
+        store.retain(namespace.as_deref(), &HashSet::new());
+        let sought = async {
+            if store.health().is_sought() {
+                tokio::time::sleep(jittered(SEEKS)).await;
+            }
+            store.health().sought().await;
+        };
+        if stop.run_until_cancelled(sought).await.is_none() {
+            return;
+        }
+    }
+}
+
+/// That a kind which may be missing is so.
+struct NotServed;
+
+/// The same, for as long as the kind is served.
+async fn while_served<V: View>(
+    store: &Arc<Store<V>>,
+    client: Client,
+    namespace: Option<Arc<str>>,
+    outages: &Outages,
+    stop: &CancellationToken,
+) -> Result<(), NotServed> {
     let client = reporting(client, store.health().clone(), namespace.clone());
     let api: Api<Wire<V>> = match &namespace {
         Some(namespace) => Api::namespaced(client, namespace),
@@ -55,9 +87,12 @@ pub(super) async fn run<V: View>(
     }
     let stream = watcher::watcher(api, config);
     pin_mut!(stream);
-    let mut feed = Feed { store: &store, namespace, listed: None, backoff: Backoff::watch() };
+    let mut feed = Feed { store, namespace, listed: None, backoff: Backoff::watch() };
     let mut over = outages.over();
     while let Some(Some(event)) = stop.run_until_cancelled(stream.next()).await {
+        if V::MAY_BE_MISSING && event.as_ref().is_err_and(is_not_served) {
+            return Err(NotServed);
+        }
         let Some(pause) = feed.take(event) else { continue };
         // What failed had been sent into an outage that is over: the first try since is not delayed.
         let since = std::mem::replace(&mut over, outages.over());
@@ -69,6 +104,16 @@ pub(super) async fn run<V: View>(
             over = outages.over();
             feed.backoff.reset();
         }
+    }
+    Ok(())
+}
+
+/// Whether a failure says that the server knows no such kind.
+fn is_not_served(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::InitialListFailed(kube::Error::Api(status))
+        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
+        _ => false,
     }
 }
 

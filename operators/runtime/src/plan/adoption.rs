@@ -1,5 +1,6 @@
 //! Whose is an object that already bears the name of a child we are about to make? Caches see only labelled children,
-//! and an apply would merge into a stranger silently, so this is judged from a live look before the first apply.
+//! and an apply would merge into a stranger silently, so this is judged from a live look before the first apply: where a
+//! creation has been refused because of the name, or before anything else of kinds that are not created.
 
 use std::collections::BTreeMap;
 

@@ -18,12 +18,14 @@ use serde_json::{Map, Value};
 use super::quantity;
 
 mod additions;
+mod defaults;
 mod ownership;
 pub mod repair;
 mod rules;
 
-pub use additions::Additions;
-pub(crate) use additions::disown_defaults;
+pub use additions::{Additions, Unapplied};
+pub(crate) use defaults::are_known as are_defaults_known;
+pub use defaults::{Made, Rendered};
 pub use ownership::{Owners, Ownership};
 pub use rules::{Rules, rules};
 
@@ -129,13 +131,23 @@ impl Selector {
     }
 }
 
+/// Maps of strings, not of fields.
+const MAPS: [&str; 4] = ["data", "labels", "annotations", "matchLabels"];
+
+/// Below these fields, text is a quantity if it can be one. (`target` is that of an autoscaler's metric.)
+const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
+
 /// Takes away what the API server does not keep (nulls, empty strings, maps and lists, a Deployment's pause that is none) and
 /// writes quantities one way.
 fn normalise(value: &mut Value, quantities: bool) {
     match value {
         Value::Object(fields) => {
             for (key, field) in fields.iter_mut() {
-                normalise(field, quantities || matches!(&**key, "requests" | "limits" | "sizeLimit"));
+                match field {
+                    // Their entries are kept, be they empty.
+                    Value::Object(entries) if MAPS.contains(&&**key) => entries.retain(|_, entry| !entry.is_null()),
+                    _ => normalise(field, quantities || QUANTITIES.contains(&&**key)),
+                }
             }
             let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
             fields.retain(|key, field| !is_empty(field) && !is_no_pause(key, field));

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::drift::{Additions, Fingerprint};
+use super::drift::{Additions, Fingerprint, Made, are_defaults_known};
 use super::meta::{Key, Kind, Meta};
 
 /// One step of a plan. Each may fail, and each may be repeated.
@@ -30,14 +30,19 @@ pub struct Apply {
     pub key: Key,
     /// The child as it should be: all that we want to own of it, and nothing else.
     pub body: Value,
-    /// The uid of the child that the cache holds and that is ours. Without it, a live look precedes the first apply.
+    /// The uid of the child that the cache holds and that is ours. Without it the child is created, or a live look precedes
+    /// the first apply.
     pub seen: Option<Box<str>>,
+    /// Whether a child that the cache does not hold is made by a plain creation, which costs the API server about half of
+    /// what an apply costs it. (docs/decisions/040-made-by-a-creation.md)
+    pub creates: bool,
     /// Applies as `<this>/<field manager>`, to keep fields from vanishing that the controller stops sending.
     pub hand_over: Option<&'static str>,
     /// Whether others have added what this would leave and what is to go: the child is then patched instead.
     pub repairs: bool,
-    /// Whether fields of ours are owned by an earlier patch: they are gathered first, so that this takes away those that it
-    /// does not send.
+    /// Whether fields of ours are owned by a creation or a patch, not by apply.
+    pub unapplied: bool,
+    /// Whether these are gathered first, so that this takes away those that it does not send.
     pub gathers: bool,
 }
 
@@ -53,7 +58,8 @@ impl Apply {
         body["kind"] = json!(kind.kind);
         body["metadata"]["name"] = json!(&*key.name);
         body["metadata"]["namespace"] = json!(&*key.namespace);
-        Self { kind, key, body, seen: None, hand_over: None, repairs: false, gathers: false }
+        let creates = are_defaults_known(&kind);
+        Self { kind, key, body, seen: None, creates, hand_over: None, repairs: false, unapplied: false, gathers: false }
     }
 
     /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
@@ -87,13 +93,24 @@ impl Apply {
     #[must_use]
     pub fn over(self, live: Option<(&Meta, Fingerprint, &Additions)>) -> Option<Self> {
         let Some((meta, fingerprint, additions)) = live else { return Some(self) };
-        let mut apply = if additions.outlast(&self.body) {
-            Self { seen: Some(meta.uid.clone()), repairs: true, ..self }
-        } else {
-            self.unless(Some((meta, fingerprint)))?
-        };
-        apply.gathers = additions.patched;
-        Some(apply)
+        let repairs = additions.outlast(&self.body);
+        if !repairs && self.has_made(fingerprint, additions) {
+            return None;
+        }
+        let first = additions.unapplied.as_ref().map(|unapplied| unapplied.first);
+        let sent = first.map(|_| Made::of_rendered(&self.kind, &self.body).others);
+        let gathers = first.is_some_and(|first| first != sent);
+        Some(Self { seen: Some(meta.uid.clone()), repairs, unapplied: first.is_some(), gathers, ..self })
+    }
+
+    /// Whether a child of which that is ours is as this makes it, what others have added apart.
+    #[must_use]
+    pub fn has_made(&self, fingerprint: Fingerprint, additions: &Additions) -> bool {
+        let as_sent = || fingerprint == self.fingerprint();
+        let Some(unapplied) = &additions.unapplied else { return as_sent() };
+        // Another fingerprint than its own was learned from the answer to a write.
+        let learned = fingerprint != unapplied.made.others;
+        learned && as_sent() || unapplied.made.is_made_of(&Made::of_rendered(&self.kind, &self.body))
     }
 }
 

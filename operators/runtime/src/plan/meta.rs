@@ -27,6 +27,8 @@ pub const WHOLE: &str = "multi-operator.example.com/whole";
 pub const OWNER_UID: &str = "multi-operator.example.com/owner-uid";
 /// The annotation that `kubectl rollout restart` writes; on an object of ours it restarts the pods.
 pub const RESTARTED_AT: &str = "kubectl.kubernetes.io/restartedAt";
+/// The annotation of a pod template with a digest of the objects whose content restarts the pods.
+pub const CONTENTS: &str = "multi-operator.example.com/contents";
 /// The annotation that names the container which `kubectl logs` and `kubectl exec` mean where none is named.
 pub const DEFAULT_CONTAINER: &str = "kubectl.kubernetes.io/default-container";
 /// OpenShift's annotation of namespaces with the users that pods may run as, which it then fills in.

@@ -9,7 +9,8 @@ use super::meta::Meta;
 /// What the cache says of a child with a given name.
 #[derive(Debug)]
 pub enum Seen<V> {
-    /// Nothing that is this owner's. Something else may bear the name: a live look precedes the first apply.
+    /// Nothing that is this owner's. Something else may bear the name: a creation is refused then, and of kinds that are not
+    /// created a live look precedes the first apply.
     Absent,
     /// The owner's.
     Ours(Live<V>),
@@ -17,6 +18,28 @@ pub enum Seen<V> {
     Leaving,
     /// It does not decode; says why.
     Unreadable(String),
+}
+
+/// What the cache says of a child of a kind that may not be served.
+#[derive(Debug)]
+pub enum Served<V> {
+    /// The kind is not served.
+    Not,
+    /// It is not known, or nothing is seen of it: says why.
+    Unknown(String),
+    /// It is served, and this is the child.
+    Seen(Seen<V>),
+}
+
+impl<V> Served<V> {
+    /// The child, if there can be one.
+    #[must_use]
+    pub fn seen(&self) -> Option<&Seen<V>> {
+        match self {
+            Self::Seen(seen) => Some(seen),
+            Self::Not | Self::Unknown(_) => None,
+        }
+    }
 }
 
 /// A child that is there to stay.

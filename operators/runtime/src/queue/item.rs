@@ -27,6 +27,8 @@ pub(super) struct Item {
     pub(super) generation: i64,
     /// Writes to children, since when.
     pub(super) child_writes: Option<(Instant, u32)>,
+    /// When a child was made last that was not there.
+    pub(super) made_child: Option<Instant>,
     /// The last fight, and when it was noticed.
     pub(super) fight: Option<(Instant, Fight)>,
 }
@@ -92,6 +94,7 @@ impl Default for Item {
             backoff: None,
             generation: 0,
             child_writes: None,
+            made_child: None,
             fight: None,
         }
     }

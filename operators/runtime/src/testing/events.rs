@@ -1,6 +1,6 @@
 //! What stores have yet to be told.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -24,6 +24,8 @@ type Feed = Box<dyn Fn(&Event)>;
 pub(super) struct Events {
     feeds: Vec<Feed>,
     waiting: VecDeque<Event>,
+    /// What stores have been told of each object last.
+    pub(super) shown: BTreeMap<(&'static str, Key), Value>,
     /// Whether it is the operator under test that writes.
     pub(super) ours: bool,
 }
@@ -50,7 +52,7 @@ impl Events {
     pub(super) fn deliver(&mut self, count: usize) {
         for _ in 0..count {
             let Some(event) = self.waiting.pop_front() else { return };
-            self.feeds.iter().for_each(|feed| feed(&event));
+            self.show(event);
         }
     }
 
@@ -58,7 +60,16 @@ impl Events {
         for _ in 0..count {
             let next = self.waiting.iter().position(|event| event.kind == kind);
             let Some(event) = next.and_then(|next| self.waiting.remove(next)) else { return };
-            self.feeds.iter().for_each(|feed| feed(&event));
+            self.show(event);
+        }
+    }
+
+    fn show(&mut self, event: Event) {
+        self.feeds.iter().for_each(|feed| feed(&event));
+        let id = (event.kind.plural, event.key);
+        match event.object {
+            Some(object) => drop(self.shown.insert(id, object)),
+            None => drop(self.shown.remove(&id)),
         }
     }
 

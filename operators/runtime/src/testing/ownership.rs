@@ -23,7 +23,8 @@ pub(super) fn of(body: &Value) -> Owned {
 
 fn collect(value: &Value, path: &mut Path, owned: &mut Owned) {
     match value {
-        Value::Object(fields) if !fields.is_empty() => {
+        // A selector belongs to a manager whole as well.
+        Value::Object(fields) if !fields.is_empty() && path.last().is_none_or(|last| last != "selector") => {
             for (key, field) in fields {
                 path.push(key.clone());
                 collect(field, path, owned);

@@ -1,5 +1,7 @@
 //! Passes over a world: what a plan says is done, up to the write after which the manager dies.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -114,6 +116,17 @@ impl World {
         }
     }
 
+    /// Creates a child, whose maker owns what the API server fills in, too.
+    fn make_child(&mut self, apply: Apply) {
+        judge_made(&apply.body);
+        let mut body = apply.body;
+        drop(body.as_object_mut().map(|body| (body.remove("apiVersion"), body.remove("kind"))));
+        fill_in(apply.kind, &mut body);
+        let manager = format!("{PATCHED}{}", field_manager("test"));
+        let owned = BTreeMap::from([(manager, ownership::of(&body))]);
+        self.insert(apply.kind, &apply.key, body, owned);
+    }
+
     fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
         if delete.unless.as_ref().is_some_and(|(kind, key)| self.get(*kind, key).is_some()) {
             return Err(Error::transient("Conflict", "what must be gone is still there"));
@@ -132,16 +145,23 @@ impl World {
         }
     }
 
-    fn apply(&mut self, kind: &Kind, owner: &Meta, apply: Apply) -> Result<(), Error> {
+    fn apply(&mut self, kind: &Kind, owner: &Meta, mut apply: Apply) -> Result<(), Error> {
         let live = self.get(apply.kind, &apply.key).cloned();
         match (&apply.seen, &live) {
             (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}
             (Some(_), _) => return Err(Error::transient("Conflict", "not the object that was seen")),
             (None, Some(live)) => look(live, kind, owner)?,
+            (None, None) if apply.creates => {
+                self.make_child(apply);
+                return Ok(());
+            }
             (None, None) => {
                 judge_made(&apply.body);
                 self.create(apply.kind, &apply.key, json!({ "metadata": {} }));
             }
+        }
+        if apply.seen.is_none() && apply.creates {
+            apply.gathers = true;
         }
         let manager = apply.hand_over.map_or_else(|| field_manager("test"), str::to_owned);
         if apply.repairs && self.repair(&apply) {
@@ -170,6 +190,7 @@ impl World {
             object.applied.insert(manager.clone(), self.now);
         }
         object.owned.insert(manager, new);
+        fill_in(apply.kind, &mut object.value);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())
     }
@@ -188,6 +209,7 @@ impl World {
             let metadata = object["metadata"].clone();
             *object = after;
             object["metadata"] = metadata;
+            fill_in(apply.kind, object);
         });
         self.own_changes(apply.kind, &apply.key, &live, &field_manager("test"));
         true
@@ -195,7 +217,7 @@ impl World {
 
     fn gather(&mut self, apply: &Apply) {
         let Some(live) = self.told(apply) else { return };
-        let gathering = repair::gathering(rules(&apply.kind), &live, &apply.body).expect("objects here can be read");
+        let gathering = repair::gathering(&apply.kind, &live, &apply.body).expect("objects here can be read");
         if let (Some(_), Some(object)) = (gathering, self.objects.get_mut(&(apply.kind.plural, apply.key.clone()))) {
             let patched = object.owned.remove(&format!("{PATCHED}{}", field_manager("test"))).unwrap_or_default();
             object.owned.entry(field_manager("test")).or_default().extend(patched);
@@ -220,6 +242,20 @@ fn judge_made(body: &Value) {
     }
 }
 
+/// Some of the defaults.
+fn fill_in(kind: Kind, body: &mut Value) {
+    let defaults = match kind.plural {
+        "deployments" => json!({ "replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600 }),
+        "services" => json!({ "type": "ClusterIP", "sessionAffinity": "None" }),
+        _ => return,
+    };
+    for (name, value) in defaults.as_object().into_iter().flatten() {
+        if body["spec"][name].is_null() {
+            body["spec"][name] = value.clone();
+        }
+    }
+}
+
 /// What the real apply finds out by a live look.
 fn look(live: &Value, kind: &Kind, owner: &Meta) -> Result<(), Error> {
     let meta = Meta::deserialize(&live["metadata"]).expect("objects here have names");
@@ -227,6 +263,8 @@ fn look(live: &Value, kind: &Kind, owner: &Meta) -> Result<(), Error> {
     match adoption::judge(&meta, &labels, kind, owner) {
         Verdict::Ours => Ok(()),
         Verdict::Leaving => Err(Error::blocked("WaitingForDeletion", "leaving")),
-        Verdict::Stranger => Err(Error::transient("NameTaken", "a stranger")),
+        Verdict::Stranger => {
+            Err(Error::Transient { reason: "NameTaken".into(), message: "a stranger".to_owned(), stalled: true })
+        }
     }
 }

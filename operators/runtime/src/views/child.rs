@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
 use crate::plan::meta::{Kind, Meta};
-use crate::plan::{Apply, Seen};
 
+use super::kept::Kept;
 use super::live::Live;
 
 /// A child of which only identity and drift matter.
@@ -34,7 +34,7 @@ impl<K: ChildKind> View for Child<K> {
     const SELECTED: bool = true;
 
     fn decode(json: &str) -> serde_json::Result<Self> {
-        let mut live = Live::read(json)?;
+        let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&K::KIND)?;
         let immutable = live.field::<Option<bool>>("immutable")?.unwrap_or(false);
         Ok(Self { fingerprint, additions, immutable, meta: live.meta, kind: PhantomData })
@@ -48,6 +48,10 @@ impl<K: ChildKind> View for Child<K> {
         self.fingerprint
     }
 
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
+    }
+
     fn same(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
@@ -55,11 +59,9 @@ impl<K: ChildKind> View for Child<K> {
     }
 }
 
-impl<K> Seen<Child<K>> {
-    /// What makes the child as wanted; nothing if it is so, and others have added nothing that is to go.
-    #[must_use]
-    pub fn kept(&self, wanted: Apply) -> Option<Apply> {
-        wanted.over(self.ours().map(|child| (&child.meta, child.fingerprint, &child.additions)))
+impl<K: ChildKind> Kept for Child<K> {
+    fn additions(&self) -> &Additions {
+        &self.additions
     }
 }
 

@@ -3,10 +3,11 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
-use crate::plan::meta::{Kind, Meta};
+use crate::plan::meta::{CONTENTS, Kind, Meta, RESTARTED_AT};
 
 use super::live::Live;
 
@@ -19,6 +20,8 @@ pub struct Deployment {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
+    /// Its pod template, as far as we made it.
+    pub template: Template,
     /// Whether the number of pods is ours.
     pub owns_replicas: bool,
     /// The number of pods asked for, by us or by an autoscaler.
@@ -31,6 +34,39 @@ pub struct Deployment {
     pub applied: Option<Timestamp>,
     /// What the Deployment's own controller says.
     pub rollout: Rollout,
+}
+
+/// The pod template of a Deployment, as far as we made it.
+#[derive(Debug)]
+pub struct Template {
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// Whether it has what managers give to pods by themselves since they name a default container.
+    pub has_defaults: bool,
+    /// When pods were last told to start again.
+    pub restarted_at: Option<Box<str>>,
+    /// A digest of the objects whose content pods were started with.
+    pub contents: Option<Box<str>>,
+}
+
+impl Template {
+    /// Of what was read of a Deployment.
+    fn of(live: &Live<'_>, parts: &Value) -> Self {
+        const PATH: &str = "/f:spec/f:template";
+        // A `/` in a name is `~1` in a path.
+        const DEFAULTS: [&str; 2] = [
+            "/f:metadata/f:annotations/f:kubectl.kubernetes.io~1default-container",
+            "/f:spec/f:topologySpreadConstraints",
+        ];
+        let template = parts.pointer("/spec/template");
+        let annotation = |name: &str| template?["metadata"]["annotations"][name].as_str().map(Into::into);
+        Self {
+            fingerprint: live.fingerprint_within(template, PATH),
+            has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
+            restarted_at: annotation(RESTARTED_AT),
+            contents: annotation(CONTENTS),
+        }
+    }
 }
 
 /// What a Deployment's status says.
@@ -126,14 +162,16 @@ impl View for Deployment {
             #[serde(rename = "rollingUpdate")]
             pace: Option<IgnoredAny>,
         }
-        let mut live = Live::read(json)?;
-        let (fingerprint, additions) = live.compare(&Self::KIND)?;
+        let live = Live::read(json)?;
+        let (fingerprint, additions, parts) = live.compare_parts(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
+        let replicas = spec.replicas.unwrap_or(1);
         Ok(Self {
             fingerprint,
             additions,
-            owns_replicas: live.owns("/f:spec/f:replicas"),
-            replicas: spec.replicas.unwrap_or(1),
+            template: Template::of(&live, &parts),
+            owns_replicas: live.owns("/f:spec/f:replicas", replicas == 1),
+            replicas,
             has_pace: spec.strategy.pace.is_some(),
             paused: spec.paused,
             applied: live.applied(),
@@ -150,6 +188,10 @@ impl View for Deployment {
         self.fingerprint
     }
 
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
+    }
+
     fn untouched_by_others(&self, before: &Self) -> bool {
         self.rollout == before.rollout && (self.owns_replicas || self.replicas == before.replicas)
     }
@@ -161,6 +203,8 @@ impl View for Deployment {
             && self.replicas == before.replicas
             && self.has_pace == before.has_pace
             && self.paused == before.paused
+            && self.template.restarted_at == before.template.restarted_at
+            && self.template.contents == before.template.contents
             && self.applied == before.applied
             && self.rollout == before.rollout
     }
@@ -202,5 +246,33 @@ mod tests {
         let unnamed = json!([{ "type": "Progressing", "status": "True", "message": "Deployment is progressing." }]);
         assert!(!rollout(1, &unnamed).is_past(&pod("a-1")) && !rollout(1, &json!(null)).is_past(&pod("a-1")));
         assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
+    }
+
+    #[test]
+    fn a_template_is_read_as_far_as_we_made_it() {
+        let annotations =
+            json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
+        let read = |template: &serde_json::Value, owned: &serde_json::Value| {
+            let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
+                "fieldsV1": { "f:spec": { "f:template": owned } } }]);
+            let metadata =
+                json!({ "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "managedFields": managed });
+            let object = json!({ "metadata": metadata, "spec": { "template": template } });
+            Deployment::decode(&object.to_string()).unwrap().template
+        };
+        let contents = json!({ format!("f:{CONTENTS}"): {} });
+        let ours = json!({ "f:metadata": { "f:annotations": contents }, "f:spec": { "f:hostname": {} } });
+        // What others have added is not in it.
+        let theirs =
+            json!({ "metadata": { "annotations": annotations }, "spec": { "hostname": "h", "subdomain": "s" } });
+        let plain = read(&theirs, &ours);
+        let sent = json!({ "metadata": { "annotations": { CONTENTS: "c" } }, "spec": { "hostname": "h" } });
+        assert_eq!(plain.fingerprint, Fingerprint::of_rendered(&sent));
+        assert_eq!((plain.restarted_at.as_deref(), plain.contents.as_deref()), (Some("now"), Some("c")));
+        assert!(!plain.has_defaults, "a name of others' is no default of ours");
+
+        let named = json!({ "f:metadata": { "f:annotations": { "f:kubectl.kubernetes.io/default-container": {} } } });
+        let spread = json!({ "f:spec": { "f:topologySpreadConstraints": {} } });
+        assert!([named, spread].iter().all(|ours| read(&theirs, ours).has_defaults));
     }
 }

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::plan::drift::{Additions, Fingerprint, Owners, disown_defaults, rules};
+use crate::plan::drift::{Additions, Fingerprint, Made, Owners, Unapplied, rules};
 use crate::plan::meta::{Kind, Meta};
 
 /// The top-level fields of an object, each unread.
@@ -37,9 +37,10 @@ impl<'a> Live<'a> {
         self.owners.since
     }
 
-    /// Whether that path is ours.
-    pub(super) fn owns(&self, path: &str) -> bool {
-        self.owners.ours().is_some_and(|ours| ours.pointer(path).is_some())
+    /// Whether that path is ours: what is at its default, by apply alone, since a creation owns what is filled in as well.
+    pub(super) fn owns(&self, path: &str, is_default: bool) -> bool {
+        let owns = |fields: &Option<Value>| fields.as_ref().is_some_and(|ours| ours.pointer(path).is_some());
+        owns(&self.owners.applied) || !is_default && owns(&self.owners.patched)
     }
 
     /// What of it is ours.
@@ -51,16 +52,35 @@ impl<'a> Live<'a> {
     }
 
     /// What of it is ours, and what others have added where all is ours.
-    pub(super) fn compare(&mut self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+    pub(super) fn compare(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions)> {
+        self.compare_parts(kind).map(|(fingerprint, additions, _)| (fingerprint, additions))
+    }
+
+    /// The same, and the parts of it that were read for that.
+    pub(super) fn compare_parts(&self, kind: &Kind) -> serde_json::Result<(Fingerprint, Additions, Value)> {
         let rules = rules(kind);
         let all = self.owners.applied.iter().chain(&self.owners.patched).flat_map(field_names).chain(rules.fields());
         let parts = self.parts(all)?;
-        if let Some(patched) = &mut self.owners.patched {
-            disown_defaults(rules, &parts, patched);
-        }
-        let fingerprint =
-            self.owners.ours().map_or_else(Fingerprint::of_nothing, |ours| Fingerprint::of_owned(&parts, &ours));
-        Ok((fingerprint, Additions::find(rules, &parts, &self.owners)))
+        let mut additions = Additions::find(rules, &parts, &self.owners);
+        let fingerprint = match (self.owners.ours(), &self.owners.patched) {
+            (None, _) => Fingerprint::of_nothing(),
+            (Some(ours), None) => Fingerprint::of_owned(&parts, &ours),
+            (Some(ours), Some(_)) => {
+                let made = Made::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
+                let others = made.others;
+                let first = self.owners.applied.is_none().then_some(others);
+                additions.unapplied = Some(Box::new(Unapplied { made, first }));
+                others
+            }
+        };
+        Ok((fingerprint, additions, parts))
+    }
+
+    /// What is ours within that part of it, the same as a path of FieldsV1.
+    pub(super) fn fingerprint_within(&self, part: Option<&Value>, path: &str) -> Fingerprint {
+        let ours = self.owners.ours();
+        let owned = ours.as_ref().and_then(|ours| ours.pointer(path));
+        part.zip(owned).map_or_else(Fingerprint::of_nothing, |(part, owned)| Fingerprint::of_owned(part, owned))
     }
 
     /// These top-level fields, as far as an apply may own them.

@@ -10,6 +10,8 @@ local remarks = {
   { type = "BackupVerified", status = "False" },
   { type = "StorageHealthy", status = "False" },
   { type = "QuorumHealthy", status = "False" },
+  { type = "ScalingActive", status = "False" },
+  { type = "RouteAccepted", status = "False" },
   { type = "Warning", status = "True" },
   { type = "Conflict", status = "True" },
 }

@@ -6,6 +6,7 @@ use serde::Deserialize;
 
 use api::etcd_cluster::MemberRole;
 
+use super::unreached::{self, SILENCE};
 use super::{Observed, Roster, Step, Wish, repair, rolling, waiting_for};
 use crate::plan::objects::{ETCD, WAIT};
 use crate::plan::roster::Node;
@@ -52,7 +53,7 @@ const CORRUPT: [&str; 15] = [
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
     let mut waiting = None;
     for node in roster.members() {
-        let step = absent(observed, roster, wish, node).or_else(|| present(observed, roster, wish, node, now));
+        let step = absent(observed, roster, wish, node, now).or_else(|| present(observed, roster, wish, node, now));
         match step {
             Some(step @ (Step::Wait(_) | Step::Stuck(..))) => waiting = waiting.or(Some(step)),
             Some(step) => return Some(step),
@@ -63,7 +64,8 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
 }
 
 /// A listed member without a pod.
-fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>) -> Option<Step> {
+fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
+    let replace = |why: String| Some(replace_absent(observed, roster, node, why, now));
     if let Some(pod) = node.pod {
         let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
         return pod.meta.deleting.then(|| Step::wait("WaitingForDeletion", gone));
@@ -75,17 +77,17 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         ));
     }
     if !node.has_started() {
-        return Some(replace(roster, node, "it was listed and never started".to_owned()));
+        return replace("it was listed and never started".to_owned());
     }
     match node.claim {
-        Some(_) if hold::is_dying(node) => Some(replace(roster, node, DYING.to_owned())),
+        Some(_) if hold::is_dying(node) => replace(DYING.to_owned()),
         Some(claim) if claim.meta.deleting => {
             Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
         }
         Some(claim) if !claim.lost => Some(super::again(observed, roster, wish, &node.name)),
-        Some(_) => Some(replace(roster, node, "its volume is lost".to_owned())),
-        None if wish.durable => Some(replace(roster, node, "its claim is gone".to_owned())),
-        None => Some(replace(roster, node, "its pod is gone, and its data with it".to_owned())),
+        Some(_) => replace("its volume is lost".to_owned()),
+        None if wish.durable => replace("its claim is gone".to_owned()),
+        None => replace("its pod is gone, and its data with it".to_owned()),
     }
 }
 
@@ -183,6 +185,24 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
             node.name
         ),
     )
+}
+
+/// The same, for a member without a pod. Those that hold quorum without it need not be those that the manager reaches.
+fn replace_absent(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, why: String, now: Timestamp) -> Step {
+    let step = replace(roster, node, why.clone());
+    let silent = unreached::hold_quorum_without(roster, node).filter(|_| matches!(step, Step::Stuck(..)));
+    let (Some(silent), Some(member)) = (silent, node.member) else { return step };
+    if silent.iter().all(|other| unreached::is_unreached(observed, other, now)) {
+        return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
+    }
+    let names = silent.iter().map(|other| other.name.as_str()).collect::<Vec<_>>().join(", ");
+    let message = format!(
+        "member {} cannot come back ({why}); it is replaced once {names} answers, or has not for {} minutes and is found ready by the \
+         kubelet all the same",
+        node.name,
+        SILENCE.as_mins()
+    );
+    Step::ask_again("MemberUnhealthy", message)
 }
 
 /// What the agent leaves when it fails.

@@ -22,9 +22,13 @@ pub(super) fn is_unreached(observed: &Observed, node: &Node<'_>, now: Timestamp)
     long && asked_in_vain && node.ready && !observed.etcd.denied
 }
 
-/// Whether an only member is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that.
+/// Whether an only voter is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that. One that
+/// says that it only learns is no voter; had it not heard yet that it is one, quorum would come back with the pod.
 pub(super) fn is_alone(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
-    let mut voters = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let learns =
+        |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
+    let listed = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let mut voters = listed.filter(|status| !learns(&status.name));
     let first = voters.next().is_some_and(|status| status.name == node.name);
     let alone = first && voters.next().is_none();
     alone && !roster.listed && is_unreached(observed, node, now)
@@ -76,6 +80,18 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
 /// Whether such a member is to get another pod on its volume.
 fn lacks_pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
     rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now)
+}
+
+/// Those that do not answer the manager, and hold quorum with those that do, if there is no quorum but with them. A read that takes
+/// quorum has just been answered, and somebody who has no pod has not agreed to it: so enough of the others have, and are still
+/// enough once that one is off the list. etcd itself lets a member go that it is not connected to, and looks whether the others are
+/// there otherwise (`mayRemoveMember` in `server/etcdserver/server.go`).
+pub(super) fn hold_quorum_without<'r, 'a>(roster: &'r Roster<'a>, node: &Node<'_>) -> Option<Vec<&'r Node<'a>>> {
+    let others = || roster.voters().filter(|other| other.name != node.name);
+    let answering = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
+    let silent: Vec<_> = others().filter(|other| other.silence.is_some() && other.ready).collect();
+    let enough = answering + silent.len() > others().count() / 2;
+    (roster.listed && node.pod.is_none() && enough).then_some(silent)
 }
 
 /// What is told of such members, where there may be a quorum with them: then nothing is said to be lost. `count` says who answers.

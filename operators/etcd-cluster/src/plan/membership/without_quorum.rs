@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
 use crate::plan::hold;
 use crate::plan::objects::{Facts, Start};
+use crate::plan::quorum;
 use crate::plan::roster::Node;
 
 const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
@@ -67,8 +68,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return told;
     }
     match lost {
-        Some((name, why)) if answering <= voters / 2 => Step::Stuck(
-            "QuorumLost",
+        // Those that could do without it may only be late.
+        Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => Step::Stuck(
+            quorum::LOST,
             format!(
                 "{count}, and member {name} cannot come back: {why}; bring its volume back, or restore the cluster from \
                  a backup"
@@ -77,7 +79,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         _ => {
             let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());
             let first = first.map_or_else(String::new, |node| format!("; {}", waiting_for(node)));
-            Step::ask_again("QuorumLost", format!("{count}{first}"))
+            Step::ask_again(quorum::LOST, format!("{count}{first}"))
         }
     }
 }

@@ -8,7 +8,7 @@ use runtime::plan::conditions::{Summary, condition};
 use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, proven, space, unlabeled};
+use super::super::{Alarm, Observed, proven, quorum, space, unlabeled};
 use super::words::{alarm, alarmed, doing};
 use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
@@ -36,6 +36,8 @@ pub(super) struct Standing {
     /// Whether any member answers.
     pub(super) answers: bool,
     quorum: Result<(), String>,
+    /// Whether quorum is called lost, should it not answer.
+    lost: bool,
     /// Whether etcd has ever been asked, that is, whether there is a member to ask.
     made: bool,
     members: usize,
@@ -64,12 +66,12 @@ impl Standing {
         self.alarm.is_some()
     }
 
-    /// Whether a linearizable read was not answered, though etcd had no reason to refuse it.
+    /// Whether no linearizable read has been answered for long, though etcd had no reason to refuse it.
     pub(super) fn has_no_quorum(&self) -> bool {
-        self.quorum.is_err() && !self.denied
+        self.quorum.is_err() && !self.denied && self.lost
     }
 
-    pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Self {
+    pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step, now: Timestamp) -> Self {
         let cluster = &*observed.cluster;
         let made = cluster.status.cluster_id.is_some();
         let members =
@@ -85,7 +87,8 @@ impl Standing {
         };
         let current = cluster.status.current_version.as_deref();
         let upgrading = made && current.is_some_and(|current| current != wish.version.to_string());
-        let (summary, reason, mut message) = judge(observed, roster, wish, step);
+        let lost = quorum::is_lost(cluster, now);
+        let (summary, reason, mut message) = judge(observed, roster, wish, step, lost);
         if let Some(why) = why_not_led(observed, roster, step) {
             message = format!("{message}; {why}");
         }
@@ -95,6 +98,7 @@ impl Standing {
             message,
             answers: roster.nodes.iter().any(|node| node.endpoint.is_some()),
             quorum: observed.etcd.members.as_ref().map(drop).map_err(Clone::clone),
+            lost,
             made,
             members,
             healing,
@@ -121,8 +125,14 @@ fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool 
 }
 
 /// The summary: whether all is as asked, and if not, why.
-fn judge(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> (Summary, &'static str, String) {
-    let judged = judge_members(observed, roster, wish, step);
+fn judge(
+    observed: &Observed,
+    roster: &Roster<'_>,
+    wish: &Wish,
+    step: &Step,
+    lost: bool,
+) -> (Summary, &'static str, String) {
+    let judged = judge_members(observed, roster, wish, step, lost);
     let refusal = wish.refusal.clone().or_else(|| unlabeled::foreign_pods(observed));
     match (&refusal, judged) {
         (Some((reason, why)), (Summary::Ready, ..)) => (Summary::Stalled, reason, why.clone()),
@@ -140,6 +150,7 @@ fn judge_members(
     roster: &Roster<'_>,
     wish: &Wish,
     step: &Step,
+    lost: bool,
 ) -> (Summary, &'static str, String) {
     let ready = roster.voters().filter(|node| serves(node)).count();
     let count = format!("{ready} of {} members are ready", wish.size);
@@ -165,17 +176,21 @@ fn judge_members(
         Step::Rest if ready == wish.size && roster.listed => (Summary::Ready, "Running", count),
         Step::Rest if !roster.listed => {
             let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
-            (Summary::Reconciling, "QuorumLost", format!("{count}: {why}"))
+            (Summary::Reconciling, quorum::reason(lost), quorum::told(lost, &format!("{count}: {why}")))
         }
         Step::Rest => (Summary::Reconciling, "MembersNotReady", count),
         // Nothing of what is asked for is missing meanwhile.
         Step::MoveLeader { asked: true, .. } if ready == wish.size => (Summary::Ready, "Running", count),
-        Step::Wait(Wait { reason: "QuorumLost", message, .. }) if is_restarting(observed, roster, wish) => {
+        Step::Wait(Wait { reason: quorum::LOST, message, .. }) if is_restarting(observed, roster, wish) => {
             (Summary::Reconciling, RESTARTING, format!("{count}; restarting as the spec asks: {message}"))
         }
         Step::Wait(Wait { reason, message, .. }) => {
             let summary = if needs_person(roster) { Summary::Stalled } else { Summary::Reconciling };
-            (summary, reason, format!("{count}; {message}"))
+            let message = format!("{count}; {message}");
+            match *reason {
+                quorum::LOST => (summary, quorum::reason(lost), quorum::told(lost, &message)),
+                reason => (summary, reason, message),
+            }
         }
         step => {
             let (reason, doing) = doing(&observed.cluster, roster, step, wish);
@@ -210,7 +225,10 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         Err(_) if standing.restarting => {
             old("Available", false, RESTARTING, "Cluster is being restarted as its spec asks".to_owned(), now)
         }
-        Err(why) => old("Available", false, "QuorumLost", format!("Cluster not available: {why}"), now),
+        Err(why) => {
+            let why = format!("Cluster not available: {}", quorum::told(standing.lost, why));
+            old("Available", false, quorum::reason(standing.lost), why, now)
+        }
     });
     all.push(match &standing.healing {
         Some(why) => old("Recovering", true, "DisasterRecovery", format!("Disaster recovery: {why}"), now),
@@ -228,20 +246,20 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     } else {
         old("Upgrading", false, "VersionAsDesired", format!("version {}", wish.version), now)
     });
-    all.push(quorum(standing, now));
+    all.push(quorum_healthy(standing, now));
     all.push(durable(cluster, wish, standing, now));
     let warning = standing.warning.clone();
     all.extend(warning.map(|(reason, message)| condition(WARNING, ConditionStatus::True, reason, message, now)));
     all
 }
 
-fn quorum(standing: &Standing, now: Timestamp) -> Condition {
+fn quorum_healthy(standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match &standing.quorum {
         Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
         Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
         Err(why) if standing.denied => (ConditionStatus::Unknown, DENIED, why.clone()),
         Err(why) if standing.restarting => (ConditionStatus::Unknown, RESTARTING, why.clone()),
-        Err(why) => (ConditionStatus::False, "QuorumLost", why.clone()),
+        Err(why) => (ConditionStatus::False, quorum::reason(standing.lost), quorum::told(standing.lost, why)),
     };
     condition(QUORUM_HEALTHY, status, reason, message, now)
 }

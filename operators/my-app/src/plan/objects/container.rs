@@ -8,7 +8,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::ports;
 
 /// Name of the container.
-pub(super) const NAME: &str = "app";
+pub(in crate::plan) const NAME: &str = "app";
 
 pub(super) fn container(spec: &MyAppSpec, image: &str, mounts: Vec<core::VolumeMount>) -> core::Container {
     let probes = probes(spec);

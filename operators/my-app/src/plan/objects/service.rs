@@ -1,6 +1,7 @@
 //! The Service.
 
 use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::cache::View;
 use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
@@ -14,9 +15,13 @@ use crate::MyApp;
 /// The Service of `app`, wanted if it has a port.
 pub(in crate::plan) fn service(app: &MyApp) -> Option<Apply> {
     let ports = filled(ports::of_service(&app.spec))?;
+    let options = app.spec.service.as_ref();
+    let annotations = options.map(|options| options.annotations.clone()).filter(|given| !given.is_empty());
     let service = core::Service {
-        metadata: child_meta(&MyApp::KIND, &app.meta),
+        metadata: ObjectMeta { annotations, ..child_meta(&MyApp::KIND, &app.meta) },
         spec: Some(core::ServiceSpec {
+            // Not sent unless it is given, so that Services of those that do not give it stay as they are.
+            type_: options.and_then(|options| options.type_).map(|type_| type_.name().to_owned()),
             selector: Some(selector(app)),
             ports: Some(ports),
             ..core::ServiceSpec::default()

@@ -53,6 +53,22 @@ fn two_ports_of_the_service_may_lead_to_one_of_the_pods() {
 }
 
 #[test]
+fn a_service_has_the_type_and_annotations_given_and_else_sends_none() {
+    let service = |extra: Value| {
+        let mut spec = json!({ "image": "i", "port": 80 });
+        if let (Some(spec), Value::Object(extra)) = (spec.as_object_mut(), extra) {
+            spec.extend(extra);
+        }
+        super::service(&app(&spec)).unwrap().body
+    };
+    let plain = service(json!({}));
+    assert!(plain["spec"]["type"].is_null() && plain["metadata"]["annotations"].is_null());
+    assert_eq!(service(json!({ "service": {} })), plain);
+    let given = service(json!({ "service": { "type": "LoadBalancer", "annotations": { "a": "b" } } }));
+    assert_eq!((&given["spec"]["type"], &given["metadata"]["annotations"]["a"]), (&json!("LoadBalancer"), &json!("b")));
+}
+
+#[test]
 fn a_service_account_gives_its_token_only_if_told_to() {
     let pod = pod(&json!({ "image": "i", "serviceAccountName": "reader" }));
     assert_eq!(pod["automountServiceAccountToken"], false);

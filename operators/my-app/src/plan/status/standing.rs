@@ -4,7 +4,7 @@ use runtime::cache::View;
 use runtime::plan::{Effect, Seen};
 use runtime::views::{Conditions, Deployment, Rollout};
 
-use crate::plan::Observed;
+use crate::plan::{Observed, scaling};
 
 /// How far the Deployment has come.
 pub(super) struct Standing<'a> {
@@ -28,27 +28,21 @@ const NONE: &Rollout = &Rollout {
 
 impl<'a> Standing<'a> {
     pub(super) fn of(observed: &'a Observed, steps: &[Effect]) -> Self {
-        let asked = observed.app.spec.replicas;
+        let wanted = scaling::wanted(observed);
         let min_ready = observed.app.spec.min_ready_seconds.unwrap_or(0);
         let changes = steps.iter().any(|step| matches!(step, Effect::Apply(apply) if apply.kind == Deployment::KIND));
         // Pods of an earlier Deployment may be there still, and may be adopted.
         let had_none = observed.app.status.replicas == 0;
         match &observed.deployment {
             Seen::Ours(live) => {
-                let wanted = asked.unwrap_or(live.replicas);
                 // A Deployment that has asked for no pods since it was made has none, whether its controller has looked
                 // at it or not.
                 let untouched = live.meta.generation == 1 && wanted == 0 && had_none;
                 let current = !changes && (untouched || live.rollout.observed_generation >= live.meta.generation);
                 Self { wanted, rollout: &live.rollout, current, min_ready }
             }
-            Seen::Absent => {
-                let wanted = asked.unwrap_or(1);
-                Self { wanted, rollout: NONE, current: changes && wanted == 0 && had_none, min_ready }
-            }
-            Seen::Leaving | Seen::Unreadable(_) => {
-                Self { wanted: asked.unwrap_or(1), rollout: NONE, current: false, min_ready }
-            }
+            Seen::Absent => Self { wanted, rollout: NONE, current: changes && wanted == 0 && had_none, min_ready },
+            Seen::Leaving | Seen::Unreadable(_) => Self { wanted, rollout: NONE, current: false, min_ready },
         }
     }
 

@@ -1,5 +1,7 @@
 //! How a watch goes on after what interrupts it.
 
+mod optional;
+
 use std::convert::Infallible;
 
 use futures::FutureExt;

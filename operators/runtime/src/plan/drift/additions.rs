@@ -10,16 +10,27 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::Selector;
-use super::ownership::{Owners, disown, owns};
+use super::defaults::Made;
+use super::ownership::{Owners, owns};
 use super::rules::{Alone, Rules, Step};
+use super::{Fingerprint, Selector};
 
 /// What others own at places that are ours alone: it would be there after an apply that does not send it. Empty as a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Additions {
     found: Box<[Addition]>,
-    /// Whether fields of ours are owned by a patch of ours, not by apply: an apply would not take them away.
-    pub patched: bool,
+    /// What is ours by a creation or a patch of ours, not by apply: an apply would not take it away.
+    pub unapplied: Option<Box<Unapplied>>,
+}
+
+/// Of a child of which fields are ours by a creation or a patch: what is ours, one way or the other.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unapplied {
+    /// As it is now.
+    pub made: Made,
+    /// While nothing is ours by apply: the fields that were ours when this process first saw the child, those at their default
+    /// apart. An apply that sends the same has nothing to take away.
+    pub first: Option<Fingerprint>,
 }
 
 /// One of them, by its path in FieldsV1's steps.
@@ -45,7 +56,17 @@ impl Additions {
                 }
             });
         }
-        Self { found: found.into(), patched: owners.patched.is_some() }
+        Self { found: found.into(), unapplied: None }
+    }
+
+    /// Takes over from an earlier version of the same child what it told first.
+    pub(crate) fn succeed(&mut self, before: &Self) {
+        if let (Some(now), Some(before)) = (&mut self.unapplied, &before.unapplied)
+            && now.first.is_some()
+            && before.first.is_some()
+        {
+            now.first = before.first;
+        }
     }
 
     /// Those that are to go, for a child that is to be `body`.
@@ -65,8 +86,8 @@ impl Addition {
         match &*self.path {
             // An entry of a ConfigMap is in one of the two; others may have entries of their own.
             [part, entry] if &**part == "f:binaryData" => return child(&body["data"], entry).is_some(),
-            // The API server refuses it beside that type, and it is the provider's beside another.
-            [_, field] if &**field == "f:loadBalancerSourceRanges" => return is_cluster_ip(body),
+            // It is the provider's beside this type, and the API server refuses it beside another.
+            [_, field] if &**field == "f:loadBalancerSourceRanges" => return body["spec"]["type"] != "LoadBalancer",
             _ => {}
         }
         let mut place = body;
@@ -86,22 +107,13 @@ pub(super) fn is_cluster_ip(service: &Value) -> bool {
 }
 
 impl Alone {
-    fn is_default(&self, value: &Value) -> bool {
+    pub(super) fn is_default(&self, value: &Value) -> bool {
         let same = |default: &str| match value {
             Value::String(text) => text == default,
             other => serde_json::from_str::<Value>(default).is_ok_and(|default| default == *other),
         };
         self.default.is_some_and(same)
     }
-}
-
-/// Takes out of what a patch of ours owns the defaults that the API server has filled in after it: we do not send them.
-pub(crate) fn disown_defaults(rules: &Rules, live: &Value, patched: &mut Value) {
-    walk(live, rules, &mut Vec::new(), &mut |path, alone, value| {
-        if alone.is_default(value) {
-            disown(patched, path);
-        }
-    });
 }
 
 /// What a step of FieldsV1 leads to.

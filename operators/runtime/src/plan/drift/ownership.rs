@@ -34,7 +34,8 @@ impl Ownership<'_> {
         self.is_by("Apply") && self.is_of_us()
     }
 
-    /// Whether a controller of ours owns them by a patch: fields that it put back while it took away what others had added.
+    /// Whether a controller of ours owns them by a creation, or by a patch: fields that it put back while it took away what
+    /// others had added.
     #[must_use]
     pub fn is_patched(&self) -> bool {
         self.is_by("Update") && self.is_of_us()
@@ -62,7 +63,7 @@ impl Ownership<'_> {
 pub struct Owners {
     /// What is ours by apply.
     pub applied: Option<Value>,
-    /// What is ours by a patch.
+    /// What is ours by a creation or a patch.
     pub patched: Option<Value>,
     /// When what is ours was last changed by us, in the API server's time.
     pub since: Option<Timestamp>,
@@ -141,37 +142,22 @@ pub(super) fn owns(fields: &Value, path: &[impl AsRef<str>]) -> bool {
     true
 }
 
-/// Takes a path out of a FieldsV1, with what is left empty above it: an empty one would stand for the whole.
-pub(super) fn disown(fields: &mut Value, path: &[impl AsRef<str>]) {
-    let (Some((first, rest)), Some(below)) = (path.split_first(), fields.as_object_mut()) else { return };
-    let Some(next) = below.get_mut(first.as_ref()) else { return };
-    if !rest.is_empty() {
-        let was_whole = next.as_object().is_none_or(Map::is_empty);
-        disown(next, rest);
-        if was_whole || next.as_object().is_some_and(|left| !left.is_empty()) {
-            return;
-        }
-    }
-    below.remove(first.as_ref());
-}
-
-/// The `managedFields` with which all that is ours is ours by apply, so that the next apply takes away what it does not
-/// send; `None` if it is so already.
-pub(super) fn gathered(managed: &[Value]) -> Option<Vec<Value>> {
+/// The `managedFields` with which what is ours by a creation or a patch (of it, these fields) is ours by apply, so that the
+/// next apply takes away what it does not send.
+pub(super) fn gathered(managed: &[Value], fields: Value) -> Vec<Value> {
     let is = |entry: &Value, test: fn(&Ownership<'_>) -> bool| {
         serde_json::from_str::<Ownership<'_>>(&entry.to_string()).is_ok_and(|entry| test(&entry))
     };
-    let patched = managed.iter().position(|entry| is(entry, |entry| entry.is_patched()))?;
-    let mut entries = managed.to_vec();
-    let mut patched = entries.remove(patched);
+    let (patched, mut entries): (Vec<_>, Vec<_>) =
+        managed.iter().cloned().partition(|entry| is(entry, |entry| entry.is_patched()));
     match entries.iter_mut().find(|entry| is(entry, |entry| entry.is_ours())) {
-        Some(applied) => unite(&mut applied["fieldsV1"], &patched["fieldsV1"]),
-        None => {
-            patched["operation"] = "Apply".into();
-            entries.push(patched);
-        }
+        Some(applied) => unite(&mut applied["fieldsV1"], &fields),
+        None => entries.extend(patched.into_iter().next().map(|mut ours| {
+            (ours["operation"], ours["fieldsV1"]) = ("Apply".into(), fields);
+            ours
+        })),
     }
-    Some(entries)
+    entries
 }
 
 #[cfg(test)]
@@ -200,26 +186,19 @@ mod tests {
         let all = json!({ "f:spec": { "f:selector": {}, "f:ports": { port: { ".": {}, "f:port": {} } } } });
         assert_eq!(owners.ours().as_deref(), Some(&all));
 
-        let gathered = gathered(&managed).unwrap();
+        let patched = || owners.patched.clone().unwrap();
+        let gathered = gathered(&managed, patched());
         assert_eq!(gathered, [entry("multi-operator-my-app", "Apply", &all), managed[1].clone()]);
-        assert_eq!(super::gathered(&gathered), None);
-        let alone = super::gathered(&managed[2..]).unwrap();
-        assert_eq!((&alone[0]["operation"], alone.len()), (&json!("Apply"), 1));
+        let alone = super::gathered(&managed[2..], patched());
+        assert_eq!(alone, [entry("multi-operator-my-app", "Apply", &patched())]);
         assert!(Owners::read("null").unwrap().ours().is_none());
     }
 
     #[test]
-    fn a_path_that_is_disowned_leaves_nothing_empty() {
-        let mut fields = json!({ "f:spec": { "f:type": {}, "f:a": { "f:b": {} } } });
+    fn what_is_owned_whole_is_owned_in_all_its_parts() {
+        let fields = json!({ "f:spec": { "f:type": {}, "f:a": { "f:b": {} } } });
         assert!(owns(&fields, &["f:spec", "f:type"]));
         assert!(owns(&fields, &["f:spec", "f:type", "f:within"]), "it is owned whole");
         assert!(!owns(&fields, &["f:spec", "f:other"]));
-        disown(&mut fields, &["f:spec", "f:a", "f:b"]);
-        assert_eq!(fields, json!({ "f:spec": { "f:type": {} } }));
-        disown(&mut fields, &["f:spec", "f:type", "f:within"]);
-        disown(&mut fields, &["f:spec", "f:other"]);
-        assert_eq!(fields, json!({ "f:spec": { "f:type": {} } }));
-        disown(&mut fields, &["f:spec", "f:type"]);
-        assert_eq!(fields, json!({}));
     }
 }

@@ -1,15 +1,17 @@
 //! The patch that makes a child as it should be where an apply would not, because of what others have added.
 //!
 //! It is made from the live object, whole, and of that very version: it takes away the additions that are to go, and puts
-//! in what we send. The fields that it puts in are then ours by a patch, and count as ours; the next apply gathers them
-//! ([`gathering`]).
+//! in what we send. The fields that it puts in are then ours by a patch, as those of a creation are, and count as ours; an
+//! apply that does not send all of them gathers them first ([`gathering`]).
 
 use serde_json::{Map, Value, json};
 
 use super::Selector;
-use super::additions::{Additions, child, disown_defaults, is_cluster_ip};
+use super::additions::{Additions, child, is_cluster_ip};
+use super::defaults::disown_defaults;
 use super::ownership::{Owners, gathered};
 use super::rules::Rules;
+use crate::plan::meta::Kind;
 
 /// The merge patch that makes `live` be as `body` says; `None` if no addition is to go.
 ///
@@ -30,21 +32,37 @@ pub fn patch(rules: &Rules, live: &Value, body: &Value) -> serde_json::Result<Op
 ///
 /// # Errors
 /// If `live` is not of the shape expected.
-pub fn gathering(rules: &Rules, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
+pub fn gathering(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
     let metadata = &live["metadata"];
     let Some(mut patched) = Owners::read(&metadata.to_string())?.patched else { return Ok(None) };
-    disown_defaults(rules, live, &mut patched);
+    // With another tag of an image another way to pull it is the default, and what was filled in before is none any more.
+    let (mut left, mut after) = (patched.clone(), live.clone());
+    put_over(&mut after, body);
+    disown_defaults(kind, &mut left, &after);
+    if sends(body, &left) {
+        return Ok(None);
+    }
+    disown_defaults(kind, &mut patched, live);
     let managed = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let gathered = gathered(managed).filter(|_| !sends(body, &patched));
-    Ok(gathered.map(
-        |managed| json!({ "metadata": { "resourceVersion": metadata["resourceVersion"], "managedFields": managed } }),
-    ))
+    let managed = gathered(managed, patched);
+    Ok(Some(json!({ "metadata": { "resourceVersion": metadata["resourceVersion"], "managedFields": managed } })))
 }
 
 /// Whether `body` has all that a FieldsV1 names.
 fn sends(body: &Value, fields: &Value) -> bool {
     let mut below = fields.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
-    below.all(|(step, below)| child(body, step).is_some_and(|body| sends(body, below)))
+    below.all(|(step, below)| child(body, step).map_or_else(|| is_hollow(below), |body| sends(body, below)))
+}
+
+/// Whether nothing but structs within it are ours, each itself and without a field: a creation owns those that were filled in, like
+/// the pace in a Deployment's strategy. Where nothing is sent in their place they may stay.
+fn is_hollow(fields: &Value) -> bool {
+    fields.as_object().is_some_and(|below| {
+        // What is empty stands for a value.
+        let only_itself =
+            |below: &Value| below.as_object().is_some_and(|below| below.len() == 1 && below.contains_key("."));
+        !below.is_empty() && below.iter().all(|(step, below)| step != "." && only_itself(below))
+    })
 }
 
 fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
@@ -55,12 +73,16 @@ fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
     if is_cluster_ip(body) && !is_cluster_ip(live) {
         remove_what_a_type_brings(&mut repaired["spec"]);
     }
+    put_over(&mut repaired, body);
+    repaired
+}
+
+fn put_over(live: &mut Value, body: &Value) {
     for (part, sent) in
         body.as_object().into_iter().flatten().filter(|(part, _)| !matches!(&***part, "apiVersion" | "kind"))
     {
-        overlay(part, &mut repaired[part], sent);
+        overlay(part, &mut live[part], sent);
     }
-    repaired
 }
 
 /// What the API server refuses in a Service of the type ClusterIP, or takes away with the type unless it is changed.
@@ -148,14 +170,29 @@ fn overlay(name: &str, live: &mut Value, ours: &Value) {
 
 /// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
 fn is_atomic(name: &str) -> bool {
-    matches!(name, "selector" | "strategy" | "configMapKeyRef" | "secretKeyRef" | "fieldRef" | "resourceFieldRef")
+    matches!(
+        name,
+        "selector"
+            | "strategy"
+            | "configMapKeyRef"
+            | "secretKeyRef"
+            | "fieldRef"
+            | "resourceFieldRef"
+            | "nodeSelector"
+            | "labelSelector"
+            | "requiredDuringSchedulingIgnoredDuringExecution"
+    )
 }
 
 /// The keys by which the API server tells apart the items of a list; none of one that it takes as a whole.
 fn keys(name: &str, items: &[Value]) -> &'static [&'static str] {
     match name {
-        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" => &["name"],
+        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" | "resourceClaims" | "claims"
+        | "schedulingGates" => &["name"],
         "volumeMounts" => &["mountPath"],
+        "volumeDevices" => &["devicePath"],
+        "topologySpreadConstraints" => &["topologyKey", "whenUnsatisfiable"],
+        "hostAliases" => &["ip"],
         "ports" if items.iter().any(|port| !port["containerPort"].is_null()) => &["containerPort", "protocol"],
         "ports" => &["port", "protocol"],
         "ownerReferences" => &["uid"],

@@ -33,10 +33,13 @@ pub(super) enum Step {
 
 /// A path, and the value that the API server fills in. `[..]` is any item of a list, by its keys in alphabetical order; `*` is
 /// any field. Up to the last `!` a path must be sent for the rest to be ours.
-type Line = (&'static str, Option<&'static str>);
+pub(super) type Line = (&'static str, Option<&'static str>);
 
 const SERVICE: &[Line] =
     &[("spec/ports/[port,protocol]", None), ("spec/type", Some("ClusterIP")), ("spec/loadBalancerSourceRanges", None)];
+
+/// More would be served than the spec says, or by another certificate.
+const INGRESS: &[Line] = &[("spec/tls", None), ("spec/defaultBackend", None)];
 
 /// The API server refuses both.
 const DISRUPTION_BUDGET: &[Line] = &[("spec/minAvailable", None), ("spec/maxUnavailable", None)];
@@ -118,6 +121,7 @@ pub fn rules(kind: &Kind) -> &'static Rules {
     static NONE: Rules = Rules { below: Vec::new(), alone: None };
     static SERVICES: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", SERVICE));
     static BUDGETS: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", DISRUPTION_BUDGET));
+    static INGRESSES: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", INGRESS));
     static MAPS: LazyLock<Rules> = LazyLock::new(|| Rules::default().with("", CONFIG_MAP));
     static DEPLOYMENTS: LazyLock<Rules> = LazyLock::new(|| {
         let (pod, container) = ("spec/template/spec/", "spec/template/spec/containers/[name]!/");
@@ -128,6 +132,7 @@ pub fn rules(kind: &Kind) -> &'static Rules {
     match kind.plural {
         "services" => &SERVICES,
         "poddisruptionbudgets" => &BUDGETS,
+        "ingresses" => &INGRESSES,
         "configmaps" => &MAPS,
         "deployments" => &DEPLOYMENTS,
         _ => &NONE,
@@ -143,7 +148,7 @@ impl Rules {
         })
     }
 
-    fn with(mut self, prefix: &str, lines: &[Line]) -> Self {
+    pub(super) fn with(mut self, prefix: &str, lines: &[Line]) -> Self {
         for (path, default) in lines {
             self.add(&format!("{prefix}{path}"), *default);
         }

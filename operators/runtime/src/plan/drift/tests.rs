@@ -86,6 +86,18 @@ fn an_addition_is_seen_where_a_field_is_owned_whole_and_nowhere_else() {
     assert_eq!(Fingerprint::of_owned(&another, &owned), rendered);
 }
 
+/// Else an entry that is empty, and is edited, would count as one that is not sent.
+#[test]
+fn an_entry_of_a_map_counts_though_it_is_empty() {
+    let sent = Fingerprint::of_rendered(&json!({ "metadata": { "labels": { "a": "" } }, "data": { "b": "" } }));
+    let live = json!({ "metadata": { "labels": { "a": "" } }, "data": { "b": "by hand" } });
+    let labels = json!({ "f:metadata": { "f:labels": { "f:a": {} } } });
+    assert_ne!(Fingerprint::of_owned(&live, &labels), sent);
+    let live = json!({ "metadata": { "labels": { "a": "" } }, "data": { "b": "" } });
+    let all = json!({ "f:metadata": { "f:labels": { "f:a": {} } }, "f:data": { ".": {}, "f:b": {} } });
+    assert_eq!(Fingerprint::of_owned(&live, &all), sent);
+}
+
 #[test]
 fn two_spellings_of_a_size_limit_are_one() {
     let volume =

@@ -1,0 +1,67 @@
+//! Members that the manager does not reach, and that hold quorum with those that it does.
+
+use runtime::views::Pod;
+
+use super::members::{NAMES, after, at, message, pod, three};
+use super::*;
+
+/// For so long a member has to be silent, in seconds.
+const LONG: i64 = 120;
+
+/// The first of three answers a read that takes quorum, the second one does not answer, and the third has neither pod nor claim.
+fn with_a_silent_one() -> Observed {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.etcd.endpoints.insert(NAMES[1].into(), Err("cannot be reached".to_owned()));
+    seen.etcd.endpoints.remove(NAMES[2]);
+    seen.pods.remove(2);
+    seen.claims.remove(2);
+    seen.found.gone.insert(NAMES[2].into());
+    // Looked at before.
+    let before = after(&seen, 100).status.unwrap();
+    seen.cluster = observed(&json!({ "size": 3 }), &before).cluster;
+    seen
+}
+
+/// Who is removed, and whose pods are counted upon.
+fn removal(plan: &EtcdPlan) -> Option<(u64, Vec<String>)> {
+    plan.effects.iter().find_map(|effect| match effect {
+        Effect::Act(EtcdAct { change: Change::Remove { id, staying, .. }, .. }) => {
+            Some((*id, staying.iter().map(|key| key.name.to_string()).collect()))
+        }
+        _ => None,
+    })
+}
+
+#[test]
+fn who_cannot_come_back_is_replaced_where_only_a_silent_member_can_have_agreed_to_the_read() {
+    let seen = with_a_silent_one();
+    let last = 100 + LONG - 1;
+    let plan = after(&seen, last);
+    assert_eq!(removal(&plan), None, "it may only be late");
+    let status = plan.status.unwrap();
+    assert!(!status.contract.is_true("Stalled") && message(&status).contains(NAMES[1]), "{}", message(&status));
+    let counted = NAMES[..2].iter().map(|name| (*name).to_owned()).collect();
+    assert_eq!(removal(&after(&seen, last + 1)), Some((3, counted)));
+}
+
+#[test]
+fn who_cannot_come_back_stays_listed_where_the_others_may_not_hold_quorum() {
+    let with = |change: fn(&mut Pod)| {
+        let mut seen = with_a_silent_one();
+        let template =
+            seen.pods[1].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+        let mut silent = pod(NAMES[1], &template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9));
+        change(&mut silent);
+        seen.pods[1] = Arc::new(silent);
+        seen
+    };
+    let same = with(|_| ());
+    assert!(removal(&after(&same, 1_000)).is_some());
+    let unready = with(|pod| pod.running.as_mut().unwrap().ready = false);
+    let going = with(|pod| pod.meta.deleting = true);
+    let mut unread = with_a_silent_one();
+    unread.etcd.members = Err("no leader".to_owned());
+    for seen in [unready, going, unread] {
+        assert_eq!(removal(&after(&seen, 1_000)), None);
+    }
+}

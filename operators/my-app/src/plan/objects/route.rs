@@ -1,0 +1,76 @@
+//! The ways in from outside of the cluster: an HTTPRoute where a gateway is named, else an Ingress.
+//!
+//! Their lists belong to whoever applies them, whole, and an API server fills in defaults within: so what it would fill in is sent.
+
+use api::my_app::{GatewayRef, Route};
+use k8s_openapi::api::networking::v1 as networking;
+use runtime::cache::View;
+use runtime::plan::Apply;
+use runtime::plan::meta::child_meta;
+use runtime::views::{HttpRoute, Ingress};
+use serde_json::json;
+
+use super::ports;
+use crate::MyApp;
+
+/// The route of `app`, with the port of the Service that it leads to.
+fn route(app: &MyApp) -> Option<(&Route, i32)> {
+    app.spec.route.as_ref().zip(ports::first_tcp_of_service(&app.spec))
+}
+
+/// The Ingress of `app`, wanted if it has a route and names no gateway.
+pub(in crate::plan) fn ingress(app: &MyApp) -> Option<Apply> {
+    let (route, port) = route(app).filter(|(route, _)| route.gateway.is_none())?;
+    let path = networking::HTTPIngressPath {
+        path: Some(route.path().to_owned()),
+        path_type: "Prefix".to_owned(),
+        backend: networking::IngressBackend {
+            service: Some(networking::IngressServiceBackend {
+                name: app.meta.key.name.to_string(),
+                port: Some(networking::ServiceBackendPort { number: Some(port), name: None }),
+            }),
+            resource: None,
+        },
+    };
+    let tls = |secret: &String| networking::IngressTLS {
+        hosts: Some(vec![route.host.clone()]),
+        secret_name: Some(secret.clone()),
+    };
+    let ingress = networking::Ingress {
+        metadata: child_meta(&MyApp::KIND, &app.meta),
+        spec: Some(networking::IngressSpec {
+            ingress_class_name: route.ingress_class_name.clone(),
+            rules: Some(vec![networking::IngressRule {
+                host: Some(route.host.clone()),
+                http: Some(networking::HTTPIngressRuleValue { paths: vec![path] }),
+            }]),
+            tls: route.tls_secret.as_ref().map(|secret| vec![tls(secret)]),
+            default_backend: None,
+        }),
+        status: None,
+    };
+    Some(Apply::new(Ingress::KIND, app.meta.key.clone(), &ingress))
+}
+
+/// The HTTPRoute of `app`, wanted if it has a route that names a gateway.
+pub(in crate::plan) fn http_route(app: &MyApp) -> Option<Apply> {
+    let (route, port) = route(app)?;
+    let GatewayRef { name, namespace, section_name } = route.gateway.as_ref()?;
+    let mut parent = json!({ "group": HttpRoute::KIND.group, "kind": "Gateway", "name": name });
+    for (field, value) in [("namespace", namespace), ("sectionName", section_name)] {
+        if let Some(value) = value {
+            parent[field] = json!(value);
+        }
+    }
+    let backend = json!({ "group": "", "kind": "Service", "name": &*app.meta.key.name, "port": port, "weight": 1 });
+    let matches = json!([{ "path": { "type": "PathPrefix", "value": route.path() } }]);
+    let http_route = json!({
+        "metadata": child_meta(&MyApp::KIND, &app.meta),
+        "spec": {
+            "parentRefs": [parent],
+            "hostnames": [&route.host],
+            "rules": [{ "matches": matches, "backendRefs": [backend] }],
+        },
+    });
+    Some(Apply::new(HttpRoute::KIND, app.meta.key.clone(), &http_route))
+}

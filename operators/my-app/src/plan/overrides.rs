@@ -1,0 +1,83 @@
+//! `spec.podOverrides`: a pod template that is merged over ours. Pure.
+//!
+//! The definition takes any object for it, so that it stays short; whether it is a pod template, and one that may be merged, is
+//! judged here, before anything is written. What the API server makes of such pods it is asked in a dry run after that.
+
+use std::fmt;
+use std::str::FromStr;
+
+use api::my_app::PodOverrides;
+use serde_json::{Value, json};
+
+use crate::MyApp;
+
+mod merge;
+mod permitted;
+mod protected;
+mod strict;
+
+pub(super) use merge::merge;
+
+/// How much of pods MyApps may override; an administrator's to say (docs/security.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limit {
+    /// Nothing.
+    None,
+    /// Where pods run, and with which priority; labels and annotations.
+    #[default]
+    Placement,
+    /// All that a pod may have in the namespace.
+    All,
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "none" => Ok(Self::None),
+            "placement" => Ok(Self::Placement),
+            "all" => Ok(Self::All),
+            _ => Err("it takes none, placement or all".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Placement => "placement",
+            Self::All => "all",
+        })
+    }
+}
+
+/// Why overrides are not merged: a condition's reason, and a sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) reason: &'static str,
+    pub(super) message: String,
+}
+
+impl Refusal {
+    fn invalid(message: impl Into<String>) -> Self {
+        Self { reason: "PodOverridesInvalid", message: message.into() }
+    }
+}
+
+/// Where overrides are in a MyApp, as messages tell it.
+const PATH: &str = "spec.podOverrides";
+
+/// The template to merge over ours, as it is written; nothing if there is none.
+pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
+    let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
+    let spec = strict::pod_spec(&Value::Object(spec.0.clone())).map_err(Refusal::invalid)?;
+    let metadata = metadata.clone().unwrap_or_default();
+    protected::check(&metadata, &spec).map_err(Refusal::invalid)?;
+    permitted::check(&metadata, &spec, limit)?;
+    Ok(Some(json!({ "metadata": metadata, "spec": spec })))
+}
+
+#[cfg(test)]
+mod tests;

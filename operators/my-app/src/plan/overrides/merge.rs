@@ -1,0 +1,85 @@
+//! Merges a pod template over another as a strategic merge patch does: objects field by field, lists of named things by their
+//! merge keys, all other lists as a whole.
+//!
+//! It works on what is written, and not on typed values as k8s-openapi's `DeepMerge` does: there, a required field that an
+//! override leaves out (the name of a volume in a mount of which it changes the mode) would empty ours. The tests hold that
+//! the two say the same of whole items.
+
+use serde_json::{Map, Value, json};
+
+/// The merge key of a list, by its name. In a PodTemplateSpec no two lists of one name have different ones.
+/// Source: `x-kubernetes-patch-merge-key` in <https://github.com/kubernetes/kubernetes/blob/v1.33.0/api/openapi-spec/swagger.json>
+fn merge_key(list: &str) -> Option<&'static str> {
+    match list {
+        "containers" | "initContainers" | "volumes" | "imagePullSecrets" | "env" | "resourceClaims"
+        | "schedulingGates" => Some("name"),
+        "ports" => Some("containerPort"),
+        "volumeMounts" => Some("mountPath"),
+        "volumeDevices" => Some("devicePath"),
+        "topologySpreadConstraints" => Some("topologyKey"),
+        "hostAliases" => Some("ip"),
+        _ => None,
+    }
+}
+
+/// Merges `over` over a template of ours, which is then as the API server would write it.
+pub(in crate::plan) fn merge(template: &mut Value, over: &Value) {
+    put("", template, over);
+    // Both names of the field go together.
+    let spec = &mut template["spec"];
+    if let Some(account) = spec.get("serviceAccountName").cloned() {
+        spec["serviceAccount"] = account;
+    }
+    complete("", template);
+}
+
+pub(super) fn put(name: &str, ours: &mut Value, over: &Value) {
+    match (&mut *ours, over) {
+        (Value::Object(ours), Value::Object(over)) => {
+            for (name, value) in over {
+                put(name, ours.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (Value::Array(ours), Value::Array(over)) if merge_key(name).is_some() => {
+            let key = merge_key(name).unwrap_or_default();
+            for item in over {
+                match ours.iter_mut().find(|ours| ours[key] == item[key]) {
+                    Some(ours) => put("", ours, item),
+                    None => ours.push(item.clone()),
+                }
+            }
+        }
+        _ => *ours = over.clone(),
+    }
+}
+
+/// Writes what the API server fills in where we then own the whole, and leaves out what it does not keep: else ours would never be
+/// what it holds, and would be applied once by every manager that starts.
+fn complete(name: &str, value: &mut Value) {
+    let default = |field: &str, value: &mut Map<String, Value>, default: Value| {
+        value.entry(field.to_owned()).or_insert(default);
+    };
+    match value {
+        Value::Object(fields) => {
+            match name {
+                "fieldRef" => default("apiVersion", fields, json!("v1")),
+                "resourceFieldRef" => default("divisor", fields, json!("0")),
+                "serviceAccountToken" => default("expirationSeconds", fields, json!(3600)),
+                _ => {}
+            }
+            fields.retain(|name, value| !is_omitted(name, value));
+            fields.iter_mut().for_each(|(name, value)| complete(name, value));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| complete("", item)),
+        _ => {}
+    }
+}
+
+/// Whether a field has the value that it has by being left out, in a type that cannot tell the two apart.
+fn is_omitted(name: &str, value: &Value) -> bool {
+    match name {
+        "hostNetwork" | "hostPID" | "hostIPC" | "readOnly" | "stdin" | "stdinOnce" | "tty" => *value == false,
+        "initialDelaySeconds" | "hostPort" => *value == 0,
+        _ => false,
+    }
+}

@@ -1,0 +1,201 @@
+//! What is taken of overrides, with which words the rest is refused, and what they make of a template.
+
+use k8s_openapi::DeepMerge;
+use k8s_openapi::api::core::v1::PodSpec;
+use proptest::prelude::*;
+use runtime::cache::View;
+
+use super::*;
+
+fn app(overrides: &Value) -> MyApp {
+    let metadata = json!({ "name": "web", "namespace": "n", "uid": "u", "generation": 1 });
+    let spec = json!({ "image": "i", "podOverrides": overrides });
+    MyApp::decode(&json!({ "metadata": metadata, "spec": spec }).to_string()).unwrap()
+}
+
+fn refusal(spec: &Value) -> String {
+    let refusal = of(&app(&json!({ "spec": spec })), Limit::All).expect_err("a refusal");
+    assert_eq!(refusal.reason, "PodOverridesInvalid");
+    refusal.message
+}
+
+#[test]
+fn what_is_no_pod_spec_is_refused_by_its_path() {
+    let cases = [
+        (json!({ "containers": [{ "name": "app", "imagge": "x" }] }), ".containers[0].imagge: unknown field"),
+        (json!({ "nodeSelectors": {} }), ".nodeSelectors: unknown field"),
+        (json!({ "hostNetwork": "yes" }), ".hostNetwork: invalid type: string \"yes\", expected a boolean"),
+        (json!({ "tolerations": {} }), ".tolerations: invalid type: map"),
+        (
+            json!({ "containers": [{ "name": "app" }, { "name": "b", "image": "i", "ports": [{ "containerPort": "80" }] }] }),
+            ".containers[1].ports[0].containerPort: invalid type: string \"80\"",
+        ),
+        (json!({ "securityContext": { "fsGroup": 1.5 } }), ".securityContext.fsGroup: invalid type: floating point"),
+        (json!({ "affinity": null }), ".affinity: null takes nothing away"),
+        (
+            json!({ "volumes": [{ "name": "v", "emptyDir": { "medium": "", "size": 1 } }] }),
+            ".volumes[0].emptyDir.size: unknown",
+        ),
+    ];
+    for (spec, words) in cases {
+        let why = refusal(&spec);
+        assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
+    }
+}
+
+#[test]
+fn what_finds_owns_and_names_the_pods_is_refused() {
+    let cases = [
+        (json!({ "restartPolicy": "Never" }), ".restartPolicy: pods of a Deployment"),
+        (json!({ "activeDeadlineSeconds": 5 }), ".activeDeadlineSeconds: "),
+        (json!({ "ephemeralContainers": [] }), ".ephemeralContainers: "),
+        (json!({ "serviceAccount": "a" }), ".serviceAccount: "),
+        (json!({ "containers": [{ "image": "i" }] }), ".containers[0].name: Required value"),
+        (json!({ "containers": [{ "name": "app", "image": "i" }] }), ".containers[0].image: the application's image"),
+        (json!({ "containers": [{ "name": "side" }] }), ".containers[0].image: Required value"),
+        (json!({ "initContainers": [{ "name": "app", "image": "i" }] }), ".initContainers[0].name: another container"),
+        (
+            json!({ "containers": [{ "name": "a", "image": "i" }, { "name": "a", "image": "j" }] }),
+            ".containers[1].name: another container",
+        ),
+    ];
+    for (spec, words) in cases {
+        let why = refusal(&spec);
+        assert!(why.starts_with(&format!("spec.podOverrides.spec{words}")), "{why}");
+    }
+    for metadata in [
+        json!({ "labels": { "app.kubernetes.io/name": "x" } }),
+        json!({ "labels": { "multi-operator.example.com/whole": "true" } }),
+        json!({ "annotations": { "kubectl.kubernetes.io/restartedAt": "x" } }),
+        json!({ "annotations": { "multi-operator.example.com/contents": "x" } }),
+    ] {
+        let why = of(&app(&json!({ "metadata": metadata })), Limit::All).expect_err("a refusal").message;
+        assert!(why.starts_with("spec.podOverrides.metadata."), "{why}");
+    }
+    let policy = json!({ "spec": { "restartPolicy": "Always" } });
+    assert!(of(&app(&policy), Limit::All).is_ok(), "what is so anyway may be said");
+}
+
+#[test]
+fn an_administrator_limits_overrides() {
+    let placed = json!({
+        "metadata": { "labels": { "team": "a" }, "annotations": { "prometheus.io/scrape": "true" } },
+        "spec": { "nodeSelector": { "disk": "ssd" }, "tolerations": [{ "operator": "Exists" }], "affinity": {},
+            "topologySpreadConstraints": [], "priorityClassName": "high", "runtimeClassName": "gvisor", "schedulerName": "s" },
+    });
+    let taken =
+        |overrides: &Value| [Limit::None, Limit::Placement, Limit::All].map(|limit| of(&app(overrides), limit).is_ok());
+    assert_eq!(taken(&placed), [false, true, true]);
+    for more in [
+        json!({ "spec": { "hostNetwork": true } }),
+        json!({ "spec": { "containers": [{ "name": "side", "image": "i" }] } }),
+        json!({ "spec": { "nodeName": "control-plane" } }),
+        json!({ "spec": { "securityContext": { "runAsUser": 0 } } }),
+        json!({ "metadata": { "annotations": { "container.apparmor.security.beta.kubernetes.io/app": "unconfined" } } }),
+    ] {
+        assert_eq!(taken(&more), [false, false, true], "{more}");
+    }
+    let why = of(&app(&json!({ "spec": { "volumes": [] } })), Limit::Placement).expect_err("a refusal");
+    assert_eq!(why.reason, "PodOverridesNotAllowed");
+    assert!(why.message.starts_with("spec.podOverrides.spec.volumes is not allowed: "), "{}", why.message);
+    assert!(of(&app(&Value::Null), Limit::None).is_ok_and(|none| none.is_none()));
+    for limit in [Limit::None, Limit::Placement, Limit::All] {
+        assert_eq!(limit.to_string().parse(), Ok(limit));
+    }
+    assert!("some".parse::<Limit>().is_err_and(|why| why.contains("none, placement or all")));
+}
+
+#[test]
+fn a_part_of_an_item_leaves_the_rest_of_it() {
+    let mut template = json!({ "spec": { "containers": [{
+        "name": "app", "image": "i", "volumeMounts": [{ "name": "tmp", "mountPath": "/tmp" }],
+        "readinessProbe": { "httpGet": { "port": 80 } },
+    }] } });
+    let over = json!({ "spec": { "containers": [{
+        "name": "app", "volumeMounts": [{ "mountPath": "/tmp", "subPath": "a" }],
+        "readinessProbe": { "httpGet": { "path": "/ready" } },
+    }] } });
+    merge(&mut template, &over);
+    let container = &template["spec"]["containers"][0];
+    assert_eq!(container["volumeMounts"], json!([{ "name": "tmp", "mountPath": "/tmp", "subPath": "a" }]));
+    assert_eq!(container["readinessProbe"]["httpGet"], json!({ "port": 80, "path": "/ready" }));
+    assert_eq!(container["image"], "i");
+}
+
+#[test]
+fn what_is_merged_is_written_as_the_api_server_keeps_it() {
+    let overrides = json!({ "spec": {
+        "serviceAccountName": "other", "hostNetwork": false,
+        "containers": [{ "name": "side", "image": "i", "stdin": false, "resources": { "limits": { "cpu": 1 } },
+            "env": [{ "name": "IP", "valueFrom": { "fieldRef": { "fieldPath": "status.podIP" } } }] }],
+    } });
+    let over = of(&app(&overrides), Limit::All).unwrap().unwrap();
+    let mut template = json!({ "spec": { "serviceAccountName": "one", "serviceAccount": "one", "containers": [] } });
+    merge(&mut template, &over);
+    let spec = &template["spec"];
+    assert_eq!([&spec["serviceAccountName"], &spec["serviceAccount"]], ["other", "other"]);
+    assert!(spec.get("hostNetwork").is_none() && spec["containers"][0].get("stdin").is_none());
+    assert_eq!(spec["containers"][0]["resources"]["limits"]["cpu"], "1");
+    assert_eq!(spec["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1");
+}
+
+/// Parts of pods whose items are whole, each in two ways.
+fn parts() -> Vec<Value> {
+    let both = |of: fn(u8) -> Value| [of(1), of(2)];
+    let all: [fn(u8) -> Value; 14] = [
+        |n| json!({ "containers": [{ "name": "app", "image": format!("i:{n}"), "command": [format!("c{n}")] }] }),
+        |n| json!({ "containers": [{ "name": format!("c{n}"), "image": "i", "args": ["a"] }] }),
+        |n| json!({ "containers": [{ "name": "app", "env": [{ "name": "A", "value": n.to_string() }, { "name": format!("B{n}") }] }] }),
+        |n| json!({ "containers": [{ "name": "app", "ports": [{ "containerPort": 80, "name": format!("p{n}") }, { "containerPort": 80 + i32::from(n) }] }] }),
+        |n| {
+            json!({ "containers": [{ "name": "app", "volumeMounts": [{ "name": "v", "mountPath": "/v", "subPath": n.to_string() }, { "name": "w", "mountPath": format!("/w{n}") }],
+            "volumeDevices": [{ "name": "d", "devicePath": "/dev/a" }] }] })
+        },
+        |n| {
+            json!({ "containers": [{ "name": "app", "resources": { "limits": { "cpu": n.to_string(), format!("x{n}"): "1" } },
+            "securityContext": { "capabilities": { "add": [format!("C{n}")] } }, "envFrom": [{ "prefix": n.to_string() }] }] })
+        },
+        |n| json!({ "initContainers": [{ "name": "init", "image": format!("i:{n}"), "restartPolicy": "Always" }] }),
+        |n| json!({ "volumes": [{ "name": "v", "configMap": { "name": n.to_string() } }, { "name": format!("v{n}"), "emptyDir": {} }] }),
+        |n| json!({ "imagePullSecrets": [{ "name": format!("s{n}") }], "schedulingGates": [{ "name": "g" }] }),
+        |n| json!({ "tolerations": [{ "key": n.to_string(), "operator": "Exists" }], "readinessGates": [{ "conditionType": n.to_string() }] }),
+        |n| json!({ "topologySpreadConstraints": [{ "topologyKey": "zone", "maxSkew": n, "whenUnsatisfiable": "DoNotSchedule" }] }),
+        |n| json!({ "hostAliases": [{ "ip": "10.0.0.1", "hostnames": [n.to_string()] }], "resourceClaims": [{ "name": "c", "resourceClaimName": n.to_string() }] }),
+        |n| {
+            json!({ "affinity": { "nodeAffinity": { "preferredDuringSchedulingIgnoredDuringExecution": [{ "weight": n, "preference": {} }] },
+            "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": [{ "topologyKey": n.to_string() }] } } })
+        },
+        |n| {
+            json!({ "securityContext": { "fsGroup": n, "sysctls": [{ "name": "a", "value": n.to_string() }], "supplementalGroups": [n] },
+            "dnsConfig": { "nameservers": [n.to_string()], "searches": [n.to_string()] } })
+        },
+    ];
+    all.into_iter().flat_map(both).collect()
+}
+
+fn typed(value: &Value) -> PodSpec {
+    serde_json::from_value(value.clone()).unwrap()
+}
+
+fn spec() -> impl Strategy<Value = PodSpec> {
+    prop::sample::subsequence(parts(), 0..10).prop_shuffle().prop_map(|parts| {
+        parts.iter().fold(PodSpec::default(), |mut spec, part| {
+            spec.merge_from(typed(part));
+            spec
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(seed::properties!(200))]
+
+    /// Of whole items, merging says what k8s-openapi says by Kubernetes' merge keys.
+    #[test]
+    fn items_are_merged_by_the_keys_of_kubernetes(ours in spec(), over in spec()) {
+        let mut written = json!({ "spec": ours });
+        merge::put("", &mut written, &json!({ "spec": over }));
+        let mut merged = ours;
+        merged.merge_from(over);
+        prop_assert_eq!(&written["spec"], &json!(merged));
+    }
+}

@@ -1,0 +1,52 @@
+//! Who decides on the number of pods. Pure.
+//!
+//! A number of the spec is sent with the Deployment. Without one, it is others': an autoscaler's, ours or somebody else's. A field
+//! that its only owner no longer applies is removed, and a Deployment without the field has one pod; so the number goes to another
+//! field manager before we stop sending it.
+
+use api::my_app::Autoscaling;
+use runtime::cache::View;
+use runtime::plan::seen::Live;
+use runtime::plan::{Apply, Seen};
+use runtime::views::Deployment;
+use serde_json::json;
+
+use super::{Observed, objects};
+
+/// How many pods are asked for, by the spec or, within its bounds, by the Deployment as it is.
+pub(super) fn wanted(observed: &Observed) -> i32 {
+    let spec = &observed.app.spec;
+    let live = observed.deployment.ours().map(|live| live.replicas);
+    spec.replicas.unwrap_or_else(|| spec.autoscaling.as_ref().map_or(live.unwrap_or(1), |bounds| within(bounds, live)))
+}
+
+fn within(bounds: &Autoscaling, live: Option<i32>) -> i32 {
+    // The schema has the one below the other; an older one may not.
+    live.unwrap_or(0).min(bounds.max).max(bounds.least())
+}
+
+/// Gives the number of pods to another field manager, where it is ours but of the spec no more, or is out of the autoscaler's bounds.
+///
+/// An autoscaler brings it into its bounds by itself, but half a minute later, and from none not at all.
+pub(super) fn hand_over(observed: &Observed, live: &Live<Deployment>) -> Option<Apply> {
+    let app = &*observed.app;
+    let number = match app.spec.replicas {
+        Some(_) => None,
+        None if bounded(observed) && wanted(observed) != live.replicas => Some(wanted(observed)),
+        None => live.owns_replicas.then_some(live.replicas),
+    };
+    let replicas = json!({ "metadata": {}, "spec": { "replicas": number? } });
+    let mut apply = Apply::new(Deployment::KIND, app.meta.key.clone(), &replicas);
+    apply.seen = Some(live.meta.uid.clone());
+    apply.hand_over = Some("hand-over");
+    Some(apply)
+}
+
+/// Whether the autoscaler has the bounds that are asked for: to one that has others, we would be somebody to fight with.
+fn bounded(observed: &Observed) -> bool {
+    let wanted = objects::autoscaler(&observed.app);
+    match (&observed.autoscaler, wanted) {
+        (Seen::Ours(live), Some(wanted)) => live.fingerprint == wanted.fingerprint(),
+        _ => false,
+    }
+}

@@ -1,0 +1,85 @@
+//! Whether the way in from outside of the cluster is open. Pure.
+//!
+//! What this pass makes is told as it will be seen: no other pass follows a write of our own.
+
+use api::ConditionStatus;
+use api::my_app::{GatewayRef, Route};
+use runtime::plan::seen::{Live, Served};
+use runtime::views::{HttpRoute, RouteCondition, RouteParent};
+
+use crate::plan::Observed;
+
+/// A condition's status, reason and message.
+pub(super) type Verdict = (ConditionStatus, String, String);
+
+/// What is known of the route, if there is one.
+pub(super) fn verdict(observed: &Observed) -> Option<Verdict> {
+    let route = observed.app.spec.route.as_ref()?;
+    match &route.gateway {
+        Some(gateway) => http_route(observed, gateway),
+        None => ingress(observed, route),
+    }
+}
+
+fn ingress(observed: &Observed, route: &Route) -> Option<Verdict> {
+    if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
+        return Some((ConditionStatus::False, reason.to_owned(), message));
+    }
+    let addresses = observed.ingress.ours().map_or(&[][..], |ingress| &ingress.addresses);
+    Some(if addresses.is_empty() {
+        let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
+        let message = format!("no controller has given the Ingress ({class}) an address yet; not all of them do");
+        (ConditionStatus::Unknown, "AddressPending".to_owned(), message)
+    } else {
+        let message = format!("the Ingress can be reached at {}", addresses.join(", "));
+        (ConditionStatus::True, "AddressAssigned".to_owned(), message)
+    })
+}
+
+fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
+    let seen = match &observed.http_route {
+        Served::Not => {
+            let message = "this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1: install the Gateway API's CRDs and a \
+                           controller, or give ingressClassName instead of gateway";
+            return Some((ConditionStatus::False, "GatewayAPIMissing".to_owned(), message.to_owned()));
+        }
+        Served::Unknown(why) => return Some((ConditionStatus::Unknown, "WatchFailing".to_owned(), why.clone())),
+        Served::Seen(seen) => seen,
+    };
+    if let Some((reason, message)) = seen.obstacle("HTTPRoute") {
+        return Some((ConditionStatus::False, reason.to_owned(), message));
+    }
+    Some(accepted(seen.ours(), &observed.app.meta.key.namespace, gateway))
+}
+
+/// By the word of the gateway's controller: the worst of what it says of the route as it is now.
+fn accepted(route: Option<&Live<HttpRoute>>, home: &str, gateway: &GatewayRef) -> Verdict {
+    let is_it = |parent: &&RouteParent| {
+        let (of, namespace) = (&parent.gateway, gateway.namespace.as_deref().unwrap_or(home));
+        *of.name == *gateway.name
+            && of.namespace.as_deref().unwrap_or(home) == namespace
+            && of.section_name.as_deref() == gateway.section_name.as_deref()
+    };
+    let parents = route.map_or(&[][..], |route| &route.parents);
+    let said: Vec<&RouteCondition> = parents.iter().filter(is_it).flat_map(|parent| &parent.conditions).collect();
+    let generation = route.map_or(0, |route| route.meta.generation);
+    let is_current = |said: &&&RouteCondition| said.observed_generation.is_none_or(|of| of >= generation);
+    let is = |said: &RouteCondition, type_: &str, status: &str| *said.type_ == *type_ && *said.status == *status;
+    let fails = |said: &&&RouteCondition| {
+        let refused = ["Accepted", "ResolvedRefs"].iter().any(|type_| is(said, type_, "False"));
+        refused || ["PartiallyInvalid", "Conflicted"].iter().any(|type_| is(said, type_, "True"))
+    };
+    if let Some(failure) = said.iter().filter(is_current).find(fails) {
+        return (ConditionStatus::False, failure.reason.to_string(), failure.message.to_string());
+    }
+    if said.iter().filter(is_current).any(|said| is(said, "Accepted", "True")) {
+        let message = format!("the Gateway {} has accepted the HTTPRoute", gateway.name);
+        return (ConditionStatus::True, "Accepted".to_owned(), message);
+    }
+    let namespace = gateway.namespace.as_deref().unwrap_or(home);
+    let message = format!(
+        "no controller has said anything of the HTTPRoute yet; check that the Gateway {namespace}/{} exists, and has a controller",
+        gateway.name
+    );
+    (ConditionStatus::Unknown, "AcceptancePending".to_owned(), message)
+}

@@ -1,0 +1,125 @@
+//! An autoscaler of the MyApp's own, and who decides on the number of pods meanwhile.
+
+use api::my_app::SCALING_ACTIVE;
+use runtime::plan::Next;
+use runtime::views::Autoscaler;
+
+use super::*;
+
+fn scaled(min: i32, max: i32) -> Arc<MyApp> {
+    app(json!({ "image": "i:2", "autoscaling": { "min": min, "max": max } }), json!({ "observedGeneration": 2 }))
+}
+
+/// The autoscaler that `app` asks for, of which its controller says that.
+fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
+    let mut object = objects::autoscaler(app).unwrap().body;
+    let fingerprint = objects::autoscaler(app).unwrap().fingerprint();
+    object["metadata"]["uid"] = json!("h");
+    object["status"] = json!({ "conditions": conditions });
+    Seen::Ours(Live { fingerprint, view: Arc::new(Autoscaler::decode(&object.to_string()).unwrap()) })
+}
+
+/// A Deployment of so many pods, all ready, whose number is ours or not.
+fn pods(app: &MyApp, number: i32, owns_replicas: bool) -> Seen<Deployment> {
+    let counts =
+        json!({ "observedGeneration": 2, "replicas": number, "updatedReplicas": number, "readyReplicas": number });
+    let Seen::Ours(mut deployment) = live(app, counts) else { unreachable!() };
+    let view = Arc::get_mut(&mut deployment.view).unwrap();
+    (view.replicas, view.owns_replicas) = (number, owns_replicas);
+    Seen::Ours(deployment)
+}
+
+fn kinds(plan: &Plan<MyAppStatus>) -> Vec<String> {
+    let word = |effect: &Effect| match effect {
+        Effect::Apply(apply) => match apply.hand_over {
+            Some(_) => format!("{} pods", apply.body["spec"]["replicas"]),
+            None => format!("apply {}", apply.kind.kind),
+        },
+        Effect::Delete(delete) => format!("delete {}", delete.kind.kind),
+        other => panic!("{other:?}"),
+    };
+    let aside = plan.aside.iter().map(|apply| format!("aside {}", apply.kind.kind));
+    plan.effects.iter().map(word).chain(aside).collect()
+}
+
+#[test]
+fn targets_are_percentages_or_averages_and_metrics_are_passed_on() {
+    let metrics = |autoscaling: Value| {
+        let app = app(json!({ "image": "i", "autoscaling": autoscaling }), json!({}));
+        objects::autoscaler(&app).unwrap().body["spec"]["metrics"].clone()
+    };
+    let of = |name: &str, target: Value| json!({ "type": "Resource", "resource": { "name": name, "target": target } });
+    let percent = |name, percent: i32| of(name, json!({ "type": "Utilization", "averageUtilization": percent }));
+    assert_eq!(metrics(json!({ "max": 3 })), json!([percent("cpu", 80)]));
+    assert_eq!(metrics(json!({ "max": 3, "cpu": 50 })), metrics(json!({ "max": 3, "cpu": "50%" })));
+    let average = of("memory", json!({ "type": "AverageValue", "averageValue": "256Mi" }));
+    let queue = json!({ "type": "External", "external": { "metric": { "name": "jobs" }, "target": { "type": "Value", "value": 3 } } });
+    let both = metrics(json!({ "max": 3, "memory": "256Mi", "metrics": [queue] }));
+    assert_eq!(both, json!([average, queue]), "nothing is added to what is given");
+}
+
+#[test]
+fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
+    let with = scaled(1, 10);
+    let comes = plan(&observed(with.clone(), pods(&with, 4, true)), NOW);
+    assert_eq!(kinds(&comes), ["4 pods", "aside HorizontalPodAutoscaler"]);
+    let after = Observed { autoscaler: autoscaler(&with, json!([])), ..observed(with.clone(), pods(&with, 4, false)) };
+    assert_eq!(kinds(&plan(&after, NOW)), [""; 0]);
+
+    let without = app(json!({ "image": "i:2", "replicas": 4 }), json!({}));
+    let unset = objects::deployment(&with, "i:2").fingerprint();
+    let Seen::Ours(mut deployment) = pods(&without, 4, false) else { unreachable!() };
+    deployment.fingerprint = unset;
+    let goes = observed(without, Seen::Ours(deployment));
+    let goes = plan(&Observed { autoscaler: autoscaler(&with, json!([])), ..goes }, NOW);
+    // In this order: else the autoscaler could take back what is asked for.
+    assert_eq!(kinds(&goes), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
+}
+
+#[test]
+fn a_number_out_of_bounds_is_brought_into_them_once_the_autoscaler_has_them() {
+    let app = scaled(2, 5);
+    for (number, asked) in [(0, 2), (1, 2), (9, 5)] {
+        let before = plan(&observed(app.clone(), pods(&app, number, false)), NOW);
+        assert_eq!(kinds(&before), ["aside HorizontalPodAutoscaler"]);
+        assert_eq!(status(&before).ready.as_deref(), Some(&*format!("{number}/{asked}")));
+        let known =
+            Observed { autoscaler: autoscaler(&app, json!([])), ..observed(app.clone(), pods(&app, number, false)) };
+        assert_eq!(kinds(&plan(&known, NOW)), [format!("{asked} pods")]);
+    }
+    let other =
+        Observed { autoscaler: autoscaler(&scaled(1, 9), json!([])), ..observed(app.clone(), pods(&app, 1, false)) };
+    let mut other = other;
+    assert_eq!(kinds(&plan(&other, NOW)), ["aside HorizontalPodAutoscaler"], "no fight with one that has other bounds");
+    let unseen = json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } });
+    other.app = super::app(unseen, json!({ "observedGeneration": 1 }));
+    assert_eq!(plan(&other, NOW).next, Next::After(std::time::Duration::from_secs(1)), "but it is looked at again");
+}
+
+#[test]
+fn what_keeps_it_from_scaling_is_told_beside_ready_and_once() {
+    let app = scaled(1, 5);
+    let blind = json!([{ "type": "ScalingActive", "status": "False", "reason": "FailedGetResourceMetric", "message": "no metrics" }]);
+    let observed = Observed { autoscaler: autoscaler(&app, blind), ..observed(app.clone(), pods(&app, 3, false)) };
+    let told = plan(&observed, NOW);
+    assert_eq!((status(&told).phase, ready(&told).0), (Some(Phase::Running), "Running"), "its pods serve");
+    let condition = status(&told).contract.condition(SCALING_ACTIVE).unwrap();
+    assert_eq!(
+        (condition.status, &*condition.reason, &*condition.message),
+        (ConditionStatus::False, "FailedGetResourceMetric", "no metrics")
+    );
+    assert!(!status(&told).contract.is_true(condition_type::STALLED), "metrics may come");
+    assert_eq!(told.events.iter().map(|event| &*event.reason).collect::<Vec<_>>(), ["FailedGetResourceMetric"]);
+    let told = super::app(
+        json!({ "image": "i:2", "autoscaling": { "max": 5 } }),
+        serde_json::to_value(status(&told)).unwrap(),
+    );
+    let again = plan(&Observed { app: told, ..observed }, NOW);
+    assert!(again.events.is_empty() && status(&again).contract.condition(SCALING_ACTIVE).is_some());
+}
+
+#[test]
+fn without_an_autoscaler_nothing_is_said_of_it() {
+    let (_, plan) = three(3, 3, 3);
+    assert!(status(&plan).contract.condition(SCALING_ACTIVE).is_none() && plan.events.is_empty());
+}

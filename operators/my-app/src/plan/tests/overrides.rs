@@ -1,0 +1,88 @@
+//! Overrides that are refused leave the Deployment as it is, and the condition says why.
+
+use std::time::Duration;
+
+use super::*;
+
+fn spec(overrides: &Value) -> Value {
+    json!({ "image": "i:2", "replicas": 3, "port": 80, "podOverrides": overrides })
+}
+
+/// Three ready pods of a Deployment without overrides, and a MyApp that has these now.
+fn beside_pods(overrides: &Value) -> Observed {
+    let before = app(json!({ "image": "i:2", "replicas": 3 }), json!({}));
+    let running =
+        live(&before, json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 }));
+    observed(app(spec(overrides), json!({ "image": "i:2" })), running)
+}
+
+fn kinds(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+    plan.effects.iter().map(|effect| if let Effect::Apply(apply) = effect { apply.kind.kind } else { "" }).collect()
+}
+
+#[test]
+fn overrides_that_are_no_pod_stall_the_app_while_its_pods_serve() {
+    let plan = plan(&beside_pods(&json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } })), NOW);
+    assert_eq!(kinds(&plan), ["Service"], "what has no part in it goes on");
+    assert_eq!(status(&plan).phase, Some(Phase::Degraded));
+    let (reason, message) = ready(&plan);
+    assert_eq!(reason, "PodOverridesInvalid");
+    assert!(
+        message.starts_with("3 of 3 pods are ready; spec.podOverrides.spec.containers[0].imagge: unknown field"),
+        "{message}"
+    );
+    assert!(
+        message.ends_with("; the Deployment is left as it is")
+            && status(&plan).contract.is_true(condition_type::STALLED)
+    );
+}
+
+#[test]
+fn overrides_beyond_the_limit_make_no_pod() {
+    let app = app(spec(&json!({ "spec": { "hostPID": true } })), json!({}));
+    let plan = plan(&Observed { limit: Limit::Placement, ..observed(app, Seen::Absent) }, NOW);
+    assert_eq!((kinds(&plan), status(&plan).phase), (vec!["Service"], Some(Phase::Pending)));
+    assert_eq!(ready(&plan).0, "PodOverridesNotAllowed");
+}
+
+#[test]
+fn a_pod_that_the_api_server_refuses_is_told_in_its_words_and_asked_about_again() {
+    let overrides = json!({ "spec": { "priorityClassName": "none" } });
+    let refused =
+        Refused { message: "no PriorityClass with name none was found".to_owned(), due: Duration::from_secs(15) };
+    let seen = Observed { refused: Some(refused), ..beside_pods(&overrides) };
+    let plan = plan(&seen, NOW);
+    assert_eq!((kinds(&plan), plan.next), (vec!["Service"], Next::After(Duration::from_secs(15))));
+    let (reason, message) = ready(&plan);
+    assert_eq!(reason, "Rejected");
+    assert!(message.contains("no PriorityClass with name none was found"), "{message}");
+}
+
+#[test]
+fn it_is_asked_about_pods_whose_template_is_not_in_force() {
+    let overrides = json!({ "metadata": { "labels": { "team": "a" } }, "spec": { "initContainers": [{ "name": "init", "image": "i" }] } });
+    let seen = beside_pods(&overrides);
+    let trial = trial(&seen, NOW).expect("a trial");
+    assert_eq!((trial.kind.kind, &*trial.key.name), ("Pod", "a-podoverrides"));
+    assert_eq!(
+        (&trial.body["spec"]["initContainers"][0]["name"], &trial.body["metadata"]["labels"]["team"]),
+        (&json!("init"), &json!("a"))
+    );
+    assert_eq!(trial.body["metadata"]["ownerReferences"][0]["controller"], true);
+
+    let Effect::Apply(apply) = &plan(&seen, NOW).effects[0] else { panic!("an apply comes first") };
+    let Seen::Ours(mut live) = seen.deployment else { unreachable!() };
+    let view = Arc::get_mut(&mut live.view).unwrap();
+    view.template.fingerprint = runtime::plan::drift::Fingerprint::of_rendered(&apply.body["spec"]["template"]);
+    let in_force = observed(seen.app, Seen::Ours(live));
+    assert!(!plan(&in_force, NOW).effects.is_empty());
+    assert_eq!(super::trial(&in_force, NOW), None, "another number of pods is no other pod");
+    assert_eq!(super::trial(&three(3, 3, 2).0, NOW), None, "without overrides, nothing is asked");
+}
+
+#[test]
+fn a_paused_app_asks_for_nothing() {
+    let mut spec = spec(&json!({ "spec": { "hostPID": true } }));
+    spec["paused"] = json!(true);
+    assert_eq!(trial(&observed(app(spec, json!({})), Seen::Absent), NOW), None);
+}

@@ -1,0 +1,169 @@
+//! The way in from outside of the cluster.
+
+use api::my_app::ROUTE_ACCEPTED;
+use runtime::views::{HttpRoute, Ingress};
+
+use super::*;
+
+fn routed(route: &Value) -> Arc<MyApp> {
+    app(json!({ "image": "i:2", "replicas": 0, "port": 80, "route": route }), json!({ "observedGeneration": 2 }))
+}
+
+fn by_gateway() -> Arc<MyApp> {
+    routed(
+        &json!({ "host": "web.example.com", "gateway": { "name": "public", "namespace": "infra", "sectionName": "https" } }),
+    )
+}
+
+fn by_ingress() -> Arc<MyApp> {
+    routed(&json!({ "host": "web.example.com", "path": "/shop", "ingressClassName": "haproxy", "tlsSecret": "web" }))
+}
+
+/// A child as `apply` makes it, of generation 3, with that status.
+fn made<V: View>(apply: Apply, status: &Value) -> Seen<V> {
+    let fingerprint = apply.fingerprint();
+    let mut object = apply.body;
+    object["metadata"]["uid"] = json!("r");
+    object["metadata"]["generation"] = json!(3);
+    object["status"] = status.clone();
+    Seen::Ours(Live { fingerprint, view: Arc::new(V::decode(&object.to_string()).unwrap()) })
+}
+
+fn http_route(app: &MyApp, status: &Value) -> Served<HttpRoute> {
+    Served::Seen(made(objects::http_route(app).unwrap(), status))
+}
+
+fn ingress(app: &MyApp, status: &Value) -> Seen<Ingress> {
+    made(objects::ingress(app).unwrap(), status)
+}
+
+/// All else as asked.
+fn settled(app: &Arc<MyApp>) -> Observed {
+    let service = made(objects::service(app).unwrap(), &json!({}));
+    Observed { service, ..observed(app.clone(), live(app, json!({ "observedGeneration": 2 }))) }
+}
+
+fn said(plan: &Plan<MyAppStatus>) -> Option<(ConditionStatus, &str)> {
+    let condition = status(plan).contract.condition(ROUTE_ACCEPTED)?;
+    Some((condition.status, &condition.reason))
+}
+
+fn aside(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+    plan.aside.iter().map(|apply| apply.kind.kind).collect()
+}
+
+fn deleted(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+    let kind = |effect: &Effect| match effect {
+        Effect::Delete(delete) => delete.kind.kind,
+        other => panic!("{other:?}"),
+    };
+    plan.effects.iter().map(kind).collect()
+}
+
+#[test]
+fn a_gateway_makes_an_http_route_and_all_else_an_ingress() {
+    assert_eq!(aside(&plan(&settled(&by_gateway()), NOW)), ["HTTPRoute"]);
+    assert_eq!(aside(&plan(&settled(&by_ingress()), NOW)), ["Ingress"]);
+    assert_eq!(aside(&plan(&settled(&routed(&json!({ "host": "a.b" }))), NOW)), ["Ingress"]);
+    assert!(objects::http_route(&by_ingress()).is_none() && objects::ingress(&by_gateway()).is_none());
+}
+
+/// No other pass follows our own write: without the condition, it would not be told until something else happens.
+#[test]
+fn what_is_made_now_is_waited_for_in_the_same_pass() {
+    for (app, reason) in [(by_gateway(), "AcceptancePending"), (by_ingress(), "AddressPending")] {
+        assert_eq!(said(&plan(&settled(&app), NOW)), Some((ConditionStatus::Unknown, reason)));
+    }
+}
+
+#[test]
+fn requests_go_to_the_first_tcp_port_of_the_service() {
+    let ports = json!([
+        { "name": "dns", "port": 53, "protocol": "UDP" }, { "name": "http", "port": 8080, "targetPort": 80 },
+    ]);
+    let app = app(json!({ "image": "i", "ports": ports, "route": { "host": "a.b" } }), json!({}));
+    let path = objects::ingress(&app).unwrap().body["spec"]["rules"][0]["http"]["paths"][0].clone();
+    assert_eq!((&path["backend"]["service"]["port"]["number"], &path["path"]), (&json!(8080), &json!("/")));
+}
+
+#[test]
+fn without_the_gateway_api_there_is_a_condition_and_no_try() {
+    let app = by_gateway();
+    let missing = plan(&Observed { http_route: Served::Not, ..settled(&app) }, NOW);
+    assert_eq!(said(&missing), Some((ConditionStatus::False, "GatewayAPIMissing")));
+    assert!(missing.aside.is_empty() && missing.effects.is_empty() && missing.next == Next::Change);
+    assert_eq!(status(&missing).phase, Some(Phase::ScaledToZero), "the rest is as asked");
+    assert_eq!(missing.events.len(), 1);
+    let unseen = Served::Unknown("no right".to_owned());
+    let unseen = plan(&Observed { http_route: unseen, ..settled(&app) }, NOW);
+    assert_eq!(said(&unseen), Some((ConditionStatus::Unknown, "WatchFailing")));
+    assert!(unseen.aside.is_empty());
+}
+
+#[test]
+fn what_the_gateways_controller_says_is_told() {
+    let app = by_gateway();
+    let told = |conditions: Value, gateway: Value| {
+        let parent = json!({ "parentRef": gateway, "controllerName": "c", "conditions": conditions });
+        let seen = http_route(&app, &json!({ "parents": [parent] }));
+        let plan = plan(&Observed { http_route: seen, ..settled(&app) }, NOW);
+        let (status, reason) = said(&plan).unwrap();
+        (status, reason.to_owned())
+    };
+    let ours = json!({ "name": "public", "namespace": "infra", "sectionName": "https" });
+    let condition = |type_: &str, status: &str, reason: &str, of: i64| json!({ "type": type_, "status": status, "reason": reason, "message": "why", "observedGeneration": of });
+    let accepted = condition("Accepted", "True", "Accepted", 3);
+    let pending = (ConditionStatus::Unknown, "AcceptancePending".to_owned());
+    let failed = |reason: &str| (ConditionStatus::False, reason.to_owned());
+    assert_eq!(told(json!([]), ours.clone()), pending);
+    assert_eq!(told(json!([accepted]), ours.clone()), (ConditionStatus::True, "Accepted".to_owned()));
+    assert_eq!(told(json!([accepted]), json!({ "name": "other", "namespace": "infra" })), pending, "another Gateway");
+    let refused = condition("Accepted", "False", "NotAllowedByListeners", 3);
+    assert_eq!(told(json!([refused]), ours.clone()), failed("NotAllowedByListeners"));
+    let earlier = condition("Accepted", "False", "NotAllowedByListeners", 2);
+    assert_eq!(told(json!([earlier]), ours.clone()), pending, "of an earlier route");
+    let unresolved = condition("ResolvedRefs", "False", "BackendNotFound", 3);
+    assert_eq!(told(json!([accepted, unresolved]), ours.clone()), failed("BackendNotFound"));
+    let resolved = condition("ResolvedRefs", "True", "ResolvedRefs", 3);
+    let taken = condition("Conflicted", "True", "HostnameConflict", 3);
+    assert_eq!(told(json!([accepted, resolved, taken]), ours), failed("HostnameConflict"));
+}
+
+#[test]
+fn an_ingress_is_open_once_it_has_an_address() {
+    let app = by_ingress();
+    let told = |status: Value| {
+        let plan = plan(&Observed { ingress: ingress(&app, &status), ..settled(&app) }, NOW);
+        assert!(plan.aside.is_empty() && plan.effects.is_empty());
+        said(&plan).map(|(status, reason)| (status, reason.to_owned()))
+    };
+    assert_eq!(told(json!({})), Some((ConditionStatus::Unknown, "AddressPending".to_owned())));
+    let address = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
+    assert_eq!(told(address), Some((ConditionStatus::True, "AddressAssigned".to_owned())));
+}
+
+#[test]
+fn the_way_in_that_was_there_goes_once_the_other_one_is_there() {
+    let (before, after) = (by_ingress(), by_gateway());
+    let turning = || Observed { ingress: ingress(&before, &json!({})), ..settled(&after) };
+    let first = plan(&turning(), NOW);
+    assert_eq!((aside(&first), deleted(&first)), (vec!["HTTPRoute"], vec![]));
+    let missing = plan(&Observed { http_route: Served::Not, ..turning() }, NOW);
+    assert!(missing.effects.is_empty(), "the Ingress stays while there can be no HTTPRoute");
+    let then = plan(&Observed { http_route: http_route(&after, &json!({})), ..turning() }, NOW);
+    assert_eq!((aside(&then), deleted(&then)), (vec![], vec!["Ingress"]));
+    let back = Observed {
+        http_route: http_route(&after, &json!({})),
+        ingress: ingress(&before, &json!({})),
+        ..settled(&before)
+    };
+    assert_eq!(deleted(&plan(&back, NOW)), ["HTTPRoute"]);
+    let none = app(json!({ "image": "i:2", "replicas": 0, "port": 80 }), json!({}));
+    let none = Observed {
+        ingress: ingress(&before, &json!({})),
+        http_route: http_route(&after, &json!({})),
+        ..settled(&none)
+    };
+    let none = plan(&none, NOW);
+    assert_eq!((deleted(&none), said(&none)), (vec!["Ingress", "HTTPRoute"], None));
+}

@@ -1,0 +1,114 @@
+//! The Deployment that a MyApp asks for, with all that its pod template is made of. Pure.
+//!
+//! What a manager gives to pods by itself (a default container, pods spread over zones and nodes) comes with a Deployment that
+//! is made, or with a template that changes anyway: no pod is started again because a manager of another version runs.
+
+use api::my_app::MyAppStatus;
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::drift::Fingerprint;
+use runtime::plan::meta::CONTENTS;
+use runtime::plan::names::{LONGEST_LABEL, within};
+use runtime::plan::{Apply, Create, Effect, Meta, Plan};
+use runtime::views::{Deployment, Pod};
+use serde_json::{Value, json};
+
+use super::overrides::{self, Refusal};
+use super::{Observed, objects};
+
+/// What a MyApp asks its Deployment to be.
+pub(super) struct Wish<'a> {
+    observed: &'a Observed,
+    overrides: Result<Option<Value>, Refusal>,
+    contents: Option<&'a str>,
+}
+
+impl<'a> Wish<'a> {
+    pub(super) fn of(observed: &'a Observed) -> Self {
+        let app = &observed.app;
+        let live = observed.live_deployment().and_then(|live| live.template.contents.as_deref());
+        // Of what cannot be read now, the pods keep what they were started with.
+        let contents = observed.contents.digest.as_deref().or(live).filter(|_| !app.spec.restart_on.is_empty());
+        Self { observed, overrides: overrides::of(app, observed.limit), contents }
+    }
+
+    /// Why the Deployment is left as it is: a condition's reason, and a sentence.
+    pub(super) fn refusal(&self) -> Option<(&'static str, String)> {
+        if let Err(refusal) = &self.overrides {
+            return Some((refusal.reason, refusal.message.clone()));
+        }
+        let refused = self.observed.refused.as_ref()?;
+        Some(("Rejected", format!("the API server refuses pods with spec.podOverrides: {}", refused.message)))
+    }
+
+    /// The Deployment, with that image.
+    pub(super) fn deployment(&self, image: &str) -> Apply {
+        let plain = self.observed.live_deployment().filter(|live| !live.template.has_defaults);
+        let plain = plain.map(|live| (live, self.rendered(image, false)));
+        match plain.filter(|(live, plain)| self.stays_plain(live, plain)) {
+            Some((_, plain)) => plain,
+            None => self.rendered(image, true),
+        }
+    }
+
+    fn rendered(&self, image: &str, with_defaults: bool) -> Apply {
+        let app = &*self.observed.app;
+        let mut apply = objects::deployment(app, image);
+        let template = &mut apply.body["spec"]["template"];
+        if let Some(contents) = self.contents {
+            template["metadata"]["annotations"][CONTENTS] = json!(contents);
+        }
+        if let Ok(Some(over)) = &self.overrides {
+            overrides::merge(template, over);
+        }
+        if with_defaults {
+            objects::give_defaults(app, template);
+        }
+        apply
+    }
+
+    /// Whether that Deployment, whose template is without defaults, has no other reason to change it.
+    fn stays_plain(&self, live: &Deployment, plain: &Apply) -> bool {
+        let seen = self.observed.deployment.ours().map_or(live.fingerprint, |live| live.fingerprint);
+        // With the same wish as ever, a template that differs has been edited: it goes back to what it was.
+        plain.has_made(seen, &live.additions) || template(plain) == live.template.fingerprint || self.is_told(live)
+    }
+
+    /// Whether what pods are to be has been told by status, so that nothing of it is new.
+    fn is_told(&self, live: &Deployment) -> bool {
+        let app = &self.observed.app;
+        let same = |wanted: Option<&str>, live: Option<&str>| wanted.is_none() || wanted == live;
+        app.status.contract.observed_generation == app.meta.generation
+            && same(app.restarted_at.as_deref(), live.template.restarted_at.as_deref())
+            && same(self.contents, live.template.contents.as_deref())
+    }
+}
+
+/// What of the pod template a Deployment of ours would have after that apply.
+fn template(apply: &Apply) -> Fingerprint {
+    Fingerprint::of_rendered(&apply.body["spec"]["template"])
+}
+
+/// The pod to ask the API server about before a template with overrides is put into force; nothing if there is no such template,
+/// or the pods have it already.
+#[must_use]
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+    observed.app.spec.pod_overrides.as_ref()?;
+    let Plan { effects, .. }: Plan<MyAppStatus> = super::plan(observed, now);
+    let mut applies = effects.iter().filter_map(|effect| match effect {
+        Effect::Apply(apply) if apply.kind == Deployment::KIND && apply.hand_over.is_none() => Some(apply),
+        _ => None,
+    });
+    let apply = applies.next_back()?;
+    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.fingerprint == template(apply));
+    (!is_in_force).then(|| pod(&observed.app.meta, apply))
+}
+
+/// A pod of that Deployment. As pods do, it has a controller, which some policies ask for.
+fn pod(app: &Meta, apply: &Apply) -> Create {
+    let name = within(&format!("{}-podoverrides", app.key.name), LONGEST_LABEL).into_owned();
+    let mut pod = apply.body["spec"]["template"].clone();
+    pod["metadata"]["ownerReferences"] =
+        json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": app.uid, "controller": true }]);
+    Create::new(Pod::KIND, app.key.sibling(&name), &pod)
+}

@@ -1,0 +1,208 @@
+//! Who decides on the number of pods, in a cluster in memory: whatever the spec goes from and to, wherever the manager dies, and
+//! whatever an autoscaler does meanwhile, a number that may stay stays.
+
+use std::sync::Arc;
+
+use my_app::{MyApp, MyAppOperator, plan};
+use proptest::prelude::*;
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::Key;
+use runtime::testing::{NOW, World};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
+use serde_json::{Value, json};
+
+/// Something that happens.
+#[derive(Clone, Debug)]
+enum Step {
+    /// The user edits the spec.
+    Edit(Value),
+    /// The stores see that many events, then the operator makes a pass, and dies after that many writes.
+    Pass { sees: usize, lives: Option<usize> },
+    /// The autoscaler's controller wants so many pods, if there is one.
+    Scale(i64),
+    /// Somebody deletes the autoscaler, or changes its bounds.
+    Meddle { deletes: bool },
+    /// The Deployment's controller looks.
+    Look,
+}
+
+fn spec() -> impl Strategy<Value = Value> {
+    let replicas = (0..6).prop_map(|replicas| json!({ "image": "app", "replicas": replicas }));
+    let bounds = (1..4, 0..4, any::<bool>()).prop_map(|(min, more, memory)| {
+        let target = if memory { json!("1.5Gi") } else { Value::Null };
+        json!({ "image": "app", "autoscaling": { "min": min, "max": min + more, "memory": target } })
+    });
+    prop_oneof![2 => replicas, 3 => bounds, 1 => Just(json!({ "image": "app" }))]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => spec().prop_map(Step::Edit),
+        8 => (0..6_usize, prop::option::weighted(0.2, 0..3_usize)).prop_map(|(sees, lives)| Step::Pass { sees, lives }),
+        2 => (0..8_i64).prop_map(Step::Scale),
+        1 => any::<bool>().prop_map(|deletes| Step::Meddle { deletes }),
+        2 => Just(Step::Look),
+    ]
+}
+
+struct Bench {
+    world: World,
+    operator: MyAppOperator,
+    apps: Arc<Store<MyApp>>,
+    key: Key,
+}
+
+impl Bench {
+    fn new(spec: &Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let operator = MyAppOperator::new(&mut cache);
+        let apps = cache.store::<MyApp>();
+        let mut world = World::default();
+        world.feed(&apps);
+        world.feed(&cache.store::<Deployment>());
+        world.feed(&cache.store::<Service>());
+        world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
+        world.feed(&cache.store::<Pod>());
+        let key = Key::new("n", "app");
+        world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": spec }));
+        Self { world, operator, apps, key }
+    }
+
+    fn spec(&self) -> Value {
+        self.world.get(MyApp::KIND, &self.key).map(|app| app["spec"].clone()).unwrap_or_default()
+    }
+
+    /// How many pods the Deployment asks for.
+    fn number(&self) -> Option<i64> {
+        self.world.get(Deployment::KIND, &self.key).map(|live| live["spec"]["replicas"].as_i64().unwrap_or(1))
+    }
+
+    fn autoscaler(&self) -> Option<&Value> {
+        self.world.get(Autoscaler::KIND, &self.key)
+    }
+
+    fn take(&mut self, step: Step) {
+        let key = self.key.clone();
+        match step {
+            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Pass { sees, lives } => {
+                self.world.catch_up();
+                self.world.deliver(sees);
+                self.world.lifetime = lives;
+                self.pass();
+                self.world.lifetime = None;
+            }
+            Step::Scale(to) => {
+                let Some(bounds) = self.autoscaler().map(|live| live["spec"].clone()) else { return };
+                let bound = |name: &str| bounds[name].as_i64().unwrap_or(1);
+                let to = to.min(bound("maxReplicas")).max(bound("minReplicas"));
+                // None at all switches it off.
+                if self.number() != Some(0) {
+                    self.world.edit(Deployment::KIND, &key, |live| live["spec"]["replicas"] = json!(to));
+                }
+            }
+            Step::Meddle { deletes: true } => self.world.remove(Autoscaler::KIND, &key),
+            Step::Meddle { deletes: false } => {
+                self.world.edit_by_hand(Autoscaler::KIND, &key, |live| live["spec"]["maxReplicas"] = json!(9));
+            }
+            Step::Look => self.look(),
+        }
+    }
+
+    fn pass(&mut self) {
+        if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
+            let planned = plan::plan(&self.operator.look(&app), NOW);
+            drop(self.world.pass(&*app, planned));
+        }
+    }
+
+    fn look(&mut self) {
+        self.world.edit(Deployment::KIND, &self.key.clone(), |live| {
+            let number = live["spec"]["replicas"].as_i64().unwrap_or(1);
+            live["status"] = json!({ "observedGeneration": live["metadata"]["generation"],
+                "replicas": number, "updatedReplicas": number, "readyReplicas": number });
+        });
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..6 {
+            self.world.deliver_all();
+            self.pass();
+            self.look();
+        }
+        self.world.deliver_all();
+    }
+}
+
+/// What the number is to be, by a spec and the number before.
+fn asked(spec: &Value, before: i64) -> i64 {
+    let bounds = &spec["autoscaling"];
+    match (spec["replicas"].as_i64(), bounds["min"].as_i64().zip(bounds["max"].as_i64())) {
+        (Some(replicas), _) => replicas,
+        (None, Some((min, max))) => before.min(max).max(min),
+        (None, None) => before,
+    }
+}
+
+/// The Deployment is made of a creation, and an edit makes its number ours by apply, at the API server's default.
+#[test]
+fn one_pod_that_the_spec_asked_for_is_handed_over_once() {
+    let bare = json!({ "image": "app" });
+    let scaled = json!({ "image": "app", "autoscaling": { "min": 1, "max": 3 } });
+    for after in [bare, scaled] {
+        let mut bench = Bench::new(&json!({ "image": "app", "replicas": 0 }));
+        bench.settle();
+        for spec in [&json!({ "image": "app", "replicas": 1 }), &after] {
+            bench.take(Step::Edit(spec.clone()));
+            bench.settle();
+            assert_eq!(bench.number(), Some(1));
+        }
+        let writes = bench.world.writes;
+        bench.pass();
+        assert_eq!(bench.world.writes, writes, "a converged MyApp is silent: {after}");
+    }
+}
+
+/// By this name `scripts/test --all schedules` finds them.
+mod properties {
+    use super::*;
+
+    proptest! {
+        #![proptest_config(seed::properties!(400))]
+
+        /// A pass that sees all changes no number but to what is asked for; in the end it is that, and all is silent.
+        #[test]
+        fn a_number_that_may_stay_stays(first in spec(), steps in prop::collection::vec(step(), 0..40), last in spec()) {
+            let mut bench = Bench::new(&first);
+            bench.settle();
+            for step in steps {
+                let before = bench.number();
+                let sees_all = matches!(step, Step::Pass { sees: 5.., .. });
+                if sees_all {
+                    bench.world.deliver_all();
+                }
+                let by_others = matches!(step, Step::Scale(_));
+                bench.take(step);
+                if let (Some(before), Some(after)) = (before, bench.number()) {
+                    let allowed = by_others || after == before || !sees_all || after == asked(&bench.spec(), before);
+                    prop_assert!(allowed, "{before} became {after} with {}", bench.spec());
+                }
+            }
+            bench.settle();
+            let before = bench.number().expect("there is a Deployment");
+            bench.take(Step::Edit(last.clone()));
+            bench.settle();
+            prop_assert_eq!(bench.number(), Some(asked(&last, before)));
+            prop_assert_eq!(bench.autoscaler().is_some(), last["autoscaling"].is_object());
+            let app = bench.world.get(MyApp::KIND, &bench.key).cloned().unwrap_or_default();
+            let ready = format!("{0}/{0}", asked(&last, before));
+            prop_assert_eq!(&app["status"]["ready"], &json!(ready));
+            let writes = bench.world.writes;
+            bench.pass();
+            prop_assert_eq!(bench.world.writes, writes, "a converged MyApp is silent");
+        }
+    }
+}

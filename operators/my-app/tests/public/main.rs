@@ -1,0 +1,190 @@
+//! Public manifests of stateless applications, rewritten as MyApps (docs/migrating-to-my-app.md): what is rendered from each file of
+//! tests/public is what its original says, but for the differences that the file names.
+//!
+//! The originals are others' work and are not kept here. A file holds a fingerprint of what its original says, named
+//! differences left out, and what is rendered must have the same. With `PUBLIC_MANIFESTS`, a folder with the originals under the names of
+//! the files, the differences are told one by one, and so are those that are named and are none; `WRITE_FACTS=1` writes the
+//! fingerprints anew from there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use my_app::MyApp;
+use my_app::plan::{Contents, Limit, Observed, plan};
+use runtime::cache::View;
+use runtime::plan::names::fnv1a;
+use runtime::plan::seen::Served;
+use runtime::plan::{Effect, Seen};
+use runtime::testing::NOW;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::facts::{Facts, facts};
+
+mod container;
+mod facts;
+
+/// What a file says of itself, in the comment that it begins with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Origin {
+    source: String,
+    commit: String,
+    files: Vec<String>,
+    license: String,
+    objects: String,
+    /// Objects of the original that stay as they are.
+    #[serde(default)]
+    beside: Vec<String>,
+    /// What is other than in the original, by the path of the fact, with the reason.
+    #[serde(default)]
+    differs: BTreeMap<String, String>,
+    facts: Option<String>,
+}
+
+impl Origin {
+    fn is_named(&self, fact: &str) -> bool {
+        self.differs.keys().any(|named| below(fact, named))
+    }
+
+    fn fingerprint(&self, facts: &Facts) -> String {
+        let rest: Facts =
+            facts.iter().filter(|(fact, _)| !self.is_named(fact)).map(|(k, v)| (k.clone(), v.clone())).collect();
+        format!("{:016x}", fnv1a(&json!(rest).to_string()))
+    }
+}
+
+fn below(fact: &str, path: &str) -> bool {
+    fact.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+struct Rewritten {
+    path: PathBuf,
+    origin: Origin,
+    object: Value,
+}
+
+fn files() -> Vec<Rewritten> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/public");
+    let entries = std::fs::read_dir(&folder).expect("the folder of public manifests");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort();
+    paths.into_iter().map(read).collect()
+}
+
+fn read(path: PathBuf) -> Rewritten {
+    let text = std::fs::read_to_string(&path).expect("a public manifest");
+    let comment: Vec<&str> = text.lines().map_while(|line| line.strip_prefix("# ")).collect();
+    let origin = serde_yaml_ng::from_str(&comment.join("\n"));
+    let origin = origin.unwrap_or_else(|error| panic!("{}: the comment at its top: {error}", path.display()));
+    let object = serde_yaml_ng::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    Rewritten { path, origin, object }
+}
+
+/// The children of a MyApp that has none yet, as they end up.
+fn rendered(object: &Value) -> Vec<Value> {
+    let mut object = object.clone();
+    object["metadata"]["namespace"] = json!("n");
+    object["metadata"]["uid"] = json!("u");
+    object["metadata"]["generation"] = json!(1);
+    let app = MyApp::decode(&object.to_string()).expect("a MyApp");
+    let observed = Observed {
+        app: Arc::new(app),
+        deployment: Seen::Absent,
+        service: Seen::Absent,
+        budget: Seen::Absent,
+        autoscaler: Seen::Absent,
+        ingress: Seen::Absent,
+        http_route: Served::Seen(Seen::Absent),
+        troubles: Vec::new(),
+        starting: Vec::new(),
+        orphan: None,
+        limit: Limit::All,
+        contents: Contents::default(),
+        refused: None,
+    };
+    let mut children: BTreeMap<String, Value> = BTreeMap::new();
+    let plan = plan(&observed, NOW);
+    let effects = plan.effects.into_iter().map(|effect| match effect {
+        Effect::Apply(apply) => apply,
+        other => panic!("{other:?} is no apply"),
+    });
+    for apply in effects.chain(plan.aside) {
+        children.insert(apply.body["kind"].to_string(), apply.body);
+    }
+    children.into_values().collect()
+}
+
+#[test]
+fn each_file_decodes_without_a_field_that_is_unknown() {
+    for file in files() {
+        let spec = &file.object["spec"];
+        let decoded: api::my_app::MyAppSpec =
+            serde_json::from_value(spec.clone()).unwrap_or_else(|error| panic!("{}: {error}", file.path.display()));
+        // What is unknown does not come back.
+        assert_eq!(&json!(decoded), spec, "{}", file.path.display());
+        assert_eq!((&file.object["apiVersion"], &file.object["kind"]), (&json!("example.com/v1"), &json!("MyApp")));
+    }
+}
+
+#[test]
+fn each_file_says_where_it_is_from() {
+    let files = files();
+    assert_eq!(files.len(), 27, "as docs/migrating-to-my-app.md counts them");
+    for Rewritten { path, origin, .. } in files {
+        let name = path.file_name().expect("a name").to_string_lossy();
+        assert!(origin.source.starts_with("https://github.com/") && origin.commit.len() == 40, "{name}");
+        assert!(!origin.files.is_empty() && origin.objects.starts_with("Deployment "), "{name}");
+        assert!(["Apache-2.0", "MIT", "CC-BY-4.0"].contains(&&*origin.license), "{name}: {}", origin.license);
+        assert!(origin.beside.iter().chain(origin.differs.values()).all(|text| !text.is_empty()), "{name}");
+    }
+}
+
+#[test]
+fn each_file_runs_what_its_original_says() {
+    let wrong: Vec<String> = files().iter().filter_map(compared).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with a file, if anything is.
+fn compared(file: &Rewritten) -> Option<String> {
+    let name = file.path.file_name().expect("a name").to_string_lossy();
+    let now = facts(&rendered(&file.object));
+    if let Some(folder) = std::env::var_os("PUBLIC_MANIFESTS") {
+        let original = std::fs::read_to_string(Path::new(&folder).join(&*name)).expect("the original");
+        let objects = serde_yaml_ng::Deserializer::from_str(&original);
+        let objects: Vec<Value> = objects.map(|object| Value::deserialize(object).expect("an object")).collect();
+        let original = facts(&objects);
+        if std::env::var_os("WRITE_FACTS").is_some() {
+            write(file, &file.origin.fingerprint(&original));
+        }
+        let unnamed = differences(&file.origin, &original, &now);
+        return (!unnamed.is_empty()).then(|| format!("{name}:\n  {}", unnamed.join("\n  ")));
+    }
+    let (has, wants) = (file.origin.fingerprint(&now), file.origin.facts.as_deref().unwrap_or("none"));
+    (has != wants).then(|| {
+        let facts = serde_json::to_string_pretty(&now).expect("JSON");
+        format!("{name} no longer runs what its original says: {has}, not {wants}, of {facts}")
+    })
+}
+
+fn differences(origin: &Origin, original: &Facts, now: &Facts) -> Vec<String> {
+    let all: BTreeMap<&String, ()> = original.keys().chain(now.keys()).map(|fact| (fact, ())).collect();
+    let differ: Vec<&String> = all.into_keys().filter(|fact| original.get(*fact) != now.get(*fact)).collect();
+    let show = |value: Option<&Value>| value.map_or_else(|| "nothing".to_owned(), Value::to_string);
+    let unnamed = differ.iter().filter(|fact| !origin.is_named(fact));
+    let unnamed = unnamed.map(|fact| format!("{fact}: {} became {}", show(original.get(*fact)), show(now.get(*fact))));
+    let none = origin.differs.keys().filter(|named| !differ.iter().any(|fact| below(fact, named)));
+    unnamed.chain(none.map(|named| format!("{named} does not differ"))).collect()
+}
+
+/// Puts a fingerprint at the end of the comment at the top of a file.
+fn write(file: &Rewritten, fingerprint: &str) {
+    let text = std::fs::read_to_string(&file.path).expect("a public manifest");
+    let (comment, rest): (Vec<&str>, Vec<&str>) = text.lines().partition(|line| line.starts_with("# "));
+    let comment = comment.into_iter().filter(|line| !line.starts_with("# facts: ")).map(ToOwned::to_owned);
+    let lines: Vec<String> =
+        comment.chain([format!("# facts: '{fingerprint}'")]).chain(rest.into_iter().map(ToOwned::to_owned)).collect();
+    std::fs::write(&file.path, lines.join("\n") + "\n").expect("the file can be written");
+}

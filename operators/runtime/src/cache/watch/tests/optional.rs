@@ -1,0 +1,122 @@
+//! A kind that may be missing: not served is no failure, and it is looked for once somebody asks for it.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use http::{Request, Response};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+use tower::BoxError;
+
+use super::super::super::health::State;
+use super::super::*;
+use crate::plan::drift::Fingerprint;
+use crate::plan::meta::Meta;
+use crate::plan::seen::Served;
+
+/// An object of such a kind.
+struct Optional(Meta);
+
+impl View for Optional {
+    const KIND: Kind = Kind { group: "example.org", version: "v1", kind: "Optional", plural: "optionals" };
+    const SELECTED: bool = true;
+    const MAY_BE_MISSING: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let object: serde_json::Value = serde_json::from_str(json)?;
+        serde_json::from_value(object["metadata"].clone()).map(Self)
+    }
+    fn meta(&self) -> &Meta {
+        &self.0
+    }
+    fn fingerprint(&self) -> Fingerprint {
+        Fingerprint::of_nothing()
+    }
+    fn same(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A server that serves the kind or not, and counts what it is asked.
+#[derive(Clone, Default)]
+struct Server {
+    serves: Arc<AtomicBool>,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Server {
+    fn answer(&self, request: &Request<Body>) -> (u16, serde_json::Value) {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let object = json!({ "metadata": { "name": "a", "namespace": "n", "resourceVersion": "5" } });
+        match self.serves.load(Ordering::Relaxed) {
+            false => (
+                404,
+                json!({ "kind": "Status", "status": "Failure", "code": 404, "reason": "NotFound", "message": "no" }),
+            ),
+            true if request.uri().query().is_some_and(is_watch) => (200, json!(null)),
+            true => (200, json!({ "kind": "List", "metadata": { "resourceVersion": "5" }, "items": [object] })),
+        }
+    }
+
+    fn client(&self) -> Client {
+        let server = self.clone();
+        let service = tower::service_fn(move |request: Request<Body>| {
+            let (code, body) = server.answer(&request);
+            let is_watch = request.uri().query().is_some_and(is_watch);
+            async move {
+                if code == 200 && is_watch {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                let body = if body.is_null() { Body::empty() } else { Body::from(body.to_string().into_bytes()) };
+                Ok::<_, BoxError>(Response::builder().status(code).body(body)?)
+            }
+        });
+        Client::new(service, "default")
+    }
+}
+
+fn owner() -> Meta {
+    serde_json::from_value(json!({ "name": "a", "namespace": "n", "uid": "u" })).unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without_an_error() {
+    let (server, stop) = (Server::default(), CancellationToken::new());
+    let store = Arc::new(Store::<Optional>::new(1));
+    let watch = tokio::spawn(run(store.clone(), server.client(), None, Outages::default(), stop.clone()));
+    let (health, here) = (store.health().clone(), Arc::from("n"));
+    let becomes = async |state: State| {
+        let mut watches = health.subscribe();
+        let is_so = async {
+            while health.state(&here) != state {
+                watches.changed().await.unwrap()
+            }
+        };
+        timeout(Duration::from_secs(25), is_so)
+            .await
+            .unwrap_or_else(|_| panic!("{state:?}, not {:?}", health.state(&here)));
+    };
+    becomes(State::NotServed).await;
+    assert!(health.tried() && health.failing().is_empty() && health.blind().is_empty(), "it is no failure");
+    assert!(matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Not));
+    server.serves.store(true, Ordering::Relaxed);
+    sleep(Duration::from_secs(600)).await;
+    assert_eq!(server.asked.load(Ordering::Relaxed), 1, "nobody asks for such an object");
+
+    server.serves.store(false, Ordering::Relaxed);
+    health.seek();
+    sleep(Duration::from_secs(60)).await;
+    let asked = server.asked.load(Ordering::Relaxed);
+    assert!((6..=8).contains(&asked), "{asked} requests in a minute");
+    server.serves.store(true, Ordering::Relaxed);
+    becomes(State::Synced).await;
+    assert!(store.len() == 1 && matches!(store.child_if_served(&Key::new("n", "a"), &owner()), Served::Seen(_)));
+
+    server.serves.store(false, Ordering::Relaxed);
+    becomes(State::NotServed).await;
+    sleep(Duration::from_millis(1)).await;
+    assert!(store.is_empty(), "what was there went with its kind");
+    server.serves.store(true, Ordering::Relaxed);
+    becomes(State::Synced).await;
+    stop.cancel();
+    watch.await.unwrap();
+}

@@ -1,0 +1,135 @@
+//! HorizontalPodAutoscalers of ours.
+
+use serde::Deserialize;
+
+use crate::cache::View;
+use crate::plan::drift::{Additions, Fingerprint};
+use crate::plan::meta::{Kind, Meta};
+
+use super::kept::Kept;
+use super::live::Live;
+
+/// A HorizontalPodAutoscaler of ours: identity, drift, and whether it does its work.
+#[derive(Debug)]
+pub struct Autoscaler {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
+    /// What its own controller says, once it has said anything.
+    pub scaling: Option<Scaling>,
+}
+
+/// Whether the number of pods follows the metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scaling {
+    /// Whether it does.
+    pub active: bool,
+    /// In one word.
+    pub reason: Box<str>,
+    /// In words.
+    pub message: Box<str>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    conditions: Option<Vec<Condition>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    type_: Box<str>,
+    status: Box<str>,
+    reason: Box<str>,
+    message: Box<str>,
+}
+
+/// That it cannot reach its target tells more than what it last made of the metrics.
+fn scaling(conditions: Vec<Condition>) -> Option<Scaling> {
+    let is =
+        |condition: &Condition, type_: &str, status: &str| *condition.type_ == *type_ && *condition.status == *status;
+    let unable = conditions.iter().position(|condition| is(condition, "AbleToScale", "False"));
+    let told = unable.or_else(|| conditions.iter().position(|condition| *condition.type_ == *"ScalingActive"))?;
+    let told = conditions.into_iter().nth(told)?;
+    let active = is(&told, "ScalingActive", "True");
+    Some(Scaling { active, reason: told.reason, message: told.message })
+}
+
+impl View for Autoscaler {
+    const KIND: Kind = Kind {
+        group: "autoscaling",
+        version: "v2",
+        kind: "HorizontalPodAutoscaler",
+        plural: "horizontalpodautoscalers",
+    };
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let live = Live::read(json)?;
+        let (fingerprint, additions) = live.compare(&Self::KIND)?;
+        let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
+        let scaling = scaling(status.conditions.unwrap_or_default());
+        Ok(Self { fingerprint, additions, scaling, meta: live.meta })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
+    }
+
+    fn untouched_by_others(&self, before: &Self) -> bool {
+        self.scaling == before.scaling
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint && self.additions == before.additions && self.scaling == before.scaling
+    }
+}
+
+impl Kept for Autoscaler {
+    fn additions(&self) -> &Additions {
+        &self.additions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn said(conditions: &Value) -> Option<Scaling> {
+        let object = json!({ "metadata": { "name": "web" }, "status": { "conditions": conditions } });
+        Autoscaler::decode(&object.to_string()).unwrap().scaling
+    }
+
+    fn condition(type_: &str, status: &str, reason: &str) -> Value {
+        json!({ "type": type_, "status": status, "reason": reason, "message": "why" })
+    }
+
+    #[test]
+    fn it_works_if_it_reaches_its_target_and_its_metrics() {
+        let able = condition("AbleToScale", "True", "ReadyForNewScale");
+        assert_eq!(said(&json!(null)), None);
+        assert_eq!(said(&json!([able])), None, "nothing is said of the metrics yet");
+        let works = said(&json!([able, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
+        assert!(works.active && &*works.reason == "ValidMetricFound");
+        let blind = said(&json!([able, condition("ScalingActive", "False", "FailedGetResourceMetric")])).unwrap();
+        assert!(!blind.active && &*blind.reason == "FailedGetResourceMetric");
+        let away = condition("AbleToScale", "False", "FailedGetScale");
+        let away = said(&json!([away, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
+        assert!(!away.active && &*away.reason == "FailedGetScale");
+    }
+}

@@ -1,0 +1,109 @@
+//! HTTPRoutes of ours. Their kind is of the Gateway API, whose CRDs a cluster may do without.
+
+use serde::Deserialize;
+
+use crate::cache::View;
+use crate::plan::drift::{Additions, Fingerprint};
+use crate::plan::meta::{Kind, Meta};
+
+use super::kept::Kept;
+use super::live::Live;
+
+/// An HTTPRoute of ours: identity, drift, and what the controllers of its gateways say of it.
+#[derive(Debug)]
+pub struct HttpRoute {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
+    /// A word of each controller that has one of its gateways.
+    pub parents: Vec<RouteParent>,
+}
+
+/// What one controller says of a route and a gateway.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteParent {
+    /// The gateway.
+    #[serde(rename = "parentRef")]
+    pub gateway: ParentRef,
+    /// What is said.
+    pub conditions: Vec<RouteCondition>,
+}
+
+/// A gateway, and one of its listeners, as a route names them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ParentRef {
+    /// Its name.
+    pub name: Box<str>,
+    /// Its namespace, unless it is the route's.
+    pub namespace: Option<Box<str>>,
+    /// Its listener, if one is named.
+    pub section_name: Option<Box<str>>,
+}
+
+/// One aspect of a route, as metav1.Condition has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RouteCondition {
+    /// The aspect.
+    #[serde(rename = "type")]
+    pub type_: Box<str>,
+    /// True, False or Unknown.
+    pub status: Box<str>,
+    /// In one word.
+    pub reason: Box<str>,
+    /// In words.
+    pub message: Box<str>,
+    /// The generation of the route that it was judged by.
+    pub observed_generation: Option<i64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    parents: Option<Vec<RouteParent>>,
+}
+
+impl View for HttpRoute {
+    const KIND: Kind =
+        Kind { group: "gateway.networking.k8s.io", version: "v1", kind: "HTTPRoute", plural: "httproutes" };
+    const SELECTED: bool = true;
+    const MAY_BE_MISSING: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let live = Live::read(json)?;
+        let (fingerprint, additions) = live.compare(&Self::KIND)?;
+        let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
+        Ok(Self { fingerprint, additions, parents: status.parents.unwrap_or_default(), meta: live.meta })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
+    }
+
+    fn untouched_by_others(&self, before: &Self) -> bool {
+        self.parents == before.parents
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint && self.additions == before.additions && self.parents == before.parents
+    }
+}
+
+impl Kept for HttpRoute {
+    fn additions(&self) -> &Additions {
+        &self.additions
+    }
+}

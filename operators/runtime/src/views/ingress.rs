@@ -1,0 +1,84 @@
+//! Ingresses of ours.
+
+use serde::Deserialize;
+
+use crate::cache::View;
+use crate::plan::drift::{Additions, Fingerprint};
+use crate::plan::meta::{Kind, Meta};
+
+use super::kept::Kept;
+use super::live::Live;
+
+/// An Ingress of ours: identity, drift, and where it can be reached.
+#[derive(Debug)]
+pub struct Ingress {
+    /// Who it is.
+    pub meta: Meta,
+    /// What of it is ours.
+    pub fingerprint: Fingerprint,
+    /// What others have added where all is ours.
+    pub additions: Additions,
+    /// The addresses that its controller has given it.
+    pub addresses: Box<[Box<str>]>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Status {
+    load_balancer: LoadBalancer,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct LoadBalancer {
+    ingress: Vec<Address>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Address {
+    ip: Box<str>,
+    hostname: Box<str>,
+}
+
+impl View for Ingress {
+    const KIND: Kind = Kind { group: "networking.k8s.io", version: "v1", kind: "Ingress", plural: "ingresses" };
+    const SELECTED: bool = true;
+
+    fn decode(json: &str) -> serde_json::Result<Self> {
+        let live = Live::read(json)?;
+        let (fingerprint, additions) = live.compare(&Self::KIND)?;
+        let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
+        let address = |address: Address| if address.hostname.is_empty() { address.ip } else { address.hostname };
+        let addresses = status.load_balancer.ingress.into_iter().map(address).collect();
+        Ok(Self { fingerprint, additions, addresses, meta: live.meta })
+    }
+
+    fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+
+    fn succeed(&mut self, before: &Self) {
+        self.additions.succeed(&before.additions);
+    }
+
+    fn untouched_by_others(&self, before: &Self) -> bool {
+        self.addresses == before.addresses
+    }
+
+    fn same(&self, before: &Self) -> bool {
+        self.fingerprint == before.fingerprint
+            && self.additions == before.additions
+            && self.addresses == before.addresses
+    }
+}
+
+impl Kept for Ingress {
+    fn additions(&self) -> &Additions {
+        &self.additions
+    }
+}

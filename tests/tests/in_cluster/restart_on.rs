@@ -1,0 +1,86 @@
+//! Pods are replaced when the content of what `restartOn` names changes, and by nothing less.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use api::my_app::MyApp;
+use e2e::namespace::Namespace;
+use e2e::objects::{Ours, runs, serves};
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::ListParams;
+use serde_json::json;
+
+use crate::manifest::my_app;
+
+/// A change is seen within 70 s; a look that has found another version counts as two.
+const SEEN: Duration = Duration::from_secs(160);
+
+async fn pods(ns: &Namespace) -> BTreeSet<String> {
+    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
+    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
+}
+
+/// Waits until no pod of these serves, and others do.
+async fn replaced(ns: &Namespace, before: &BTreeSet<String>) -> BTreeSet<String> {
+    ns.until_within::<MyApp, ()>(SEEN, "web", "other content", |app| {
+        let stalled = app?.condition("Reconciling").is_some();
+        stalled.then_some(())
+    })
+    .await;
+    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 2).then_some(())).await;
+    let after = pods(ns).await;
+    assert!(after.is_disjoint(before) && after.len() == 2, "{before:?} became {after:?}");
+    after
+}
+
+#[tokio::test]
+async fn pods_are_replaced_by_other_content_and_not_by_a_label() {
+    let ns = Namespace::new("restart-on").await;
+    drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
+    drop(ns.kubectl(&["create", "secret", "generic", "keys", "--from-literal=token=hush"]).await.ok());
+    let spec = "
+  replicas: 2
+  image: nginx:1.25
+  envFrom:
+  - configMapRef: {name: settings}
+  restartOn:
+  - configMapRef: {name: settings}
+  - secretRef: {name: keys}
+";
+    ns.apply(&my_app("web", spec)).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    let first = pods(&ns).await;
+    drop(ns.kubectl(&["label", "configmap", "settings", "team=a"]).await.ok());
+    tokio::time::sleep(Duration::from_secs(75)).await;
+    assert_eq!(pods(&ns).await, first, "a label replaces no pod");
+    ns.patch("configmap/settings", &json!({ "data": { "color": "red" } })).await;
+    let second = replaced(&ns, &first).await;
+    let seen = ns.kubectl(&["exec", "deployment/web", "--", "env"]).await.ok();
+    assert!(seen.lines().any(|line| line == "color=red"), "{seen}");
+    ns.patch("secret/keys", &json!({ "stringData": { "token": "shh" } })).await;
+    replaced(&ns, &second).await;
+    let said = ns.kubectl(&["get", "myapp,deployment,replicaset,pod,event", "--output=yaml"]).await.ok();
+    assert!(!said.contains("hush") && !said.contains("shh"), "a secret was told");
+}
+
+#[tokio::test]
+async fn what_does_not_exist_is_told_while_the_pods_serve() {
+    let ns = Namespace::new("restart-on-none").await;
+    drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
+    ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, restartOn: [{configMapRef: {name: settings}}]}")).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    let first = pods(&ns).await;
+    drop(ns.kubectl(&["delete", "configmap", "settings"]).await.ok());
+    let message = ns
+        .until_within::<MyApp, _>(SEEN, "web", "the missing ConfigMap to be told", |app| {
+            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "RestartSourceMissing")?;
+            Some(stalled.message.clone())
+        })
+        .await;
+    println!("restartOn: {message}");
+    assert!(message.starts_with("2 of 2 pods are ready; restartOn: ConfigMap settings does not exist"), "{message}");
+    assert_eq!(pods(&ns).await, first);
+    drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
+    ns.until_within::<MyApp, ()>(SEEN, "web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    assert_eq!(pods(&ns).await, first, "the same content again replaces no pod");
+}
