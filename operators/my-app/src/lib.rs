@@ -1,9 +1,10 @@
 //! The operator of MyApp: a stateless application as a Deployment.
 //!
 //! A MyApp's Deployment bears its name. `port` or `ports` adds a Service, `disruptionBudget` a PodDisruptionBudget,
-//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; taking the field away takes the object away. How pods are replaced is the Deployment's own business, by `strategy`. What keeps
-//! pods from serving (an image that cannot be pulled, a crash, a quota) is read from the Deployment and from the pods in trouble,
-//! and told in the MyApp's conditions. Deletion is left to garbage collection, so there is no finalizer.
+//! `autoscaling` a HorizontalPodAutoscaler, `route` an HTTPRoute or an Ingress; taking the field away takes the object away.
+//! How pods are replaced is the Deployment's own business, by `strategy`. What keeps pods from serving (an image that cannot be
+//! pulled, a crash, a quota) is read from the Deployment and from the pods in trouble, and told in the MyApp's conditions.
+//! Deletion is left to garbage collection, so there is no finalizer.
 
 use std::convert::Infallible;
 use std::sync::Arc;
