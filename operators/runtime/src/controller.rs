@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use api::{Contract, Status};
 use futures::FutureExt;
-use futures::future::join_all;
 use jiff::Timestamp;
 use kube::Client;
 use tokio::task::JoinSet;
@@ -31,6 +30,8 @@ use crate::retry::jittered;
 use crate::status::StatusWriter;
 use crate::views::Resource;
 use crate::{Error, Operator};
+
+mod react;
 
 /// When to look again while the objects' own watch fails for a moment.
 const OBJECTS_AGAIN: Duration = Duration::from_secs(1);
@@ -79,7 +80,8 @@ impl Watches {
         });
     }
 
-    /// The same, of a kind without which the rest goes on, be it not served or not seen; when that changes, all objects are queued.
+    /// The same, of a kind without which the rest goes on, be it not served or not seen; when that changes, all objects are
+    /// queued, one after another.
     pub fn optional_children<V: View>(&mut self, store: &Arc<Store<V>>) {
         self.children(store);
         self.optional.extend(self.health.pop());
@@ -158,34 +160,6 @@ impl<O: Operator> Controller<O> {
         stop.run_until_cancelled(self.react()).await;
         self.queue.close();
         while workers.join_next().await.is_some() {}
-    }
-
-    /// Queues objects for which something has changed that no event tells of.
-    async fn react(&self) {
-        let outages = async {
-            loop {
-                self.settings.outages.ended().await;
-                self.queue.retry_failed();
-            }
-        };
-        let crds = async {
-            loop {
-                self.operator.objects().health().crd_restored().await;
-                // What could not be written into their status has yet to be.
-                self.queue_all();
-            }
-        };
-        let optional = join_all(self.optional.iter().map(|health| async {
-            let mut watches = health.subscribe();
-            while watches.changed().await.is_ok() {
-                self.queue_all();
-            }
-        }));
-        tokio::join!(outages, crds, optional);
-    }
-
-    fn queue_all(&self) {
-        self.operator.objects().keys().iter().for_each(|key| self.queue.add(key));
     }
 
     /// Waits until each store has been filled, or filling it has failed.

@@ -12,10 +12,11 @@ use tokio::sync::Notify;
 
 use crate::metrics::QueueMetrics;
 use crate::plan::meta::{Key, Kind};
-use crate::retry::{Backoff, scattered};
+use crate::retry::Backoff;
 
 mod item;
 mod pass;
+mod spread;
 mod version;
 
 pub use item::{FIGHT, FIGHT_WRITES, Fight};
@@ -28,9 +29,6 @@ const CATCH_UP: Duration = Duration::from_secs(10);
 
 /// For so long it is remembered that a child was made. Shorter than a fight, for which a key is remembered anyway.
 const JUST_MADE: Duration = Duration::from_secs(10);
-
-/// How far apart keys are looked at again after an outage: a pass takes a few requests, and all controllers do the same.
-const RETRIED_EVERY: Duration = Duration::from_millis(100);
 
 /// The queue of one controller.
 pub struct Queue {
@@ -187,23 +185,6 @@ impl Queue {
             self.wake.notify_one();
         }
         inner.forget_if_idle(key);
-    }
-
-    /// After an outage: what failed is looked at again, one key after another, instead of each after its own delay.
-    pub fn retry_failed(&self) {
-        let mut inner = self.lock();
-        let due = Instant::now() + scattered(RETRIED_EVERY);
-        let failed =
-            inner.delayed.iter().filter(|(_, key)| inner.items.get(*key).is_some_and(|item| item.backoff.is_some()));
-        let failed: Vec<_> = failed.map(|(at, key)| (*at, key.clone())).collect();
-        for (number, (at, key)) in (0..).zip(failed) {
-            let sooner = due + RETRIED_EVERY * number;
-            if sooner < at.0 {
-                inner.delayed.remove(&at);
-                inner.delay(&key, sooner, Place::Delayed);
-            }
-        }
-        self.wake.notify_one();
     }
 
     /// Ends the queue: workers get no more keys.

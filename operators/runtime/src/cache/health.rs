@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
@@ -10,36 +10,10 @@ use crate::plan::crd::{self, Crd};
 use crate::plan::meta::Kind;
 use crate::plan::sight::{Unseen, Why};
 
-/// How long a watch that had worked may fail before decisions are no longer made from what it saw.
-pub const GRACE: Duration = Duration::from_secs(30);
+mod state;
 
-/// State of one watch.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The first list is under way.
-    Starting,
-    /// It has listed, and watches.
-    Synced,
-    /// The kind is not served, as it may be.
-    NotServed,
-    /// It cannot list or watch.
-    Failing {
-        /// Why.
-        why: Why,
-        /// When it began; `None` if it never listed, so that nothing at all is known.
-        since: Option<Instant>,
-    },
-}
-
-impl State {
-    /// Why nothing may be decided by what the watch has seen, if that is so: nothing at all, or nothing for a while.
-    fn blind(&self) -> Option<&Why> {
-        match self {
-            Self::Failing { why, since } if since.is_none_or(|since| since.elapsed() > GRACE) => Some(why),
-            _ => None,
-        }
-    }
-}
+use state::Known;
+pub use state::State;
 
 /// Shared by the watches of one kind, its store, and everyone who wants to know.
 pub struct Health {
@@ -59,6 +33,8 @@ pub struct Watches {
     crd: Crd,
     /// Whether somebody has asked for what is not served.
     sought: bool,
+    /// How often something else was known of the kind's objects than before.
+    turns: u64,
 }
 
 #[derive(Debug)]
@@ -78,7 +54,7 @@ impl Watches {
 
 impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
-        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false };
+        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false, turns: 0 };
         let (interrupted, refused) = (Notify::new(), Notify::new());
         Self { kind, watches: watch::Sender::new(watches), interrupted, refused }
     }
@@ -148,6 +124,18 @@ impl Health {
     pub(super) async fn sought(&self) {
         // The sender lives as long as this, so this does not end early.
         drop(self.subscribe().wait_for(|watches| watches.sought).await);
+    }
+
+    /// How often something else was known of the kind's objects than before: that there can be none, what is seen of them, or
+    /// nothing. A failure that lasts for a moment is no such turn.
+    pub(crate) fn turns(&self) -> u64 {
+        self.watches.borrow().turns
+    }
+
+    /// Waits until that is more often than `before`, and returns how often.
+    pub(crate) async fn turned(&self, before: u64) -> u64 {
+        // The sender lives as long as this, so this does not end early.
+        self.subscribe().wait_for(|watches| watches.turns > before).await.map_or(before, |watches| watches.turns)
     }
 
     /// As it changes.
@@ -248,6 +236,8 @@ impl Health {
             let before = watches.all.get(&namespace);
             let Some(after) = to(before) else { return false };
             let changed = before.is_none_or(|before| before.state != after.state);
+            let known = before.map_or(Known::Nothing, |before| before.state.known());
+            watches.turns += u64::from(known != after.state.known());
             watches.all.insert(namespace, after);
             changed
         })

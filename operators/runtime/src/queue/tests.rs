@@ -247,6 +247,28 @@ async fn after_an_outage_what_failed_is_tried_again_one_after_another() {
     }
     retried.sort();
     assert_eq!(retried, ["a", "b", "c"].map(key));
-    assert!(begun.elapsed() >= 2 * RETRIED_EVERY, "{:?}", begun.elapsed());
+    assert!(begun.elapsed() >= 2 * spread::EVERY, "{:?}", begun.elapsed());
     assert_eq!(ready(&queue).await, None, "what has not failed keeps its time");
+}
+
+#[tokio::test]
+async fn many_that_are_wanted_at_once_are_taken_one_after_another() {
+    let queue = Queue::new("test");
+    for name in ["soon", "waits"] {
+        queue.add(&key(name));
+        next(&queue).await;
+        let delay = if name == "soon" { Duration::ZERO } else { Duration::from_secs(3600) };
+        queue.done(&key(name), 1, &Outcome::After(delay));
+    }
+    let begun = Instant::now();
+    queue.add_spread(&["soon", "waits", "new", "newer"].map(key));
+    let mut taken = Vec::new();
+    for _ in 0..4 {
+        taken.push(next(&queue).await.key);
+    }
+    assert_eq!(taken, ["soon", "waits", "new", "newer"].map(key));
+    assert!(begun.elapsed() >= 3 * spread::EVERY, "{:?}", begun.elapsed());
+    queue.add_spread(&[key("new")]);
+    queue.done(&key("new"), 1, &Outcome::Settled);
+    assert_eq!(ready(&queue).await, Some(key("new")), "what it was planned from may have changed meanwhile");
 }
