@@ -21,7 +21,7 @@ mod creation;
 mod repair;
 mod request;
 
-pub use aside::Aside;
+pub use aside::{Aside, Beside};
 pub(crate) use request::{apply_request, create_request, merge_request};
 
 /// Writes for one controller.

@@ -1,16 +1,21 @@
 //! The reconcile, one for all kinds.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::Status as _;
 use jiff::Timestamp;
 
-use crate::act::Aside;
+use crate::act::{Aside, Beside};
 use crate::plan::report::Came;
 use crate::plan::{Effect, Next};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
+
+/// When to look again after something beside the effects was written: what follows from its being there has to be decided, and
+/// no event of an own write queues a pass.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Looks, decides, acts, writes status; then says when to look again.
 ///
@@ -40,18 +45,19 @@ pub async fn reconcile<O: Operator>(
     }
     let beside = match &acted {
         Ok(()) => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
-        Err(_) => Ok(()),
+        Err(_) => Beside::default(),
     };
+    let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
     let fight = shell.writer.fight(object.meta());
     let fight = fight.map(|fight| (Error::contested(&fight), fight.left));
-    let (came, failures, next) = match (&acted, &beside) {
-        (Err(error), _) => (Came::Failed(error), failures, plan.next),
-        (Ok(()), Err(Aside { error, failures, again })) => {
-            (Came::FailedBeside(error), *failures, plan.next.no_later_than(*again))
+    let (came, failures, next) = match (&acted, &beside.failed) {
+        (Err(error), _) => (Came::Failed(error), failures, next),
+        (Ok(()), Some(Aside { error, failures, again })) => {
+            (Came::FailedBeside(error), *failures, next.no_later_than(*again))
         }
-        (Ok(()), Ok(())) => match &fight {
-            Some((error, left)) => (Came::FailedBeside(error), failures, plan.next.no_later_than(*left)),
-            None => (Came::Done, failures, plan.next),
+        (Ok(()), None) => match &fight {
+            Some((error, left)) => (Came::FailedBeside(error), failures, next.no_later_than(*left)),
+            None => (Came::Done, failures, next),
         },
     };
     shell.write(&**object, plan.status, came, failures, now).await?;
@@ -82,3 +88,6 @@ async fn act<O: Operator>(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -25,6 +25,15 @@ struct Try {
     again: Instant,
 }
 
+/// What became of what stands beside the effects.
+#[derive(Default)]
+pub struct Beside {
+    /// Whether anything was applied. No event tells of that: it is an own write.
+    pub wrote: bool,
+    /// The first failure, be it an earlier one.
+    pub failed: Option<Aside>,
+}
+
 /// That something beside the effects could not be applied.
 pub struct Aside {
     /// The first failure.
@@ -37,12 +46,9 @@ pub struct Aside {
 
 impl Writer {
     /// Applies each of these, unless it has failed and its time has not come yet.
-    ///
-    /// # Errors
-    /// The first failure, be it an earlier one.
-    pub async fn aside(&self, kind: &Kind, owner: &Meta, had_children: bool, applies: Vec<Apply>) -> Result<(), Aside> {
+    pub async fn aside(&self, kind: &Kind, owner: &Meta, had_children: bool, applies: Vec<Apply>) -> Beside {
         self.failed.retain(&owner.key, &applies);
-        let mut first = None;
+        let mut beside = Beside::default();
         for apply in applies {
             let (child, rendered) = ((owner.key.clone(), apply.kind, apply.key.clone()), apply.fingerprint());
             #[cfg(feature = "failpoints")]
@@ -58,11 +64,12 @@ impl Writer {
                     Err(error) => Err(self.failed.note(child, rendered, error)),
                 },
             };
-            if let Err(aside) = tried {
-                first.get_or_insert(aside);
+            match tried {
+                Ok(()) => beside.wrote = true,
+                Err(aside) => drop(beside.failed.get_or_insert(aside)),
             }
         }
-        first.map_or(Ok(()), Err)
+        beside
     }
 
     /// Forgets an owner that is gone.

@@ -1,0 +1,131 @@
+//! When a pass over an object is followed by another.
+
+use std::convert::Infallible;
+use std::sync::Mutex;
+
+use api::sample::SampleStatus;
+use http::{Method, Request, Response};
+use kube::Client;
+use kube::client::Body;
+use serde_json::json;
+
+use super::*;
+use crate::act::Writer;
+use crate::cache::{Entry, Store};
+use crate::controller::Watches;
+use crate::leader::Fence;
+use crate::plan::meta::{Key, Kind};
+use crate::plan::{Apply, Plan};
+use crate::queue::Queue;
+use crate::views::{ConfigMap, Custom, CustomKind};
+
+#[derive(Debug)]
+struct Named;
+
+impl CustomKind for Named {
+    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "Named", plural: "nameds" };
+    type Spec = Vec<String>;
+    type Status = SampleStatus;
+}
+
+/// Has, beside its effects, the ConfigMaps that the spec names and that have not been made.
+struct Test {
+    objects: Arc<Store<Custom<Named>>>,
+    made: Arc<Mutex<Vec<String>>>,
+}
+
+impl Operator for Test {
+    const NAME: &'static str = "test";
+    type Object = Custom<Named>;
+    type Observed = Vec<String>;
+    type Act = Infallible;
+
+    fn objects(&self) -> &Arc<Store<Self::Object>> {
+        &self.objects
+    }
+
+    fn watch(&self, _: &mut Watches) {}
+
+    async fn observe(&self, object: &Arc<Self::Object>) -> Result<Self::Observed, Error> {
+        let made = self.made.lock().unwrap();
+        Ok(object.spec.iter().filter(|name| !made.contains(*name)).cloned().collect())
+    }
+
+    fn plan(missing: &Self::Observed, _: Timestamp) -> Plan<SampleStatus, Infallible> {
+        let apply =
+            |name: &String| Apply::new(ConfigMap::KIND, Key::new("n", name), &json!({ "metadata": { "name": name } }));
+        Plan { aside: missing.iter().map(apply).collect(), ..Plan::nothing() }
+    }
+
+    async fn act(&self, _: &Arc<Self::Object>, act: Infallible) -> Result<(), Error> {
+        match act {}
+    }
+}
+
+/// An API server that refuses to make these.
+fn operator(refused: &Arc<Mutex<Vec<&'static str>>>) -> (Test, StatusWriter) {
+    let operator = Test { objects: Arc::new(Store::new(1)), made: Arc::default() };
+    let (refused, made) = (refused.clone(), operator.made.clone());
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let (refused, made) = (refused.clone(), made.clone());
+        async move {
+            let creates = request.method() == Method::POST;
+            let body: serde_json::Value =
+                serde_json::from_slice(&request.into_body().collect_bytes().await.unwrap()).unwrap();
+            let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+            let code = if creates && refused.lock().unwrap().contains(&&*name) { 500 } else { 200 };
+            if creates && code == 200 {
+                made.lock().unwrap().push(name.clone());
+            }
+            let answer = match code {
+                200 => json!({ "metadata": { "namespace": "n", "name": name, "uid": "u", "resourceVersion": "9" } }),
+                _ => {
+                    json!({ "kind": "Status", "status": "Failure", "code": code, "reason": "InternalError", "message": "no" })
+                }
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+        }
+    });
+    let client = Client::new(service, "default");
+    let events = crate::events::channel(client.clone(), "manager").0("test");
+    let mut writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
+    writer.knows(&operator.objects);
+    (operator, StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test" })
+}
+
+fn object(spec: &[&str]) -> Arc<Custom<Named>> {
+    let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "o", "resourceVersion": "7", "generation": 1 },
+        "spec": spec });
+    Entry::decode(&object.to_string()).unwrap().into_object().expect("it decodes")
+}
+
+#[tokio::test]
+async fn what_is_made_late_beside_the_effects_is_looked_at_once_more() {
+    let refused = Arc::new(Mutex::new(vec!["a"]));
+    let (operator, shell) = operator(&refused);
+    let object = object(&["a"]);
+    let pass = async || reconcile(&operator, &shell, &object, 0).await.unwrap();
+    let Next::After(again) = pass().await else { panic!("it is tried again") };
+    assert!(again < LOOK_AGAIN, "{again:?}");
+    refused.lock().unwrap().clear();
+    tokio::time::sleep(again).await;
+    assert_eq!(pass().await, Next::After(LOOK_AGAIN), "something may go because it is there");
+    assert_eq!(pass().await, Next::Change, "at rest nothing is looked for");
+}
+
+/// What follows from one does not wait for the other's next try, which may be a minute away.
+#[tokio::test]
+async fn what_is_made_is_looked_at_whatever_becomes_of_the_rest() {
+    let (operator, shell) = operator(&Arc::new(Mutex::new(vec!["b"])));
+    let object = object(&["b"]);
+    let mut again = Duration::ZERO;
+    while again <= LOOK_AGAIN {
+        tokio::time::sleep(again).await;
+        let Next::After(delay) = reconcile(&operator, &shell, &object, 0).await.unwrap() else { panic!("no try") };
+        again = delay;
+    }
+    let object = self::object(&["b", "c"]);
+    let Next::After(delay) = reconcile(&operator, &shell, &object, 0).await.unwrap() else { panic!("no try") };
+    assert!(delay <= LOOK_AGAIN, "{delay:?}, though the other is tried again after {again:?}");
+}
