@@ -40,6 +40,7 @@ trait Stored: Send + Sync {
     fn version(&self, key: &Key) -> u64;
     fn applied(&self, key: &Key, rendered: Rendered, version: u64);
     fn health(&self) -> &Health;
+    fn may_be_missing(&self) -> bool;
 }
 
 impl<V: View> Stored for Arc<Store<V>> {
@@ -53,6 +54,10 @@ impl<V: View> Stored for Arc<Store<V>> {
 
     fn health(&self) -> &Health {
         Store::health(self)
+    }
+
+    fn may_be_missing(&self) -> bool {
+        V::MAY_BE_MISSING
     }
 }
 
@@ -118,7 +123,23 @@ impl Writer {
         }
     }
 
-    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, mut apply: Apply) -> Result<(), Error> {
+    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
+        let child = apply.kind;
+        self.apply_served(kind, owner, had_children, apply).await.map_err(|error| self.doubting(&child, error))
+    }
+
+    /// Has the watch look, if a child of a kind that may be missing is refused as if it were: its events of what went with the
+    /// kind come before it knows why.
+    fn doubting(&self, child: &Kind, error: Error) -> Error {
+        let Some(store) = self.stores.get(child).filter(|store| store.may_be_missing()) else { return error };
+        let error = error.of_optional(child.kind);
+        if error.reason() == Error::KIND_GONE {
+            store.health().doubt();
+        }
+        error
+    }
+
+    async fn apply_served(&self, kind: &Kind, owner: &Meta, had_children: bool, mut apply: Apply) -> Result<(), Error> {
         if apply.repairs && self.repair(owner, &apply).await? {
             return Ok(());
         }
@@ -231,3 +252,6 @@ impl Writer {
         self.queue.wrote(owner, Version { kind, key: key.clone(), at }, held);
     }
 }
+
+#[cfg(test)]
+mod tests;

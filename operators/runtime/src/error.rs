@@ -7,6 +7,13 @@ use crate::queue::{FIGHT, FIGHT_WRITES, Fight};
 /// What an apply is answered, as a fault of the server (500), where the schema of the object lacks a field.
 const UNDECLARED: &str = "field not declared in schema";
 
+/// What a creation is answered while the CRD of its kind is being deleted.
+/// (kubernetes: apiextensions-apiserver/pkg/apiserver/customresource_handler.go)
+const KIND_TERMINATING: &str = "not allowed while custom resource definition is terminating";
+
+/// How often in a row a kind may be found not to be served until that is news: the watch, which then looks, knows sooner.
+const KIND_GONE_FAILURES: u32 = 5;
+
 /// Why a pass did not do all it planned.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -96,6 +103,9 @@ impl Error {
     /// The reason of a pass over an object that is gone, or on its way: its own event will say so in a moment.
     pub const OWNER_LEAVING: &str = "OwnerLeaving";
 
+    /// The reason where a kind that may be missing is so, or is about to be: its watch will say so in a moment.
+    pub const KIND_GONE: &str = "KindNotServed";
+
     /// The reason where an object is larger than the API server takes: only another spec helps.
     const TOO_LARGE: &str = "TooLarge";
 
@@ -114,7 +124,9 @@ impl Error {
     #[must_use]
     pub fn is_ordinary(&self, failures: u32) -> bool {
         let reason = self.reason();
-        [Self::OWNER_LEAVING, "NotLeading"].contains(&&*reason) || (failures == 0 && reason == "Conflict")
+        [Self::OWNER_LEAVING, "NotLeading"].contains(&&*reason)
+            || (failures == 0 && reason == "Conflict")
+            || (failures < KIND_GONE_FAILURES && reason == Self::KIND_GONE)
     }
 
     /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
@@ -129,6 +141,20 @@ impl Error {
         match self {
             Self::Transient { message, .. } if message.contains(UNDECLARED) => {
                 Self::Invalid { reason: "Rejected".into(), message }
+            }
+            other => other,
+        }
+    }
+
+    /// The same of a child of a kind that a cluster may do without: there is none of it because its CRD is being taken away.
+    #[must_use]
+    pub fn of_optional(self, kind: &str) -> Self {
+        match self {
+            Self::Transient { reason, message, .. } if reason == "NotFound" || message.contains(KIND_TERMINATING) => {
+                Self::transient(
+                    Self::KIND_GONE,
+                    format!("the API server does not serve {kind}, or is about to serve it no more: {message}"),
+                )
             }
             other => other,
         }

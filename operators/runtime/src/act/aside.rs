@@ -99,7 +99,7 @@ impl Failed {
         let (mut backoff, failures) =
             before.map_or_else(|| (Backoff::object(), 0), |last| (last.backoff, last.failures + 1));
         let again = backoff.delay();
-        if failures == 0 {
+        if failures == 0 && !error.is_ordinary(failures) {
             tracing::warn!(class = error.class(), reason = &*error.reason(), child = %child.2, kind = child.1.kind, "{error}");
         }
         let last = Try { rendered, error: error.clone(), backoff, failures, again: Instant::now() + again };

@@ -23,6 +23,8 @@ pub struct Health {
     interrupted: Notify,
     /// That a status could not be written.
     refused: Notify,
+    /// How often somebody has doubted that the kind is served.
+    doubts: watch::Sender<u64>,
 }
 
 /// The watches of one kind, by namespace; the one of all namespaces has none.
@@ -56,7 +58,7 @@ impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
         let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false, turns: 0 };
         let (interrupted, refused) = (Notify::new(), Notify::new());
-        Self { kind, watches: watch::Sender::new(watches), interrupted, refused }
+        Self { kind, watches: watch::Sender::new(watches), interrupted, refused, doubts: watch::Sender::default() }
     }
 
     /// The kind.
@@ -124,6 +126,16 @@ impl Health {
     pub(super) async fn sought(&self) {
         // The sender lives as long as this, so this does not end early.
         drop(self.subscribe().wait_for(|watches| watches.sought).await);
+    }
+
+    /// Has it looked whether the kind is still served: a request was answered as if it were not.
+    pub(crate) fn doubt(&self) {
+        self.doubts.send_modify(|doubts| *doubts += 1);
+    }
+
+    /// Whenever somebody has doubted that the kind is served.
+    pub(crate) fn doubts(&self) -> watch::Receiver<u64> {
+        self.doubts.subscribe()
     }
 
     /// How often something else was known of the kind's objects than before: that there can be none, what is seen of them, or

@@ -25,6 +25,8 @@ use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
 use crate::plan::sight::{Unseen, Why, sentence, user_of};
 use crate::retry::{Backoff, jittered};
 
+mod served;
+
 /// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
 /// server sends a bookmark before it ends a watch.
@@ -76,21 +78,23 @@ async fn while_served<V: View>(
     outages: &Outages,
     stop: &CancellationToken,
 ) -> Result<(), NotServed> {
+    let refuted = served::refuted::<V>(api(client.clone(), namespace.as_deref()), store.health().doubts());
     let client = reporting(client, store.health().clone(), namespace.clone());
-    let api: Api<Wire<V>> = match &namespace {
-        Some(namespace) => Api::namespaced(client, namespace),
-        None => Api::all(client),
-    };
     let mut config = watcher::Config::default().timeout(WATCH_SECONDS).page_size(PAGE);
     if V::SELECTED {
         config = config.labels(&format!("{MANAGED_BY}={MANAGER}"));
     }
-    let stream = watcher::watcher(api, config);
-    pin_mut!(stream);
+    let stream = watcher::watcher(api::<V>(client, namespace.as_deref()), config);
+    pin_mut!(stream, refuted);
     let mut feed = Feed { store, namespace, listed: None, backoff: Backoff::watch() };
     let mut over = outages.over();
-    while let Some(Some(event)) = stop.run_until_cancelled(stream.next()).await {
-        if V::MAY_BE_MISSING && event.as_ref().is_err_and(is_not_served) {
+    loop {
+        let event = tokio::select! {
+            event = stop.run_until_cancelled(stream.next()) => event.flatten(),
+            () = &mut refuted, if V::MAY_BE_MISSING => return Err(NotServed),
+        };
+        let Some(event) = event else { return Ok(()) };
+        if V::MAY_BE_MISSING && event.as_ref().is_err_and(served::is_missing) {
             return Err(NotServed);
         }
         let Some(pause) = feed.take(event) else { continue };
@@ -105,15 +109,12 @@ async fn while_served<V: View>(
             feed.backoff.reset();
         }
     }
-    Ok(())
 }
 
-/// Whether a failure says that the server knows no such kind.
-fn is_not_served(error: &watcher::Error) -> bool {
-    match error {
-        watcher::Error::InitialListFailed(kube::Error::Api(status))
-        | watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 404,
-        _ => false,
+fn api<V: View>(client: Client, namespace: Option<&str>) -> Api<Wire<V>> {
+    match namespace {
+        Some(namespace) => Api::namespaced(client, namespace),
+        None => Api::all(client),
     }
 }
 

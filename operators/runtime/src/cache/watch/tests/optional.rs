@@ -117,6 +117,23 @@ async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without
     assert!(store.is_empty(), "what was there went with its kind");
     server.serves.store(true, Ordering::Relaxed);
     becomes(State::Synced).await;
+
+    server.serves.store(false, Ordering::Relaxed);
+    let begun = tokio::time::Instant::now();
+    health.doubt();
+    becomes(State::NotServed).await;
+    assert!(
+        begun.elapsed() < Duration::from_millis(100),
+        "somebody was told, and the watch not yet: {:?}",
+        begun.elapsed()
+    );
+    server.serves.store(true, Ordering::Relaxed);
+    becomes(State::Synced).await;
+    let asked = server.asked.load(Ordering::Relaxed);
+    (0..10).for_each(|_| health.doubt());
+    sleep(Duration::from_millis(500)).await;
+    assert!(server.asked.load(Ordering::Relaxed) <= asked + 2, "however many doubt");
+    assert_eq!(health.state(&here), State::Synced);
     stop.cancel();
     watch.await.unwrap();
 }
