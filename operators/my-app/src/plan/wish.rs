@@ -6,11 +6,10 @@
 use api::my_app::MyAppStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::drift::Fingerprint;
 use runtime::plan::meta::CONTENTS;
 use runtime::plan::names::{LONGEST_LABEL, within};
 use runtime::plan::{Apply, Create, Effect, Meta, Plan};
-use runtime::views::{Deployment, Pod};
+use runtime::views::{Deployment, Pod, Template};
 use serde_json::{Value, json};
 
 use super::overrides::{self, Refusal};
@@ -71,7 +70,9 @@ impl<'a> Wish<'a> {
     fn stays_plain(&self, live: &Deployment, plain: &Apply) -> bool {
         let seen = self.observed.deployment.ours().map_or(live.fingerprint, |live| live.fingerprint);
         // With the same wish as ever, a template that differs has been edited: it goes back to what it was.
-        plain.has_made(seen, &live.additions) || template(plain) == live.template.fingerprint || self.is_told(live)
+        plain.has_made(seen, &live.additions)
+            || live.template.made.is_made_of(&Template::rendered(&plain.body))
+            || self.is_told(live)
     }
 
     /// Whether what pods are to be has been told by status, so that nothing of it is new.
@@ -82,11 +83,6 @@ impl<'a> Wish<'a> {
             && same(app.restarted_at.as_deref(), live.template.restarted_at.as_deref())
             && same(self.contents, live.template.contents.as_deref())
     }
-}
-
-/// What of the pod template a Deployment of ours would have after that apply.
-fn template(apply: &Apply) -> Fingerprint {
-    Fingerprint::of_rendered(&apply.body["spec"]["template"])
 }
 
 /// The pod to ask the API server about before a template with overrides is put into force; nothing if there is no such template,
@@ -100,7 +96,8 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
         _ => None,
     });
     let apply = applies.next_back()?;
-    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.fingerprint == template(apply));
+    let wanted = Template::rendered(&apply.body);
+    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.made.is_made_of(&wanted));
     (!is_in_force).then(|| pod(&observed.app.meta, apply))
 }
 
