@@ -13,10 +13,12 @@ pub struct Contents {
     pub due: Option<Duration>,
 }
 
-/// That the API server has refused pods with overrides, in a dry run.
+/// That the API server has not accepted pods with overrides, in a dry run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// Its answer.
+    /// Whether it has not said anything of them, which may pass, and has not refused them.
+    pub is_passing: bool,
+    /// Its answer, or why there is none.
     pub message: String,
     /// When to ask again.
     pub due: Duration,

@@ -95,14 +95,18 @@ type Judgement = (Phase, Summary, String, String);
 
 /// What is told while the Deployment is left as it is, since its pods cannot be as asked.
 fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
-    let (reason, message) = wish.refusal()?;
-    let phase = if standing.rollout.replicas > 0 { Phase::Degraded } else { Phase::Pending };
+    let (summary, reason, message) = wish.refusal()?;
+    let phase = match summary {
+        Summary::Stalled if standing.rollout.replicas > 0 => Phase::Degraded,
+        Summary::Stalled => Phase::Pending,
+        Summary::Reconciling | Summary::Ready => Phase::Progressing,
+    };
     let left = match &observed.deployment {
         Seen::Ours(_) => "; the Deployment is left as it is",
         Seen::Absent | Seen::Leaving | Seen::Unreadable(_) => "",
     };
     let message = format!("{}; {message}{left}", standing.count());
-    Some((phase, Summary::Stalled, reason.to_owned(), message))
+    Some((phase, summary, reason.to_owned(), message))
 }
 
 /// Phase, shape of the conditions, reason and message.

@@ -6,6 +6,7 @@
 use api::my_app::MyAppStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
+use runtime::plan::conditions::Summary;
 use runtime::plan::meta::CONTENTS;
 use runtime::plan::names::{LONGEST_LABEL, within};
 use runtime::plan::{Apply, Create, Effect, Meta, Plan};
@@ -13,7 +14,7 @@ use runtime::views::{Deployment, Pod, Template};
 use serde_json::{Value, json};
 
 use super::overrides::{self, Refusal};
-use super::{Observed, objects};
+use super::{Observed, Refused, objects};
 
 /// What a MyApp asks its Deployment to be.
 pub(super) struct Wish<'a> {
@@ -31,13 +32,17 @@ impl<'a> Wish<'a> {
         Self { observed, overrides: overrides::of(app, observed.limit), contents }
     }
 
-    /// Why the Deployment is left as it is: a condition's reason, and a sentence.
-    pub(super) fn refusal(&self) -> Option<(&'static str, String)> {
+    /// Why the Deployment is left as it is: whether a person is needed, a condition's reason, and a sentence.
+    pub(super) fn refusal(&self) -> Option<(Summary, &'static str, String)> {
         if let Err(refusal) = &self.overrides {
-            return Some((refusal.reason, refusal.message.clone()));
+            return Some((Summary::Stalled, refusal.reason, refusal.message.clone()));
         }
-        let refused = self.observed.refused.as_ref()?;
-        Some(("Rejected", format!("the API server refuses pods with spec.podOverrides: {}", refused.message)))
+        let Refused { is_passing, message, .. } = self.observed.refused.as_ref()?;
+        Some(if *is_passing {
+            (Summary::Reconciling, "APIServerError", format!("cannot check pods with spec.podOverrides: {message}"))
+        } else {
+            (Summary::Stalled, "Rejected", format!("the API server refuses pods with spec.podOverrides: {message}"))
+        })
     }
 
     /// The Deployment, with that image.

@@ -48,14 +48,36 @@ fn overrides_beyond_the_limit_make_no_pod() {
 #[test]
 fn a_pod_that_the_api_server_refuses_is_told_in_its_words_and_asked_about_again() {
     let overrides = json!({ "spec": { "priorityClassName": "none" } });
-    let refused =
-        Refused { message: "no PriorityClass with name none was found".to_owned(), due: Duration::from_secs(15) };
+    let refused = refused("no PriorityClass with name none was found", false);
     let seen = Observed { refused: Some(refused), ..beside_pods(&overrides) };
     let plan = plan(&seen, NOW);
     assert_eq!((kinds(&plan), plan.next), (vec!["Service"], Next::After(Duration::from_secs(15))));
     let (reason, message) = ready(&plan);
     assert_eq!(reason, "Rejected");
     assert!(message.contains("no PriorityClass with name none was found"), "{message}");
+}
+
+/// As with a webhook for pods that is down.
+#[test]
+fn a_pod_that_the_api_server_says_nothing_of_is_waited_for_and_nothing_else_is() {
+    let overrides = json!({ "metadata": { "labels": { "team": "a" } } });
+    let unsaid = || Some(refused("failed calling webhook \"w\"", true));
+    let seen = Observed { refused: unsaid(), ..beside_pods(&overrides) };
+    let waits = plan(&seen, NOW);
+    assert_eq!((kinds(&waits), waits.next), (vec!["Service"], Next::After(Duration::from_secs(15))));
+    assert_eq!((status(&waits).phase, status(&waits).ready.as_deref()), (Some(Phase::Progressing), Some("3/3")));
+    let message = "3 of 3 pods are ready; cannot check pods with spec.podOverrides: failed calling webhook \"w\"; \
+                   the Deployment is left as it is";
+    assert_eq!(ready(&waits), ("APIServerError", message));
+    let contract = &status(&waits).contract;
+    assert!(contract.is_true(condition_type::RECONCILING) && !contract.is_true(condition_type::STALLED));
+
+    let made = plan(&Observed { refused: unsaid(), ..observed(app(spec(&overrides), json!({})), Seen::Absent) }, NOW);
+    assert_eq!((kinds(&made), status(&made).phase), (vec!["Service"], Some(Phase::Progressing)));
+}
+
+fn refused(message: &str, is_passing: bool) -> Refused {
+    Refused { is_passing, message: message.to_owned(), due: Duration::from_secs(15) }
 }
 
 #[test]
