@@ -243,7 +243,7 @@ fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
         Found::Missing => Some((
             "RestartSourceMissing",
             format!(
-                "restartOn: {source} does not exist; make it, or set optional: pods are started again once it is there"
+                "restartOn: {source} does not exist; create it, or set optional: true; the operator restarts the pods once it exists"
             ),
         )),
         Found::Forbidden(why) => Some((
