@@ -45,6 +45,19 @@ impl<'a> Wish<'a> {
         })
     }
 
+    /// What the Deployment is left as it is for, since its pods would be replaced again in a moment: an object of `restartOn`.
+    pub(super) fn awaited(&self) -> Option<&str> {
+        let app = &self.observed.app;
+        let unread = self.observed.contents.unread.as_ref().filter(|unread| unread.is_awaited)?;
+        let edited = app.status.contract.observed_generation < app.meta.generation;
+        let waits = match self.observed.live_deployment() {
+            None => true,
+            // Pods that have been started with content most likely keep it.
+            Some(live) => edited && live.template.contents.is_none(),
+        };
+        waits.then_some(&*unread.source)
+    }
+
     /// The Deployment, with that image.
     pub(super) fn deployment(&self, image: &str) -> Apply {
         let plain = self.observed.live_deployment().filter(|live| !live.template.has_defaults);
