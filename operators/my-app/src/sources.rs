@@ -7,30 +7,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use api::my_app::RestartOn;
+use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
 use sha2::{Digest, Sha256};
+use tokio::sync::watch;
 
 use crate::MyApp;
-use crate::plan::Contents;
+use crate::plan::{Contents, Unread};
+
+mod words;
+
+use words::{trouble, unread};
 
 /// Each object is asked for once in so long, whoever names it.
 const EVERY: Duration = Duration::from_secs(60);
-/// Until the answer to another pass may be there.
-const SOON: Duration = Duration::from_secs(1);
+/// For so long pods that are yet to be made wait for the first answer, and so long each request may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Meanwhile it is asked for this often.
+const SOON: Duration = Duration::from_secs(2);
 /// What nobody has asked for in so long is forgotten.
 const KEPT: Duration = Duration::from_secs(600);
 
 /// One object.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Source {
     namespace: Arc<str>,
     kind: Kind,
     name: String,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Kind {
     ConfigMap,
     Secret,
@@ -59,18 +67,32 @@ enum Found {
     Missing,
     /// The right is missing: the API server's words.
     Forbidden(String),
-    /// Nothing can be said now.
+    /// Nothing has been said so far, and there may be an answer in a moment.
+    Awaited,
+    /// Nothing has been said for longer than anybody waits for it.
     Unknown,
-    /// Another pass asks for it for the first time.
-    Asked,
 }
 
 #[derive(Clone)]
 struct Held {
+    /// When it was asked for first.
+    since: Instant,
     next: Instant,
+    /// Closed once the request that is under way is over.
+    answer: Option<watch::Receiver<()>>,
     /// The uid and version that the digest is of.
     version: Option<(String, String)>,
     found: Found,
+}
+
+/// Whose turn it is.
+enum Turn {
+    /// Nobody's: this holds for so long.
+    Told(Found, Duration),
+    /// Another pass's.
+    Waits(watch::Receiver<()>),
+    /// This pass's, which knew that. All others wait until the sender is gone.
+    Asks(Held, watch::Sender<()>),
 }
 
 /// Looks at them.
@@ -89,9 +111,9 @@ impl Sources {
     pub(crate) async fn look(&self, app: &MyApp) -> Contents {
         let mut contents = Contents::default();
         let (mut sum, mut is_whole) = (Sha256::new(), true);
-        for on in &app.spec.restart_on {
-            let Some((source, optional)) = source(app, on) else { continue };
-            let (found, due) = self.one(&source).await;
+        let sources = sources(app);
+        let found = join_all(sources.keys().map(|source| self.one(source))).await;
+        for ((source, optional), (found, due)) in sources.into_iter().zip(found) {
             contents.due = Some(contents.due.map_or(due, |sooner| sooner.min(due)));
             sum.update(format!("{source}\n"));
             match found {
@@ -100,6 +122,7 @@ impl Sources {
                 other => {
                     is_whole = false;
                     contents.trouble = contents.trouble.or_else(|| trouble(&source, &other));
+                    contents.unread = Unread::more(contents.unread, unread(&source, &other));
                 }
             }
         }
@@ -110,24 +133,43 @@ impl Sources {
 
     /// What there is of one, and when to look again. Between two looks, the last one counts.
     async fn one(&self, source: &Source) -> (Found, Duration) {
-        let now = Instant::now();
-        let before = {
-            let mut all = self.lock();
-            all.retain(|_, held| now < held.next + KEPT);
-            let unseen = || Held { next: now, version: None, found: Found::Asked };
-            let held = all.entry(source.clone()).or_insert_with(unseen);
-            if now < held.next {
-                let due = held.next - now;
-                return (held.found.clone(), if held.found == Found::Asked { due.min(SOON) } else { due });
+        loop {
+            match self.turn(source) {
+                Turn::Told(found, due) => return (found, due),
+                // It is never sent to: it closes with the answer, or with the pass that has asked.
+                Turn::Waits(mut answer) => drop(answer.changed().await),
+                Turn::Asks(before, asking) => {
+                    let (since, asked) = (before.since, Instant::now());
+                    let late = (before.version.clone(), before.found.clone(), 1);
+                    let answer = tokio::time::timeout(PATIENCE, self.ask(source, before)).await;
+                    let (version, found, requests) = answer.unwrap_or(late);
+                    let (found, pause) = judged(found, since.elapsed(), requests);
+                    let next = (asked + pause).max(Instant::now() + SOON);
+                    let held = Held { since, next, answer: None, version, found };
+                    self.lock().insert(source.clone(), held);
+                    drop(asking);
+                }
             }
-            held.next = now + EVERY;
-            held.clone()
-        };
-        let (version, found, requests) = self.ask(source, before).await;
-        // Two requests are those of two minutes.
-        let next = now + EVERY * requests;
-        self.lock().insert(source.clone(), Held { next, version, found: found.clone() });
-        (found, next.saturating_duration_since(Instant::now()))
+        }
+    }
+
+    fn turn(&self, source: &Source) -> Turn {
+        let now = Instant::now();
+        let mut all = self.lock();
+        all.retain(|_, held| now < held.next + KEPT);
+        let unseen = || Held { since: now, next: now, answer: None, version: None, found: Found::Awaited };
+        let held = all.entry(source.clone()).or_insert_with(unseen);
+        match held.answer.clone() {
+            Some(answer) if answer.has_changed().is_ok() => return Turn::Waits(answer),
+            None if now < held.next => return Turn::Told(held.found.clone(), held.next - now),
+            // The pass that has asked is gone, or it is time to ask.
+            Some(_) | None => {}
+        }
+        let (asking, answer) = watch::channel(());
+        let before = held.clone();
+        held.next = now;
+        held.answer = Some(answer);
+        Turn::Asks(before, asking)
     }
 
     /// Asks for the metadata, and for the content if that may be another. Returns the number of requests as well.
@@ -141,13 +183,13 @@ impl Sources {
                 Ok(Some(_)) => requests += 1,
                 Ok(None) => return (None, Found::Missing, requests),
                 // What was seen last holds until something else is seen.
-                Err(error) => return (before.version.clone(), unread(&error).unwrap_or(before.found), requests),
+                Err(error) => return (before.version, forbidden(&error).unwrap_or(before.found), requests),
             }
         }
         match self.content(source).await {
             Ok(Some((meta, digest))) => (version(&meta), Found::Content(digest), requests),
             Ok(None) => (None, Found::Missing, requests),
-            Err(error) => (None, unread(&error).unwrap_or(Found::Unknown), requests),
+            Err(error) => (before.version, forbidden(&error).unwrap_or(before.found), requests),
         }
     }
 
@@ -195,6 +237,15 @@ impl Sources {
     }
 }
 
+/// The objects, in an order of their own, and whether each may be missing.
+fn sources(app: &MyApp) -> BTreeMap<Source, bool> {
+    let mut all = BTreeMap::new();
+    for (source, optional) in app.spec.restart_on.iter().filter_map(|on| source(app, on)) {
+        all.entry(source).and_modify(|may_miss| *may_miss &= optional).or_insert(optional);
+    }
+    all
+}
+
 /// The object, and whether it may be missing.
 fn source(app: &MyApp, on: &RestartOn) -> Option<(Source, bool)> {
     let (kind, of) = match (&on.config_map_ref, &on.secret_ref) {
@@ -226,35 +277,24 @@ fn digest(salt: &str, entries: BTreeMap<String, Vec<u8>>) -> [u8; 32] {
     sum.finalize().into()
 }
 
+/// What counts after that look, so long after the first one, and when to look again after it began.
+fn judged(found: Found, since: Duration, requests: u32) -> (Found, Duration) {
+    match found {
+        Found::Awaited | Found::Unknown if since < PATIENCE.saturating_sub(SOON) => (Found::Awaited, SOON),
+        Found::Awaited | Found::Unknown => (Found::Unknown, EVERY),
+        // Two requests are those of two minutes.
+        found => (found, EVERY * requests),
+    }
+}
+
 /// That a right is missing; nothing, if that is not what the failure says.
-fn unread(error: &kube::Error) -> Option<Found> {
+fn forbidden(error: &kube::Error) -> Option<Found> {
     match error {
         kube::Error::Api(status) if status.code == 403 => Some(Found::Forbidden(status.message.clone())),
         error => {
             tracing::debug!(%error, "an object of restartOn cannot be read now");
             None
         }
-    }
-}
-
-/// What a person is told of it.
-fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
-    match found {
-        Found::Missing => Some((
-            "RestartSourceMissing",
-            format!(
-                "restartOn: {source} does not exist; make it, or set optional: pods are started again once it is there"
-            ),
-        )),
-        Found::Forbidden(why) => Some((
-            "Forbidden",
-            format!(
-                "restartOn: {source} cannot be read: the manager lacks the right to get {} in namespace {} ({why})",
-                source.kind.plural(),
-                source.namespace
-            ),
-        )),
-        Found::Content(_) | Found::Unknown | Found::Asked => None,
     }
 }
 

@@ -1,18 +1,22 @@
 //! Asks the API server, in a dry run, whether it would take pods with overrides, before a template with them is put into force.
 
 use std::collections::HashMap;
+use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use kube::Client;
 use runtime::plan::names::fnv1a;
 use runtime::plan::{Create, DryRun, Key, quota};
-use runtime::{Error, pods};
+use runtime::pods;
 
 use crate::plan::Refused;
 
-/// After how long it is asked again about a pod that it refuses: at first, and at most.
+/// After how long it is asked again about a pod that it refuses, at first.
 const FIRST: Duration = Duration::from_secs(15);
+/// The same where it does not say.
+const UNSAID: Duration = Duration::from_secs(1);
+/// At most.
 const LONGEST: Duration = Duration::from_secs(60);
 
 /// What the API server has said of the pods of each MyApp.
@@ -22,12 +26,20 @@ pub(crate) struct Trials {
 }
 
 #[derive(Clone)]
+enum Said {
+    Accepted,
+    Refused(String),
+    /// Nothing: why.
+    Nothing(String),
+}
+
+#[derive(Clone)]
 struct Held {
     /// A hash of the pod that it was asked about.
     of: u64,
-    /// Its refusal.
-    refused: Option<String>,
-    /// How often in a row it has refused that pod.
+    /// What it has said.
+    said: Said,
+    /// How often in a row it has said so.
     times: u32,
     again: Instant,
 }
@@ -38,27 +50,26 @@ impl Trials {
         Self { client, held: Mutex::default() }
     }
 
-    /// Whether the API server refuses `trial`, a pod of the MyApp `app`. What it has accepted, it is not asked again: then the
-    /// template is in force, or is put back.
-    ///
-    /// # Errors
-    /// If it does not say.
-    pub(crate) async fn ask(&self, app: &Key, trial: &Create) -> Result<Option<Refused>, Error> {
+    /// Whether the API server refuses `trial`, a pod of the MyApp `app`, or does not say. What it has accepted, it is not asked
+    /// again: then the template is in force, or is put back.
+    pub(crate) async fn ask(&self, app: &Key, trial: &Create) -> Option<Refused> {
         let of = fnv1a(&trial.body.to_string());
-        let held = self.lock().get(app).filter(|held| held.of == of).cloned();
-        let times = match held {
-            Some(held) if held.refused.is_none() || Instant::now() < held.again => return Ok(held.told()),
-            held => held.map_or(0, |held| held.times),
+        let before = self.lock().get(app).filter(|held| held.of == of).cloned();
+        if let Some(held) = before.as_ref().filter(|held| held.lasts(Instant::now())) {
+            return held.told();
+        }
+        let said = match pods::dry_run(&self.client, trial).await {
+            DryRun::Accepted => Said::Accepted,
+            DryRun::Rejected(why) if is_no_matter_of_the_pod(&why) => Said::Accepted,
+            DryRun::Rejected(why) => Said::Refused(why),
+            DryRun::Unknown(why) => Said::Nothing(why),
         };
-        let refused = match pods::dry_run(&self.client, trial).await {
-            DryRun::Accepted => None,
-            DryRun::Rejected(why) if is_no_matter_of_the_pod(&why) => None,
-            DryRun::Rejected(why) => Some(why),
-            DryRun::Unknown(why) => return Err(Error::transient("APIServerError", why)),
-        };
-        let held = Held { of, refused, times: times.saturating_add(1), again: Instant::now() + pause(times) };
+        let before = before.filter(|held| mem::discriminant(&held.said) == mem::discriminant(&said));
+        let times = before.map_or(0, |held| held.times);
+        let first = if matches!(said, Said::Nothing(_)) { UNSAID } else { FIRST };
+        let held = Held { of, said, times: times.saturating_add(1), again: Instant::now() + pause(first, times) };
         self.lock().insert(app.clone(), held.clone());
-        Ok(held.told())
+        held.told()
     }
 
     /// Forgets what it knows of all but these MyApps.
@@ -72,9 +83,19 @@ impl Trials {
 }
 
 impl Held {
-    fn told(self) -> Option<Refused> {
+    /// Whether it is not asked again at `now`.
+    fn lasts(&self, now: Instant) -> bool {
+        matches!(self.said, Said::Accepted) || now < self.again
+    }
+
+    fn told(&self) -> Option<Refused> {
         let due = self.again.saturating_duration_since(Instant::now());
-        self.refused.map(|message| Refused { message, due })
+        let (is_passing, message) = match &self.said {
+            Said::Accepted => return None,
+            Said::Refused(why) => (false, why.clone()),
+            Said::Nothing(why) => (true, why.clone()),
+        };
+        Some(Refused { is_passing, message, due })
     }
 }
 
@@ -86,9 +107,9 @@ fn is_no_matter_of_the_pod(why: &str) -> bool {
         || why.contains("serviceaccount \"default\" not found")
 }
 
-/// How long a refusal lasts after so many others.
-fn pause(times: u32) -> Duration {
-    FIRST.saturating_mul(1 << times.min(8)).min(LONGEST)
+/// How long an answer lasts after so many others of its kind, of which the first one lasted so long.
+fn pause(first: Duration, times: u32) -> Duration {
+    first.saturating_mul(1 << times.min(8)).min(LONGEST)
 }
 
 #[cfg(test)]
@@ -112,8 +133,8 @@ mod tests {
         let trials = Trials::new(answers.client());
         let (app, pod) = trial("one");
         for _ in 0..3 {
-            let refused = trials.ask(&app, &pod).await.unwrap().unwrap();
-            assert_eq!(refused.message, "violates PodSecurity");
+            let refused = trials.ask(&app, &pod).await.unwrap();
+            assert_eq!((&*refused.message, refused.is_passing), ("violates PodSecurity", false));
             assert!(refused.due <= FIRST);
         }
         assert_eq!(answers.asked(), ["POST /api/v1/namespaces/n/pods?dryRun=All"]);
@@ -132,7 +153,7 @@ mod tests {
             let answers = Answers::new(move |_| (code, status(code, message)));
             let trials = Trials::new(answers.client());
             for _ in 0..2 {
-                assert_eq!(trials.ask(&app, &pod).await, Ok(None), "{message}");
+                assert_eq!(trials.ask(&app, &pod).await, None, "{message}");
             }
             assert_eq!(answers.asked().len(), 1);
             trials.retain(|_| false);
@@ -142,14 +163,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_answer_is_no_refusal() {
-        let answers = Answers::new(|_| (503, status(503, "later")));
-        let error = Trials::new(answers.client()).ask(&trial("one").0, &trial("one").1).await.unwrap_err();
-        assert_eq!((&*error.reason(), error.stalled()), ("APIServerError", false));
+    async fn no_answer_is_no_refusal_and_is_asked_for_again_in_a_moment() {
+        let why = "Internal error occurred: failed calling webhook \"pods.example.com\": connection refused";
+        let answers = Answers::new(move |_| (500, status(500, why)));
+        let trials = Trials::new(answers.client());
+        let (app, pod) = trial("one");
+        for _ in 0..3 {
+            let unsaid = trials.ask(&app, &pod).await.unwrap();
+            assert_eq!((&*unsaid.message, unsaid.is_passing), (why, true));
+            assert!(unsaid.due <= UNSAID);
+        }
+        assert_eq!(answers.asked().len(), 1);
+        for longest in [2, 4] {
+            trials.lock().values_mut().for_each(|held| held.again = Instant::now());
+            let due = trials.ask(&app, &pod).await.unwrap().due.as_secs_f64();
+            assert!(due <= f64::from(longest) && due > f64::from(longest) / 2.0, "{due}");
+        }
     }
 
     #[test]
     fn it_is_asked_less_often_the_longer_it_lasts() {
-        assert_eq!([0, 1, 2, 99].map(|times| pause(times).as_secs()), [15, 30, 60, 60]);
+        assert_eq!([0, 1, 2, 99].map(|times| pause(FIRST, times).as_secs()), [15, 30, 60, 60]);
+        assert_eq!([0, 1, 5, 6, 99].map(|times| pause(UNSAID, times).as_secs()), [1, 2, 32, 60, 60]);
     }
 }

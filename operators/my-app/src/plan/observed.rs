@@ -39,7 +39,7 @@ pub struct Observed {
     pub limit: Limit,
     /// What is known of the objects whose content restarts its pods.
     pub contents: Contents,
-    /// That the API server would not take pods with its overrides.
+    /// That the API server would not take pods with its overrides, or does not say.
     pub refused: Option<Refused>,
 }
 

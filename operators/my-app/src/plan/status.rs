@@ -51,7 +51,8 @@ pub(super) fn of(
     let rollout = standing.rollout;
     let pods = Pods::of(observed, now);
     let deadline = observed.deployment.ours().map_or(Deadline::Ahead, |live| deadline::of(app, live, now));
-    let (phase, summary, reason, message) = match refused(observed, wish, &standing) {
+    let held = refused(observed, wish, &standing).or_else(|| awaited(observed, wish, &standing));
+    let (phase, summary, reason, message) = match held {
         Some(refused) => refused,
         None => judge(observed, &standing, &pods, &deadline, course),
     };
@@ -95,14 +96,29 @@ type Judgement = (Phase, Summary, String, String);
 
 /// What is told while the Deployment is left as it is, since its pods cannot be as asked.
 fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
-    let (reason, message) = wish.refusal()?;
-    let phase = if standing.rollout.replicas > 0 { Phase::Degraded } else { Phase::Pending };
+    let (summary, reason, message) = wish.refusal()?;
+    let phase = match summary {
+        Summary::Stalled if standing.rollout.replicas > 0 => Phase::Degraded,
+        Summary::Stalled => Phase::Pending,
+        Summary::Reconciling | Summary::Ready => Phase::Progressing,
+    };
     let left = match &observed.deployment {
         Seen::Ours(_) => "; the Deployment is left as it is",
         Seen::Absent | Seen::Leaving | Seen::Unreadable(_) => "",
     };
     let message = format!("{}; {message}{left}", standing.count());
-    Some((phase, Summary::Stalled, reason.to_owned(), message))
+    Some((phase, summary, reason.to_owned(), message))
+}
+
+/// What is told while the Deployment waits for what its pods are to be started with.
+fn awaited(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
+    let source = wish.awaited().filter(|_| observed.obstacle().is_none())?;
+    let message = format!("{}; {}", standing.count(), unread(source));
+    Some((Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message))
+}
+
+fn unread(source: &str) -> String {
+    format!("restartOn: the API server has not said yet what is in {source}")
 }
 
 /// Phase, shape of the conditions, reason and message.
@@ -129,7 +145,9 @@ fn judge(
     // The Deployment's numbers may be older than what is seen of a pod; what has been said already waits for them.
     let said = &app.status.contract;
     let said = said.observed_generation == app.meta.generation && said.is_true(condition_type::READY);
-    if standing.complete() && (said || pods.are_well()) {
+    // With content that has not been read, pods may have to be replaced for this very spec.
+    let unread_yet = observed.contents.unread.as_ref().filter(|_| observed.contents.trouble.is_none() && !said);
+    if standing.complete() && (said || pods.are_well()) && unread_yet.is_none() {
         if let Some((reason, why)) = &observed.contents.trouble {
             let message = format!("{count}; {why}");
             return (Phase::Degraded, Summary::Stalled, (*reason).to_owned(), message);
@@ -147,7 +165,10 @@ fn judge(
     }
     let message = match pods.passing() {
         Some(why) if standing.current => format!("{count}; {why}"),
-        _ => standing.progress(),
+        _ => match unread_yet.filter(|_| standing.complete()) {
+            Some(yet) => format!("{count}; {}", unread(&yet.source)),
+            None => standing.progress(),
+        },
     };
     (Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message)
 }

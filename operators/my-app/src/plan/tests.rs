@@ -7,9 +7,10 @@ use api::{ConditionStatus, condition_type};
 use jiff::ToSpan;
 use runtime::cache::View;
 use runtime::plan::Next;
-use runtime::plan::drift::Fingerprint;
+use runtime::plan::drift::{Fingerprint, Made};
 use runtime::plan::seen::{Live, Served};
 use runtime::plan::trouble::Trouble;
+use runtime::views::Template;
 use serde_json::{Value, json};
 
 use super::*;
@@ -34,8 +35,8 @@ fn app(spec: Value, status: Value) -> Arc<MyApp> {
 }
 
 /// What is ours of the pod template that `app` asks for with that image, without defaults.
-fn template(app: &MyApp, image: &str) -> Fingerprint {
-    Fingerprint::of_rendered(&objects::deployment(app, image).body["spec"]["template"])
+fn template(app: &MyApp, image: &str) -> Made {
+    Template::rendered(&objects::deployment(app, image).body)
 }
 
 /// A Deployment just as `app` asks for, without defaults, with that status.
@@ -46,7 +47,7 @@ fn live(app: &MyApp, status: Value) -> Seen<Deployment> {
     object["status"] = status;
     let mut live = Deployment::decode(&object.to_string()).unwrap();
     live.fingerprint = objects::deployment(app, &app.spec.image).fingerprint();
-    live.template.fingerprint = template(app, &app.spec.image);
+    live.template.made = template(app, &app.spec.image);
     live.owns_replicas = app.spec.replicas.is_some();
     Seen::Ours(Live { fingerprint: live.fingerprint, view: Arc::new(live) })
 }

@@ -6,15 +6,15 @@
 use api::my_app::MyAppStatus;
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::drift::Fingerprint;
+use runtime::plan::conditions::Summary;
 use runtime::plan::meta::CONTENTS;
 use runtime::plan::names::{LONGEST_LABEL, within};
 use runtime::plan::{Apply, Create, Effect, Meta, Plan};
-use runtime::views::{Deployment, Pod};
+use runtime::views::{Deployment, Pod, Template};
 use serde_json::{Value, json};
 
 use super::overrides::{self, Refusal};
-use super::{Observed, objects};
+use super::{Observed, Refused, objects};
 
 /// What a MyApp asks its Deployment to be.
 pub(super) struct Wish<'a> {
@@ -32,13 +32,30 @@ impl<'a> Wish<'a> {
         Self { observed, overrides: overrides::of(app, observed.limit), contents }
     }
 
-    /// Why the Deployment is left as it is: a condition's reason, and a sentence.
-    pub(super) fn refusal(&self) -> Option<(&'static str, String)> {
+    /// Why the Deployment is left as it is: whether a person is needed, a condition's reason, and a sentence.
+    pub(super) fn refusal(&self) -> Option<(Summary, &'static str, String)> {
         if let Err(refusal) = &self.overrides {
-            return Some((refusal.reason, refusal.message.clone()));
+            return Some((Summary::Stalled, refusal.reason, refusal.message.clone()));
         }
-        let refused = self.observed.refused.as_ref()?;
-        Some(("Rejected", format!("the API server refuses pods with spec.podOverrides: {}", refused.message)))
+        let Refused { is_passing, message, .. } = self.observed.refused.as_ref()?;
+        Some(if *is_passing {
+            (Summary::Reconciling, "APIServerError", format!("cannot check pods with spec.podOverrides: {message}"))
+        } else {
+            (Summary::Stalled, "Rejected", format!("the API server refuses pods with spec.podOverrides: {message}"))
+        })
+    }
+
+    /// What the Deployment is left as it is for, since its pods would be replaced again in a moment: an object of `restartOn`.
+    pub(super) fn awaited(&self) -> Option<&str> {
+        let app = &self.observed.app;
+        let unread = self.observed.contents.unread.as_ref().filter(|unread| unread.is_awaited)?;
+        let edited = app.status.contract.observed_generation < app.meta.generation;
+        let waits = match self.observed.live_deployment() {
+            None => true,
+            // Pods that have been started with content most likely keep it.
+            Some(live) => edited && live.template.contents.is_none(),
+        };
+        waits.then_some(&*unread.source)
     }
 
     /// The Deployment, with that image.
@@ -71,7 +88,9 @@ impl<'a> Wish<'a> {
     fn stays_plain(&self, live: &Deployment, plain: &Apply) -> bool {
         let seen = self.observed.deployment.ours().map_or(live.fingerprint, |live| live.fingerprint);
         // With the same wish as ever, a template that differs has been edited: it goes back to what it was.
-        plain.has_made(seen, &live.additions) || template(plain) == live.template.fingerprint || self.is_told(live)
+        plain.has_made(seen, &live.additions)
+            || live.template.made.is_made_of(&Template::rendered(&plain.body))
+            || self.is_told(live)
     }
 
     /// Whether what pods are to be has been told by status, so that nothing of it is new.
@@ -82,11 +101,6 @@ impl<'a> Wish<'a> {
             && same(app.restarted_at.as_deref(), live.template.restarted_at.as_deref())
             && same(self.contents, live.template.contents.as_deref())
     }
-}
-
-/// What of the pod template a Deployment of ours would have after that apply.
-fn template(apply: &Apply) -> Fingerprint {
-    Fingerprint::of_rendered(&apply.body["spec"]["template"])
 }
 
 /// The pod to ask the API server about before a template with overrides is put into force; nothing if there is no such template,
@@ -100,7 +114,8 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
         _ => None,
     });
     let apply = applies.next_back()?;
-    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.fingerprint == template(apply));
+    let wanted = Template::rendered(&apply.body);
+    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.made.is_made_of(&wanted));
     (!is_in_force).then(|| pod(&observed.app.meta, apply))
 }
 

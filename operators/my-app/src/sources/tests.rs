@@ -83,6 +83,7 @@ async fn what_is_missing_or_forbidden_is_told_and_asked_for_once_a_minute() {
             let (told, why) = contents.trouble.expect("trouble");
             assert_eq!((contents.digest, told), (None, reason));
             assert!(why.contains(words), "{why}");
+            assert_eq!(contents.unread, None);
         }
         forward(&sources, 1);
         drop(sources.look(&app("web", &on_map())).await);
@@ -108,13 +109,96 @@ async fn what_was_seen_holds_while_the_api_server_does_not_say() {
     forward(&sources, 1);
     let contents = sources.look(&app("web", &on_map())).await;
     assert!(contents.digest.is_some() && contents.digest == digest && contents.trouble.is_none());
+}
 
+#[tokio::test]
+async fn a_first_answer_is_awaited_for_a_while() {
+    let answers = Answers::new(|_| (503, status(503, "later")));
     let sources = Sources::new(answers.client());
     for _ in 0..2 {
         let unseen = sources.look(&app("web", &on_map())).await;
         assert!(unseen.digest.is_none() && unseen.trouble.is_none(), "nothing is told of what may pass: {unseen:?}");
-        assert!(unseen.due.is_some_and(|due| due > EVERY / 2), "nor is it looked at all the time: {unseen:?}");
+        let unread = unseen.unread.expect("that nothing is known");
+        assert_eq!((&*unread.source, unread.is_awaited), ("ConfigMap settings", true));
+        assert!(unseen.due.is_some_and(|due| due <= SOON), "{:?}", unseen.due);
     }
+    assert_eq!(answers.asked(), [WHOLE]);
+    let long_since = |held: &mut Held| {
+        held.since = held.since.checked_sub(PATIENCE).unwrap();
+        held.next = Instant::now();
+    };
+    sources.lock().values_mut().for_each(long_since);
+    for _ in 0..2 {
+        let unseen = sources.look(&app("web", &on_map())).await;
+        assert_eq!(unseen.unread.map(|unread| unread.is_awaited), Some(false));
+        assert!(unseen.due.is_some_and(|due| due > EVERY / 2), "nor is it looked at all the time: {:?}", unseen.due);
+    }
+    assert_eq!(answers.asked(), [WHOLE, WHOLE]);
+}
+
+#[tokio::test]
+async fn apps_that_look_at_once_are_told_the_same_by_one_request() {
+    let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
+    let sources = Sources::new(answers.client());
+    let (web, other) = (app("web", &on_map()), app("other", &on_map()));
+    let (one, two) = tokio::join!(sources.look(&web), sources.look(&other));
+    assert_eq!(answers.asked(), [WHOLE]);
+    assert!(one.digest.is_some() && one.digest == two.digest, "{one:?} {two:?}");
+    forward(&sources, 1);
+    let (one, two) = tokio::join!(sources.look(&web), sources.look(&other));
+    assert_eq!((&one.digest, answers.asked().len()), (&two.digest, 2));
+    assert!([one.due, two.due].iter().all(|due| due.is_some_and(|due| due <= EVERY)));
+}
+
+#[tokio::test]
+async fn an_app_that_waits_asks_itself_once_the_one_that_has_asked_is_gone() {
+    let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
+    let sources = Sources::new(answers.client());
+    let (web, other) = (app("web", &on_map()), app("other", &on_map()));
+    let mut first = Box::pin(sources.look(&web));
+    let mut second = Box::pin(sources.look(&other));
+    assert!(futures::poll!(&mut first).is_pending() && futures::poll!(&mut second).is_pending());
+    drop(first);
+    assert!(second.await.digest.is_some());
+}
+
+#[tokio::test]
+async fn the_order_of_names_and_names_given_twice_are_no_content() {
+    let digest = async |on: Value| {
+        let answers = Answers::new(|asked| match asked.ends_with("settings") {
+            true => (200, map(1, &json!({ "a": "1" }))),
+            false => (200, secret("s", "YQ==")),
+        });
+        let digest = Sources::new(answers.client()).look(&app("web", &on)).await.digest.expect("a digest");
+        (digest, answers.asked().len())
+    };
+    let settings = json!({ "configMapRef": { "name": "settings" } });
+    let keys = json!({ "secretRef": { "name": "keys" } });
+    let both = digest(json!([settings, keys])).await;
+    assert_eq!(both.1, 2);
+    assert_eq!(digest(json!([keys, settings])).await, both);
+    assert_eq!(digest(json!([settings, keys, settings])).await, both);
+    assert_ne!(digest(json!([settings])).await, both);
+}
+
+#[test]
+fn an_object_given_twice_may_be_missing_only_if_it_may_be_both_times() {
+    let of = |optional: [bool; 2]| {
+        let on = optional.map(|optional| json!({ "configMapRef": { "name": "settings", "optional": optional } }));
+        sources(&app("web", &json!(on))).into_values().collect::<Vec<_>>()
+    };
+    assert_eq!([[true, true], [true, false], [false, true]].map(of), [vec![true], vec![false], vec![false]]);
+}
+
+#[test]
+fn what_nobody_has_answered_is_asked_for_again_soon_and_then_like_all_else() {
+    let seconds = Duration::from_secs;
+    for (since, judged_now) in [(0, Found::Awaited), (7, Found::Awaited), (8, Found::Unknown), (600, Found::Unknown)] {
+        let (found, pause) = judged(Found::Awaited, seconds(since), 1);
+        assert_eq!((&found, pause), (&judged_now, if judged_now == Found::Awaited { SOON } else { EVERY }));
+    }
+    assert_eq!(judged(Found::Missing, seconds(1), 1), (Found::Missing, EVERY));
+    assert_eq!(judged(Found::Content([0; 32]), seconds(1), 2).1, EVERY * 2);
 }
 
 #[tokio::test]

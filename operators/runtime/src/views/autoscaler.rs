@@ -90,11 +90,20 @@ impl View for Autoscaler {
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {
-        self.scaling == before.scaling
+        self.verdict() == before.verdict()
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.fingerprint == before.fingerprint && self.additions == before.additions && self.scaling == before.scaling
+        self.fingerprint == before.fingerprint
+            && self.additions == before.additions
+            && self.verdict() == before.verdict()
+    }
+}
+
+impl Autoscaler {
+    /// What is said without the words: they may name another pod each time that it looks.
+    fn verdict(&self) -> Option<(bool, &str)> {
+        self.scaling.as_ref().map(|scaling| (scaling.active, &*scaling.reason))
     }
 }
 
@@ -131,5 +140,19 @@ mod tests {
         let away = condition("AbleToScale", "False", "FailedGetScale");
         let away = said(&json!([away, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
         assert!(!away.active && &*away.reason == "FailedGetScale");
+    }
+
+    #[test]
+    fn another_pod_in_the_words_is_no_news_and_another_reason_is() {
+        let read = |reason: &str, pod: &str| {
+            let message = format!("missing request for cpu in container app of Pod {pod}");
+            let told = json!([{ "type": "ScalingActive", "status": "False", "reason": reason, "message": message }]);
+            let object = json!({ "metadata": { "name": "web" }, "status": { "conditions": told } });
+            Autoscaler::decode(&object.to_string()).unwrap()
+        };
+        let before = read("FailedGetResourceMetric", "web-a");
+        let same = |now: &Autoscaler| (now.same(&before), now.untouched_by_others(&before));
+        assert_eq!(same(&read("FailedGetResourceMetric", "web-b")), (true, true));
+        assert_eq!(same(&read("InvalidSelector", "web-a")), (false, false));
     }
 }

@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::cache::View;
-use crate::plan::drift::{Additions, Fingerprint};
+use crate::plan::drift::{Additions, Fingerprint, Made};
 use crate::plan::meta::{CONTENTS, Kind, Meta, RESTARTED_AT};
 
 use super::live::Live;
@@ -40,7 +40,7 @@ pub struct Deployment {
 #[derive(Debug)]
 pub struct Template {
     /// What of it is ours.
-    pub fingerprint: Fingerprint,
+    pub made: Made,
     /// Whether it has what managers give to pods by themselves since they name a default container.
     pub has_defaults: bool,
     /// When pods were last told to start again.
@@ -61,11 +61,17 @@ impl Template {
         let template = parts.pointer("/spec/template");
         let annotation = |name: &str| template?["metadata"]["annotations"][name].as_str().map(Into::into);
         Self {
-            fingerprint: live.fingerprint_within(template, PATH),
+            made: live.made_within(&Deployment::KIND, parts, ["f:spec", "f:template"]),
             has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
             restarted_at: annotation(RESTARTED_AT),
             contents: annotation(CONTENTS),
         }
+    }
+
+    /// What is ours of the template of a Deployment as we would send it.
+    #[must_use]
+    pub fn rendered(body: &Value) -> Made {
+        Made::of_rendered(&Deployment::KIND, &json!({ "spec": { "template": body["spec"]["template"] } }))
     }
 }
 
@@ -211,68 +217,4 @@ impl View for Deployment {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn rollout(updated: i32, conditions: &serde_json::Value) -> Rollout {
-        serde_json::from_value(json!({ "updatedReplicas": updated, "conditions": conditions })).unwrap()
-    }
-
-    fn pod(of: &str) -> Meta {
-        let owner =
-            json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": of, "uid": "r", "controller": true }]);
-        serde_json::from_value(json!({ "name": "p", "namespace": "n", "uid": "u", "resourceVersion": "1",
-            "ownerReferences": owner }))
-        .unwrap()
-    }
-
-    #[test]
-    fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
-        for message in [
-            "ReplicaSet \"a-2\" is progressing.",
-            "Created new replica set \"a-2\"",
-            "Found new replica set \"a-2\"",
-            "ReplicaSet \"a-2\" has successfully progressed.",
-            "ReplicaSet \"a-2\" has timed out progressing.",
-        ] {
-            for status in ["True", "False"] {
-                let named = rollout(1, &json!([{ "type": "Progressing", "status": status, "message": message }]));
-                assert!(named.is_past(&pod("a-1")) && !named.is_past(&pod("a-2")), "{message}");
-                assert_eq!(named.conditions.failures.len(), usize::from(status == "False"));
-            }
-        }
-        let unnamed = json!([{ "type": "Progressing", "status": "True", "message": "Deployment is progressing." }]);
-        assert!(!rollout(1, &unnamed).is_past(&pod("a-1")) && !rollout(1, &json!(null)).is_past(&pod("a-1")));
-        assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
-    }
-
-    #[test]
-    fn a_template_is_read_as_far_as_we_made_it() {
-        let annotations =
-            json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
-        let read = |template: &serde_json::Value, owned: &serde_json::Value| {
-            let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
-                "fieldsV1": { "f:spec": { "f:template": owned } } }]);
-            let metadata =
-                json!({ "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "managedFields": managed });
-            let object = json!({ "metadata": metadata, "spec": { "template": template } });
-            Deployment::decode(&object.to_string()).unwrap().template
-        };
-        let contents = json!({ format!("f:{CONTENTS}"): {} });
-        let ours = json!({ "f:metadata": { "f:annotations": contents }, "f:spec": { "f:hostname": {} } });
-        // What others have added is not in it.
-        let theirs =
-            json!({ "metadata": { "annotations": annotations }, "spec": { "hostname": "h", "subdomain": "s" } });
-        let plain = read(&theirs, &ours);
-        let sent = json!({ "metadata": { "annotations": { CONTENTS: "c" } }, "spec": { "hostname": "h" } });
-        assert_eq!(plain.fingerprint, Fingerprint::of_rendered(&sent));
-        assert_eq!((plain.restarted_at.as_deref(), plain.contents.as_deref()), (Some("now"), Some("c")));
-        assert!(!plain.has_defaults, "a name of others' is no default of ours");
-
-        let named = json!({ "f:metadata": { "f:annotations": { "f:kubectl.kubernetes.io/default-container": {} } } });
-        let spread = json!({ "f:spec": { "f:topologySpreadConstraints": {} } });
-        assert!([named, spread].iter().all(|ours| read(&theirs, ours).has_defaults));
-    }
-}
+mod tests;

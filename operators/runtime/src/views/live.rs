@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::plan::drift::{Additions, Fingerprint, Made, Owners, Unapplied, rules};
 use crate::plan::meta::{Kind, Meta};
@@ -76,11 +76,14 @@ impl<'a> Live<'a> {
         Ok((fingerprint, additions, parts))
     }
 
-    /// What is ours within that part of it, the same as a path of FieldsV1.
-    pub(super) fn fingerprint_within(&self, part: Option<&Value>, path: &str) -> Fingerprint {
-        let ours = self.owners.ours();
-        let owned = ours.as_ref().and_then(|ours| ours.pointer(path));
-        part.zip(owned).map_or_else(Fingerprint::of_nothing, |(part, owned)| Fingerprint::of_owned(part, owned))
+    /// What of it is ours in that field of a top-level field, of the parts of it that were read. (A path of FieldsV1.)
+    pub(super) fn made_within(&self, kind: &Kind, parts: &Value, [top, field]: [&str; 2]) -> Made {
+        let within = |owned: &Value| match owned.pointer(&format!("/{top}/{field}")) {
+            Some(below) => json!({ top: { field: below } }),
+            None => json!({}),
+        };
+        let ours = self.owners.ours().as_deref().map_or_else(|| json!({}), within);
+        Made::of_owned(kind, parts, &ours, self.owners.applied.as_ref().map(within).as_ref())
     }
 
     /// These top-level fields, as far as an apply may own them.
@@ -114,7 +117,7 @@ struct OwnableMeta {
 impl From<OwnableMeta> for Value {
     fn from(meta: OwnableMeta) -> Self {
         let OwnableMeta { labels, annotations, finalizers, owner_references } = meta;
-        serde_json::json!({
+        json!({
             "labels": labels, "annotations": annotations, "finalizers": finalizers, "ownerReferences": owner_references,
         })
     }

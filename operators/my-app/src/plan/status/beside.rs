@@ -27,13 +27,21 @@ fn scaling(observed: &Observed, now: Timestamp) -> Option<Condition> {
         return Some(judged(ConditionStatus::False, reason.to_owned(), message));
     }
     let told = observed.autoscaler.ours()?.scaling.as_ref()?;
-    // Which metric decides may change with each look of the autoscaler, and is no news.
+    // Which metric decides, or which pod is the one to be named, may change with each look of the autoscaler, and is no news.
     let (status, message) = if told.active {
         (ConditionStatus::True, "the number of pods follows the metrics".to_owned())
     } else {
-        (ConditionStatus::False, told.message.to_string())
+        let before = said_before(observed).filter(|said| said.reason == *told.reason);
+        (ConditionStatus::False, before.map_or_else(|| told.message.to_string(), |said| said.message.clone()))
     };
     Some(judged(status, told.reason.to_string(), message))
+}
+
+/// That it does not scale, as it has been told of the spec as it is now.
+fn said_before(observed: &Observed) -> Option<&Condition> {
+    let (app, said) = (&observed.app, &observed.app.status.contract);
+    let said = said.condition(SCALING_ACTIVE).filter(|_| said.observed_generation == app.meta.generation);
+    said.filter(|said| said.status == ConditionStatus::False)
 }
 
 /// A warning of each that has become False, or is so for another reason.

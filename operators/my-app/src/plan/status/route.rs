@@ -3,11 +3,12 @@
 //! What this pass makes is told as it will be seen: no other pass follows a write of our own.
 
 use api::ConditionStatus;
-use api::my_app::{GatewayRef, Route};
+use api::my_app::{GatewayRef, ROUTE_ACCEPTED, Route};
+use runtime::plan::Seen;
 use runtime::plan::seen::{Live, Served};
 use runtime::views::{HttpRoute, RouteCondition, RouteParent};
 
-use crate::plan::Observed;
+use crate::plan::{Observed, objects};
 
 /// A condition's status, reason and message.
 pub(super) type Verdict = (ConditionStatus, String, String);
@@ -49,7 +50,25 @@ fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
     if let Some((reason, message)) = seen.obstacle("HTTPRoute") {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
-    Some(accepted(seen.ours(), &observed.app.meta.key.namespace, gateway))
+    let home = &observed.app.meta.key.namespace;
+    if !changes(observed, seen) {
+        return Some(accepted(seen.ours(), home, gateway));
+    }
+    // The one that is there is not the one that is asked for. Where nobody asks for another, it is put back as it was judged.
+    Some(told(observed).unwrap_or_else(|| accepted(None, home, gateway)))
+}
+
+/// Whether this pass applies the HTTPRoute.
+fn changes(observed: &Observed, seen: &Seen<HttpRoute>) -> bool {
+    let app = &*observed.app;
+    !app.spec.paused && objects::http_route(app).is_some_and(|wanted| seen.kept(wanted).is_some())
+}
+
+/// What has been told of the spec as it is now.
+fn told(observed: &Observed) -> Option<Verdict> {
+    let (app, said) = (&observed.app, &observed.app.status.contract);
+    let told = said.condition(ROUTE_ACCEPTED).filter(|_| said.observed_generation == app.meta.generation)?;
+    Some((told.status, told.reason.to_string(), told.message.clone()))
 }
 
 /// By the word of the gateway's controller: the worst of what it says of the route as it is now.

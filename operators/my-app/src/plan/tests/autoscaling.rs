@@ -119,6 +119,24 @@ fn what_keeps_it_from_scaling_is_told_beside_ready_and_once() {
 }
 
 #[test]
+fn another_pod_in_the_autoscalers_words_is_not_told_again_and_another_reason_is() {
+    let before = |generation: i64| {
+        let told = json!([{ "type": SCALING_ACTIVE, "status": "False", "reason": "FailedGetResourceMetric",
+            "message": "of Pod a-1", "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        let status = json!({ "observedGeneration": generation, "conditions": told });
+        app(json!({ "image": "i:2", "autoscaling": { "max": 5 } }), status)
+    };
+    let told = |app: Arc<MyApp>, reason: &str| {
+        let says = json!([{ "type": "ScalingActive", "status": "False", "reason": reason, "message": "of Pod a-2" }]);
+        let seen = Observed { autoscaler: autoscaler(&app, says), ..observed(app.clone(), pods(&app, 3, false)) };
+        status(&plan(&seen, NOW)).contract.condition(SCALING_ACTIVE).unwrap().message.clone()
+    };
+    assert_eq!(told(before(2), "FailedGetResourceMetric"), "of Pod a-1");
+    assert_eq!(told(before(2), "InvalidMetricSourceType"), "of Pod a-2");
+    assert_eq!(told(before(1), "FailedGetResourceMetric"), "of Pod a-2", "of another spec");
+}
+
+#[test]
 fn without_an_autoscaler_nothing_is_said_of_it() {
     let (_, plan) = three(3, 3, 3);
     assert!(status(&plan).contract.condition(SCALING_ACTIVE).is_none() && plan.events.is_empty());

@@ -18,7 +18,7 @@ fn plain(spec: &Value, edited: bool) -> Live<Deployment> {
     let Seen::Ours(mut live) = live(&made_of, json!({ "observedGeneration": 2 })) else { unreachable!() };
     if edited {
         live.fingerprint = Fingerprint::of_nothing();
-        Arc::get_mut(&mut live.view).unwrap().template.fingerprint = Fingerprint::of_nothing();
+        Arc::get_mut(&mut live.view).unwrap().template.made = Template::rendered(&json!({}));
     }
     live
 }

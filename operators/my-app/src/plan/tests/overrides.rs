@@ -48,14 +48,36 @@ fn overrides_beyond_the_limit_make_no_pod() {
 #[test]
 fn a_pod_that_the_api_server_refuses_is_told_in_its_words_and_asked_about_again() {
     let overrides = json!({ "spec": { "priorityClassName": "none" } });
-    let refused =
-        Refused { message: "no PriorityClass with name none was found".to_owned(), due: Duration::from_secs(15) };
+    let refused = refused("no PriorityClass with name none was found", false);
     let seen = Observed { refused: Some(refused), ..beside_pods(&overrides) };
     let plan = plan(&seen, NOW);
     assert_eq!((kinds(&plan), plan.next), (vec!["Service"], Next::After(Duration::from_secs(15))));
     let (reason, message) = ready(&plan);
     assert_eq!(reason, "Rejected");
     assert!(message.contains("no PriorityClass with name none was found"), "{message}");
+}
+
+/// As with a webhook for pods that is down.
+#[test]
+fn a_pod_that_the_api_server_says_nothing_of_is_waited_for_and_nothing_else_is() {
+    let overrides = json!({ "metadata": { "labels": { "team": "a" } } });
+    let unsaid = || Some(refused("failed calling webhook \"w\"", true));
+    let seen = Observed { refused: unsaid(), ..beside_pods(&overrides) };
+    let waits = plan(&seen, NOW);
+    assert_eq!((kinds(&waits), waits.next), (vec!["Service"], Next::After(Duration::from_secs(15))));
+    assert_eq!((status(&waits).phase, status(&waits).ready.as_deref()), (Some(Phase::Progressing), Some("3/3")));
+    let message = "3 of 3 pods are ready; cannot check pods with spec.podOverrides: failed calling webhook \"w\"; \
+                   the Deployment is left as it is";
+    assert_eq!(ready(&waits), ("APIServerError", message));
+    let contract = &status(&waits).contract;
+    assert!(contract.is_true(condition_type::RECONCILING) && !contract.is_true(condition_type::STALLED));
+
+    let made = plan(&Observed { refused: unsaid(), ..observed(app(spec(&overrides), json!({})), Seen::Absent) }, NOW);
+    assert_eq!((kinds(&made), status(&made).phase), (vec!["Service"], Some(Phase::Progressing)));
+}
+
+fn refused(message: &str, is_passing: bool) -> Refused {
+    Refused { is_passing, message: message.to_owned(), due: Duration::from_secs(15) }
 }
 
 #[test]
@@ -73,11 +95,47 @@ fn it_is_asked_about_pods_whose_template_is_not_in_force() {
     let Effect::Apply(apply) = &plan(&seen, NOW).effects[0] else { panic!("an apply comes first") };
     let Seen::Ours(mut live) = seen.deployment else { unreachable!() };
     let view = Arc::get_mut(&mut live.view).unwrap();
-    view.template.fingerprint = runtime::plan::drift::Fingerprint::of_rendered(&apply.body["spec"]["template"]);
+    view.template.made = Template::rendered(&apply.body);
     let in_force = observed(seen.app, Seen::Ours(live));
     assert!(!plan(&in_force, NOW).effects.is_empty());
     assert_eq!(super::trial(&in_force, NOW), None, "another number of pods is no other pod");
     assert_eq!(super::trial(&three(3, 3, 2).0, NOW), None, "without overrides, nothing is asked");
+}
+
+/// As after a restart of the manager, which has learned nothing of what the API server made of its writes.
+#[test]
+fn it_is_not_asked_about_pods_of_a_deployment_that_a_creation_made() {
+    let overrides = json!({ "metadata": { "labels": { "team": "a" } } });
+    let made = plan(&observed(app(spec(&overrides), json!({})), Seen::Absent), NOW);
+    let Effect::Apply(apply) = &made.effects[0] else { panic!("an apply comes first") };
+    let mut object = apply.body.clone();
+    object["metadata"]["uid"] = json!("d");
+    object["spec"]["template"]["spec"]["restartPolicy"] = json!("Always");
+    object["spec"]["template"]["spec"]["containers"][0]["terminationMessagePolicy"] = json!("File");
+    let [labels, spec] = ["/metadata/labels", "/spec"].map(|path| fields(object.pointer(path).unwrap()));
+    object["metadata"]["managedFields"] = json!([{ "manager": "multi-operator-my-app", "operation": "Update",
+        "fieldsV1": { "f:metadata": { "f:labels": labels }, "f:spec": spec } }]);
+    let view = Arc::new(Deployment::decode(&object.to_string()).unwrap());
+    let scaled = |overrides: &Value| {
+        let mut spec = super::overrides::spec(overrides);
+        spec["replicas"] = json!(4);
+        let live = Live { fingerprint: view.fingerprint, view: view.clone() };
+        observed(app(spec, json!({})), Seen::Ours(live))
+    };
+    let same = scaled(&overrides);
+    assert!(!plan(&same, NOW).effects.is_empty());
+    assert_eq!(trial(&same, NOW), None, "another number of pods is no other pod");
+    assert!(trial(&scaled(&json!({ "metadata": { "labels": { "team": "b" } } })), NOW).is_some());
+}
+
+/// A FieldsV1 of all that there is; of a list of objects, by their names, or else as a whole.
+fn fields(value: &Value) -> Value {
+    let map = value.as_object().into_iter().flatten().map(|(name, below)| (format!("f:{name}"), fields(below)));
+    let items = value.as_array().into_iter().flatten().filter_map(|item| {
+        let name = item.get("name")?;
+        Some((format!("k:{}", json!({ "name": name })), fields(item)))
+    });
+    map.chain(items).collect::<serde_json::Map<_, _>>().into()
 }
 
 #[test]

@@ -11,7 +11,7 @@ fn spec() -> Value {
 }
 
 fn digest(of: &str) -> Contents {
-    Contents { digest: Some(of.to_owned()), trouble: None, due: Some(Duration::from_secs(60)) }
+    Contents { digest: Some(of.to_owned()), due: Some(Duration::from_secs(60)), ..Contents::default() }
 }
 
 /// Three ready pods that were started with that content, of which `contents` is known now.
@@ -46,7 +46,8 @@ fn pods_are_replaced_once_the_content_is_another() {
 #[test]
 fn what_cannot_be_read_is_told_and_replaces_no_pod() {
     let trouble = Some(("RestartSourceMissing", "restartOn: ConfigMap settings does not exist".to_owned()));
-    let missing = || Contents { digest: None, trouble: trouble.clone(), due: Some(Duration::from_secs(60)) };
+    let due = Some(Duration::from_secs(60));
+    let missing = || Contents { trouble: trouble.clone(), due, ..Contents::default() };
     let stalled = plan(&beside_pods("one", missing()), NOW);
     assert!(applied(&stalled).is_none());
     assert_eq!(
@@ -57,9 +58,64 @@ fn what_cannot_be_read_is_told_and_replaces_no_pod() {
 
     let made = plan(&Observed { contents: missing(), ..observed(app(spec(), json!({})), Seen::Absent) }, NOW);
     assert_eq!(applied(&made), Some(&Value::Null), "pods are made all the same");
-    let unknown = Contents { digest: None, trouble: None, due: Some(Duration::from_secs(60)) };
-    let silent = plan(&beside_pods("one", unknown), NOW);
-    assert_eq!((applied(&silent), ready(&silent).0), (None, "Running"), "what may pass is not told");
+}
+
+/// That the API server has not said yet what is in it.
+fn unread(is_awaited: bool) -> Contents {
+    let unread = Some(Unread { source: "ConfigMap settings".to_owned(), is_awaited });
+    Contents { unread, due: Some(Duration::from_secs(2)), ..Contents::default() }
+}
+
+const SILENT: &str = "restartOn: the API server has not said yet what is in ConfigMap settings";
+
+#[test]
+fn pods_that_are_yet_to_be_made_wait_for_an_answer_that_is_on_its_way() {
+    let made = |contents| plan(&Observed { contents, ..observed(app(spec(), json!({})), Seen::Absent) }, NOW);
+    let waits = made(unread(true));
+    assert_eq!((waits.effects.len(), waits.next), (0, Next::After(Duration::from_secs(2))));
+    assert_eq!(ready(&waits), ("Progressing", &*format!("0 of 3 pods are ready; {SILENT}")));
+    assert!(status(&waits).contract.is_true(condition_type::RECONCILING));
+    assert_eq!(applied(&made(unread(false))), Some(&Value::Null), "but for no longer");
+    assert_eq!(applied(&made(digest("one"))), Some(&json!("one")));
+}
+
+/// Else they would be replaced twice: for the edit, and a moment later for the content.
+#[test]
+fn an_edit_waits_for_it_where_pods_have_been_started_without_content() {
+    let edit = |contents: Contents, pods: Option<&str>, generation: i64| {
+        let mut seen = beside_pods("one", contents);
+        let Seen::Ours(live) = &mut seen.deployment else { unreachable!() };
+        Arc::get_mut(&mut live.view).unwrap().template.contents = pods.map(Into::into);
+        let mut spec = spec();
+        spec["image"] = json!("i:3");
+        seen.app = app(spec, json!({ "image": "i:2", "observedGeneration": generation }));
+        plan(&seen, NOW)
+    };
+    let waits = edit(unread(true), None, 1);
+    assert_eq!(
+        (waits.effects.len(), ready(&waits)),
+        (0, ("Progressing", &*format!("3 of 3 pods are ready; {SILENT}")))
+    );
+    assert_eq!(applied(&edit(unread(true), Some("one"), 1)), Some(&json!("one")));
+    assert_eq!(applied(&edit(unread(true), None, 2)), Some(&Value::Null), "an edit by hand is put back");
+    assert_eq!(applied(&edit(unread(false), None, 1)), Some(&Value::Null));
+}
+
+#[test]
+fn a_new_spec_is_not_ready_while_it_is_not_known_what_its_pods_are_to_be_started_with() {
+    let silent = |is_awaited: bool, status: Value| {
+        let mut seen = beside_pods("one", unread(is_awaited));
+        seen.app = app(spec(), status);
+        plan(&seen, NOW)
+    };
+    for is_awaited in [true, false] {
+        let new = silent(is_awaited, json!({ "image": "i:2", "observedGeneration": 1 }));
+        assert!(new.effects.is_empty());
+        assert_eq!(ready(&new), ("Progressing", &*format!("3 of 3 pods are ready; {SILENT}")));
+        let mut told = serde_json::to_value(status(&plan(&beside_pods("one", digest("one")), NOW))).unwrap();
+        told["observedGeneration"] = json!(2);
+        assert_eq!(ready(&silent(is_awaited, told)).0, "Running", "what has been said is not taken back");
+    }
 }
 
 #[test]

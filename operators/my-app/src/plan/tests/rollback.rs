@@ -21,7 +21,7 @@ fn deployment(spec: Value, image: &str, status: Value) -> Seen<Deployment> {
     live.fingerprint = objects::deployment(&app, image).fingerprint();
     let view = Arc::get_mut(&mut live.view).unwrap();
     (view.applied, view.has_pace) = (Some(NOW - 60.seconds()), true);
-    view.template.fingerprint = template(&app, image);
+    view.template.made = template(&app, image);
     Seen::Ours(live)
 }
 

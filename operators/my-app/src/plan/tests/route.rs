@@ -129,6 +129,35 @@ fn what_the_gateways_controller_says_is_told() {
     assert_eq!(told(json!([accepted, resolved, taken]), ours), failed("HostnameConflict"));
 }
 
+/// The word of the gateway's controller is of the route that is there, not of the one that this pass makes of it.
+#[test]
+fn a_route_that_nobody_has_judged_is_not_accepted() {
+    let gateway = json!({ "name": "public" });
+    let with = |path: &str, told: Value| {
+        let route = json!({ "host": "web.example.com", "path": path, "gateway": gateway });
+        app(json!({ "image": "i:2", "replicas": 0, "port": 80, "route": route }), told)
+    };
+    let accepted = json!([{ "type": "Accepted", "status": "True", "reason": "Accepted", "observedGeneration": 3 }]);
+    let status = json!({ "parents": [{ "parentRef": gateway, "controllerName": "c", "conditions": accepted }] });
+    let beside = |app: Arc<MyApp>| {
+        let before = http_route(&with("/", json!({})), &status);
+        plan(&Observed { http_route: before, ..settled(&app) }, NOW)
+    };
+    let told = |generation: i64| {
+        let told = json!([{ "type": ROUTE_ACCEPTED, "status": "True", "reason": "Accepted",
+            "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        json!({ "observedGeneration": generation, "conditions": told })
+    };
+    let edited = beside(with("/shop", told(1)));
+    assert_eq!((aside(&edited), edited.next), (vec!["HTTPRoute"], Next::After(super::status::LOOK_AGAIN)));
+    assert_eq!(said(&edited), Some((ConditionStatus::Unknown, "AcceptancePending")));
+    assert_eq!(said(&beside(with("/", told(1)))), Some((ConditionStatus::True, "Accepted")), "another edit");
+    // Somebody has changed the HTTPRoute, of which no more may come than that it is put back.
+    let repaired = beside(with("/shop", told(2)));
+    assert_eq!((aside(&repaired), said(&repaired)), (vec!["HTTPRoute"], Some((ConditionStatus::True, "Accepted"))));
+    assert_eq!(said(&beside(with("/shop", json!({ "observedGeneration": 2 })))).unwrap().1, "AcceptancePending");
+}
+
 #[test]
 fn an_ingress_is_open_once_it_has_an_address() {
     let app = by_ingress();

@@ -1,0 +1,31 @@
+//! What is said of an object of `restartOn` whose content is not known. Pure.
+
+use super::{Found, Source};
+use crate::plan::Unread;
+
+/// What a person is told of it.
+pub(super) fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
+    match found {
+        Found::Missing => Some((
+            "RestartSourceMissing",
+            format!(
+                "restartOn: {source} does not exist; create it, or set optional: true; the operator restarts the pods once it exists"
+            ),
+        )),
+        Found::Forbidden(why) => Some((
+            "Forbidden",
+            format!(
+                "restartOn: {source} cannot be read: the manager lacks the right to get {} in namespace {} ({why})",
+                source.kind.plural(),
+                source.namespace
+            ),
+        )),
+        Found::Content(_) | Found::Unknown | Found::Awaited => None,
+    }
+}
+
+/// That nothing is known of it.
+pub(super) fn unread(source: &Source, found: &Found) -> Option<Unread> {
+    let is_awaited = *found == Found::Awaited;
+    (is_awaited || *found == Found::Unknown).then(|| Unread { source: source.to_string(), is_awaited })
+}

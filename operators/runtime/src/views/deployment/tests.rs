@@ -1,0 +1,84 @@
+//! What is read of a Deployment.
+
+use super::*;
+
+fn rollout(updated: i32, conditions: &serde_json::Value) -> Rollout {
+    serde_json::from_value(json!({ "updatedReplicas": updated, "conditions": conditions })).unwrap()
+}
+
+fn pod(of: &str) -> Meta {
+    let owner = json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": of, "uid": "r", "controller": true }]);
+    serde_json::from_value(json!({ "name": "p", "namespace": "n", "uid": "u", "resourceVersion": "1",
+        "ownerReferences": owner }))
+    .unwrap()
+}
+
+#[test]
+fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
+    for message in [
+        "ReplicaSet \"a-2\" is progressing.",
+        "Created new replica set \"a-2\"",
+        "Found new replica set \"a-2\"",
+        "ReplicaSet \"a-2\" has successfully progressed.",
+        "ReplicaSet \"a-2\" has timed out progressing.",
+    ] {
+        for status in ["True", "False"] {
+            let named = rollout(1, &json!([{ "type": "Progressing", "status": status, "message": message }]));
+            assert!(named.is_past(&pod("a-1")) && !named.is_past(&pod("a-2")), "{message}");
+            assert_eq!(named.conditions.failures.len(), usize::from(status == "False"));
+        }
+    }
+    let unnamed = json!([{ "type": "Progressing", "status": "True", "message": "Deployment is progressing." }]);
+    assert!(!rollout(1, &unnamed).is_past(&pod("a-1")) && !rollout(1, &json!(null)).is_past(&pod("a-1")));
+    assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
+}
+
+#[test]
+fn a_template_is_read_as_far_as_we_made_it() {
+    let annotations = json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
+    let read = |template: &serde_json::Value, owned: &serde_json::Value| {
+        let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
+            "fieldsV1": { "f:spec": { "f:template": owned } } }]);
+        let metadata =
+            json!({ "name": "a", "namespace": "n", "uid": "u", "resourceVersion": "1", "managedFields": managed });
+        let object = json!({ "metadata": metadata, "spec": { "template": template } });
+        Deployment::decode(&object.to_string()).unwrap().template
+    };
+    let contents = json!({ format!("f:{CONTENTS}"): {} });
+    let ours = json!({ "f:metadata": { "f:annotations": contents }, "f:spec": { "f:hostname": {} } });
+    // What others have added is not in it.
+    let theirs = json!({ "metadata": { "annotations": annotations }, "spec": { "hostname": "h", "subdomain": "s" } });
+    let plain = read(&theirs, &ours);
+    let sent = json!({ "metadata": { "annotations": { CONTENTS: "c" } }, "spec": { "hostname": "h" } });
+    assert!(plain.made.is_made_of(&Template::rendered(&json!({ "spec": { "template": sent } }))));
+    assert!(!plain.made.is_made_of(&Template::rendered(&json!({ "spec": { "template": theirs } }))));
+    assert_eq!((plain.restarted_at.as_deref(), plain.contents.as_deref()), (Some("now"), Some("c")));
+    assert!(!plain.has_defaults, "a name of others' is no default of ours");
+
+    let named = json!({ "f:metadata": { "f:annotations": { "f:kubectl.kubernetes.io/default-container": {} } } });
+    let spread = json!({ "f:spec": { "f:topologySpreadConstraints": {} } });
+    assert!([named, spread].iter().all(|ours| read(&theirs, ours).has_defaults));
+}
+
+/// A creation owns what the API server has filled in, too.
+#[test]
+fn a_template_that_a_creation_made_is_what_was_sent() {
+    let template = json!({ "spec": { "restartPolicy": "Always", "containers": [{ "name": "app", "image": "i:1",
+        "imagePullPolicy": "IfNotPresent", "terminationMessagePolicy": "File" }] } });
+    let container = json!({ "f:name": {}, "f:image": {}, "f:imagePullPolicy": {}, "f:terminationMessagePolicy": {} });
+    let owned = json!({ "f:spec": { "f:restartPolicy": {}, "f:containers": { "k:{\"name\":\"app\"}": container } } });
+    let read = |operation: &str| {
+        let managed = json!([{ "manager": "multi-operator-my-app", "operation": operation,
+            "fieldsV1": { "f:spec": { "f:template": owned } } }]);
+        let metadata = json!({ "name": "a", "namespace": "n", "uid": "u", "managedFields": managed });
+        let object = json!({ "metadata": metadata, "spec": { "template": template } });
+        Deployment::decode(&object.to_string()).unwrap().template.made
+    };
+    let of = |image: &str| {
+        let template = json!({ "spec": { "containers": [{ "name": "app", "image": image }] } });
+        Template::rendered(&json!({ "spec": { "replicas": 3, "template": template } }))
+    };
+    assert!(read("Update").is_made_of(&of("i:1")));
+    assert!(!read("Update").is_made_of(&of("i:2")));
+    assert!(!read("Apply").is_made_of(&of("i:1")), "an apply has sent more");
+}
