@@ -58,7 +58,7 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
     let app = &*observed.app;
     // An autoscaler that is not asked for any more would change the number that is.
     let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
-    let image = course.image.filter(|_| wish.refusal().is_none() && wish.awaited().is_none());
+    let image = course.image.filter(|_| wish.refusal().is_none() && wish.pending_source().is_none());
     steps.extend(image.into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));

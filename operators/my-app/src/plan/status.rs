@@ -112,7 +112,7 @@ fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Opt
 
 /// What is told while the Deployment waits for what its pods are to be started with.
 fn awaited(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
-    let source = wish.awaited().filter(|_| observed.obstacle().is_none())?;
+    let source = wish.pending_source().filter(|_| observed.obstacle().is_none())?;
     let message = format!("{}; {}", standing.count(), unread(source));
     Some((Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message))
 }

@@ -46,7 +46,7 @@ impl<'a> Wish<'a> {
     }
 
     /// What the Deployment is left as it is for, since its pods would be replaced again in a moment: an object of `restartOn`.
-    pub(super) fn awaited(&self) -> Option<&str> {
+    pub(super) fn pending_source(&self) -> Option<&str> {
         let app = &self.observed.app;
         let unread = self.observed.contents.unread.as_ref().filter(|unread| unread.is_awaited)?;
         let edited = app.status.contract.observed_generation < app.meta.generation;
