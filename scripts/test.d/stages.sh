@@ -16,9 +16,10 @@ STAGES=()
 is_one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 JOBS=${MULTI_OPERATOR_JOBS:-3}
 # Suites beside each other stretch each other's waits: how much of the room for suites each takes, by what it keeps running, and how
-# much there is. Other stages take none.
+# much there is. Other stages take none. On two processors the databases of e2e and Argo CD's three clusters would make all of it
+# seven times as slow, and PostgreSQL would answer no probe in time.
 declare -A STAGE_ROOM=([e2e]=2 [gitops]=2 [olm]=1 [olm-2]=1)
-SUITE_ROOM=4
+SUITE_ROOM=$(($(nproc) >= 4 ? 4 : 2))
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
 TICK=2

@@ -1,8 +1,12 @@
-//! Publishes Events, beside the reconciles: a full channel drops them, since an Event is a courtesy and a reconcile is
-//! not. What is said again soon is counted in the Event that says it already.
+//! Publishes Events, beside the reconciles. What is said again soon is counted in the Event that says it already. An Event that
+//! is not taken is sent again for a while; a reconcile never waits for one, so where more are said than the API server takes, the
+//! newest are dropped.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 
+use futures::future::join_all;
+use http::Request;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
@@ -14,17 +18,24 @@ use crate::plan::conditions::Announcement;
 use crate::plan::meta::{Key, Kind, MANAGER, Meta};
 use crate::plan::names::{LONGEST_NAME, within};
 use crate::plan::series::Series;
+use crate::retry::Backoff;
 
 const EVENT: Kind = Kind { group: "events.k8s.io", version: "v1", kind: "Event", plural: "events" };
-/// Events that may wait; beyond it they are dropped.
+/// How many Events are under way at a time: one slow answer does not hold up the others.
+const LANES: usize = 4;
+/// Events of a lane that may wait; beyond it they are dropped.
 const WAITING: usize = 256;
+/// How often an Event is sent: that takes some 6 s and five answers, more than a leader of the API server or of etcd takes to be
+/// replaced, and less than a person waits for.
+const TRIES: usize = 6;
 /// The API server refuses longer notes.
 const LONGEST_NOTE: usize = 1024;
 
 /// Takes announcements from reconciles.
 #[derive(Clone)]
 pub struct Publisher {
-    sender: mpsc::Sender<Waiting>,
+    /// What says the same takes the same lane, so that it is counted.
+    lanes: Arc<[mpsc::Sender<Waiting>]>,
     controller: &'static str,
     instance: String,
 }
@@ -45,19 +56,24 @@ pub fn channel(
     client: Client,
     instance: &str,
 ) -> (impl Fn(&'static str) -> Publisher + use<>, impl Future<Output = ()> + use<>) {
-    let (sender, mut receiver) = mpsc::channel::<Waiting>(WAITING);
-    let instance = instance.to_owned();
-    let publisher = move |controller| Publisher { sender: sender.clone(), controller, instance: instance.clone() };
+    let (lanes, receivers): (Vec<_>, Vec<_>) = (0..LANES).map(|_| mpsc::channel(WAITING)).unzip();
+    let (lanes, instance) = (Arc::<[_]>::from(lanes), instance.to_owned());
+    let publisher = move |controller| Publisher { lanes: lanes.clone(), controller, instance: instance.clone() };
     let send = async move {
-        let mut series = Series::default();
-        while let Some(waiting) = receiver.recv().await {
-            let key = waiting.key.clone();
-            if let Err(error) = publish(&client, &mut series, waiting).await {
-                tracing::debug!(object = %key, %error, "an event was not published");
-            }
-        }
+        join_all(receivers.into_iter().map(|receiver| send_all(client.clone(), receiver))).await;
     };
     (publisher, send)
+}
+
+/// Sends what comes through a lane, one after another.
+async fn send_all(client: Client, mut receiver: mpsc::Receiver<Waiting>) {
+    let mut series = Series::default();
+    while let Some(waiting) = receiver.recv().await {
+        let key = waiting.key.clone();
+        if let Err(error) = publish(&client, &mut series, waiting).await {
+            tracing::debug!(object = %key, %error, "an event was not published");
+        }
+    }
 }
 
 /// Makes an Event, or counts on the one that says the same; one that is gone meanwhile is made again.
@@ -66,15 +82,33 @@ async fn publish(client: &Client, series: &mut Series, waiting: Waiting) -> Resu
     let path = EVENT.path(&key.namespace);
     if let Some((name, count)) = series.repeat(what, now) {
         let fields = json!({ "series": { "count": count, "lastObservedTime": format!("{now:.6}") } });
-        let patch = merge_request(&format!("{path}/{name}"), &fields)?;
-        match client.request::<serde::de::IgnoredAny>(patch).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => {}
-            other => return Ok(other.map(drop)?),
+        match insist(client, || merge_request(&format!("{path}/{name}"), &fields)).await {
+            Err(error) if error.reason() == "NotFound" => {}
+            other => return other,
         }
     }
-    client.request::<serde::de::IgnoredAny>(create_request(&path, &event)?).await?;
+    match insist(client, || create_request(&path, &event)).await {
+        // An earlier try took effect, and its answer was lost.
+        Err(error) if error.reason() == "Conflict" => {}
+        other => other?,
+    }
     series.begin(what, name, now);
     Ok(())
+}
+
+/// Sends a request until it is answered, but not for ever; what the API server judges is not asked again.
+async fn insist(client: &Client, request: impl Fn() -> Result<Request<Vec<u8>>, Error>) -> Result<(), Error> {
+    let mut backoff = Backoff::object();
+    for _ in 1..TRIES {
+        match client.request::<serde::de::IgnoredAny>(request()?).await {
+            Ok(_) => return Ok(()),
+            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
+                return Err(kube::Error::Api(status).into());
+            }
+            Err(_) => tokio::time::sleep(backoff.delay()).await,
+        }
+    }
+    Ok(client.request::<serde::de::IgnoredAny>(request()?).await.map(drop)?)
 }
 
 impl Publisher {
@@ -119,7 +153,10 @@ impl Publisher {
                 "uid": meta.uid,
             },
         });
-        drop(self.sender.try_send(Waiting { key: meta.key.clone(), what, now, name, event }));
+        let lane = usize::try_from(what % LANES as u64).unwrap_or_default();
+        if let Some(lane) = self.lanes.get(lane) {
+            drop(lane.try_send(Waiting { key: meta.key.clone(), what, now, name, event }));
+        }
     }
 }
 
@@ -144,7 +181,7 @@ mod tests {
 
     /// An API server that holds Events, by name, and how often it was asked.
     #[derive(Clone, Default)]
-    struct Server(Arc<Mutex<(BTreeMap<String, Value>, usize)>>);
+    struct Server(Arc<Mutex<(BTreeMap<String, Value>, usize)>>, Arc<Mutex<Vec<u16>>>);
 
     impl Server {
         fn client(&self) -> Client {
@@ -155,6 +192,7 @@ mod tests {
                     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
                     let body = request.into_body().collect_bytes().await.unwrap();
                     let code = server.take(&method, &path, serde_json::from_slice(&body).unwrap());
+                    let code = server.1.lock().unwrap().pop().unwrap_or(code);
                     let answer = if code < 300 { json!({}) } else { json!({ "status": "Failure", "code": code }) };
                     let response = Response::builder().status(code).body(Body::from(answer.to_string().into_bytes()));
                     Ok::<_, Infallible>(response.unwrap())
@@ -218,6 +256,42 @@ mod tests {
         let mut counts: Vec<_> = server.events().iter().map(|event| event["series"]["count"].as_i64()).collect();
         counts.sort_unstable();
         assert_eq!(counts, [None, Some(2)]);
+    }
+
+    #[tokio::test]
+    async fn an_event_whose_answer_is_lost_is_sent_again_and_is_one() {
+        let server = Server::default();
+        *server.1.lock().unwrap() = vec![504, 500, 429];
+        server.said_at([0]).await;
+        assert_eq!((server.events().len(), server.0.lock().unwrap().1), (1, 4));
+        server.said_at([1]).await;
+        *server.1.lock().unwrap() = vec![403];
+        let asked = server.0.lock().unwrap().1;
+        server.said_at([2]).await;
+        assert_eq!(server.0.lock().unwrap().1, asked + 1, "what the API server refuses is not asked for again");
+        *server.1.lock().unwrap() = vec![503; 100];
+        server.said_at([3]).await;
+        assert_eq!(server.0.lock().unwrap().1, asked + 1 + TRIES, "nor is anything for ever");
+    }
+
+    #[tokio::test]
+    async fn a_slow_answer_does_not_hold_up_all_others() {
+        let (asked, mut answered) = mpsc::unbounded_channel();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            asked.send(()).unwrap();
+            async { std::future::pending::<Result<Response<Body>, Infallible>>().await }
+        });
+        let (publisher, send) = channel(Client::new(service, "default"), "pod");
+        let sending = tokio::spawn(send);
+        let meta: Meta = serde_json::from_value(json!({ "namespace": "n", "name": "a", "uid": "u" })).unwrap();
+        for number in 0..64 {
+            let one = Announcement { warning: false, reason: "Running".into(), message: number.to_string() };
+            publisher("my-app").publish_at(&KIND, &meta, one, Timestamp::UNIX_EPOCH);
+        }
+        for _ in 0..LANES {
+            answered.recv().await.unwrap();
+        }
+        sending.abort();
     }
 
     #[tokio::test]

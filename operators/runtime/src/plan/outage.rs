@@ -41,10 +41,11 @@ impl Sight {
         }
     }
 
-    /// Whether the API server has just come back, so that a watch which has yet to begin again proves nothing.
+    /// Whether the API server is away or has just come back, so that a watch which has yet to begin again proves nothing. Another
+    /// request may be answered before the probe is, such as the one that renews the Lease and lets passes begin.
     #[must_use]
     pub fn is_resuming(&self, now: Instant) -> bool {
-        self.last.is_some_and(|last| now.duration_since(last) < RESUMED)
+        self.away_since.is_some() || self.last.is_some_and(|last| now.duration_since(last) < RESUMED)
     }
 }
 
@@ -74,7 +75,8 @@ mod tests {
         let back = away.probed(true, start + 9 * second);
         assert_eq!((back.away_since, back.ended), (None, 1));
         let resuming = |after: u32| back.is_resuming(start + (9 + after) * second);
-        assert!(!away.is_resuming(start + second) && resuming(4) && !resuming(5));
+        assert!(!Sight::default().is_resuming(start) && resuming(4) && !resuming(5));
+        assert!(away.is_resuming(start + 9 * second), "something else may be answered before the probe is");
     }
 
     #[test]

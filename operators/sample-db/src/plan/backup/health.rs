@@ -99,7 +99,9 @@ fn proved(observed: &Observed, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
     let tell = |status, reason, why: String| condition(domain::BACKUP_VERIFIED, status, reason, why, now);
     let judged = |of: &&Snapshot| match of.status.verification.phase {
-        Some(VerificationPhase::Passed | VerificationPhase::Failed) => true,
+        // What is known of one whose files are being removed holds no longer, and is no bad news.
+        Some(VerificationPhase::Passed) => is_proved(&of.status),
+        Some(VerificationPhase::Failed) => true,
         // Its volume is gone.
         Some(VerificationPhase::Pending) => is_bad(&of.status),
         _ => false,

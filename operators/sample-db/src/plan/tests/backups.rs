@@ -240,6 +240,22 @@ fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
 }
 
 #[test]
+fn a_good_snapshot_whose_time_is_over_makes_no_backup_bad() {
+    let mut seen = serving(&json!({}), &json!({}));
+    let going = json!({ "phase": "Expired", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
+        "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
+    seen.snapshots = vec![snapshot("shop-2", "Manual", &going)];
+    let status = |seen: &Observed| {
+        let conditions = backup::conditions(seen, &backup::Backups::default(), now());
+        let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
+        (verified.status, verified.message)
+    };
+    assert_eq!(status(&seen).0, ConditionStatus::Unknown, "{:?}", status(&seen));
+    seen.snapshots.push(old(2, "Ready", "Passed"));
+    assert_eq!(status(&seen), (ConditionStatus::True, "the snapshot shop-2 can be restored".to_owned()));
+}
+
+#[test]
 fn each_transition_is_told_once() {
     let spec = json!({ "backup": { "retention": { "keepLast": 1 } } });
     let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
