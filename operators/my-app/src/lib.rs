@@ -152,7 +152,8 @@ impl Operator for MyAppOperator {
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
         let mut observed = self.look(app);
-        if let Some(server) = self.server.as_ref().filter(|_| !app.spec.paused && !app.meta.deleting) {
+        if let Some(server) = self.server.as_ref().filter(|_| !app.meta.deleting) {
+            // While it is paused as well: whether all is as asked is told then, too.
             observed.contents = server.sources.look(app).await;
             if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
                 server.trials.retain(|key| self.apps.get(key).is_some());

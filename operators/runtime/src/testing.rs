@@ -9,6 +9,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
+use crate::Error;
 use crate::cache::{Store, View};
 use crate::plan::meta::{Key, Kind};
 
@@ -16,6 +17,7 @@ mod events;
 mod fork;
 mod ownership;
 mod pass;
+mod trouble;
 
 use events::Events;
 use ownership::{Owned, PATCHED, at};
@@ -32,6 +34,7 @@ pub struct World {
     clock: u64,
     events: Events,
     lingering: Vec<Kind>,
+    refusals: BTreeMap<&'static str, Error>,
     /// What the API server's clock says.
     pub now: Timestamp,
     /// Writes by the operator under test, status included.

@@ -30,7 +30,8 @@ impl<'a> Came<'a> {
 }
 
 /// The status to write: `planned` if all went well (`None` leaves it alone), else the failure; `None` if that would
-/// change nothing but times. What is ordinary is not told.
+/// change nothing but times. What is ordinary is not told. Where nothing was planned, what was judged before stays, with the
+/// generation that it was judged at.
 pub fn report<S: Status>(
     planned: Option<S>,
     came: Came<'_>,
@@ -40,6 +41,7 @@ pub fn report<S: Status>(
     failures: u32,
     now: Timestamp,
 ) -> Option<S> {
+    let judged = planned.is_some();
     let mut status = match (planned, came) {
         (None, Came::Done) => return None,
         (planned, _) => planned.unwrap_or_else(|| before.clone()),
@@ -56,15 +58,27 @@ pub fn report<S: Status>(
         }
     }
     conditions::merge(status.contract_mut(), before.contract(), meta.generation, manager);
+    if !judged {
+        keep_generations(status.contract_mut(), before.contract());
+    }
     (!same(&status, before)).then_some(status)
 }
+
+/// What of conditions is the summary.
+const SUMMARY: [&str; 3] = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED];
 
 /// Replaces the summary by the failure.
 fn fail(contract: &mut Contract, error: &Error, now: Timestamp) {
     let summary = if error.stalled() { Summary::Stalled } else { Summary::Reconciling };
-    let ours = [condition_type::READY, condition_type::RECONCILING, condition_type::STALLED];
-    contract.conditions.retain(|c| !ours.contains(&&*c.type_));
+    contract.conditions.retain(|c| !SUMMARY.contains(&&*c.type_));
     contract.conditions.extend(summary.conditions(error.reason(), error.to_string(), now));
+}
+
+/// Conditions that nobody has judged anew are of the generation that they were of.
+fn keep_generations(contract: &mut Contract, before: &Contract) {
+    for kept in contract.conditions.iter_mut().filter(|c| !SUMMARY.contains(&&*c.type_)) {
+        kept.observed_generation = before.condition(&kept.type_).and_then(|before| before.observed_generation);
+    }
 }
 
 /// It is Ready all the same; beside that it says what of it cannot be had.
@@ -95,22 +109,25 @@ mod tests {
     use crate::plan::meta::Key;
     use api::sample::SampleStatus;
 
+    fn meta(generation: i64) -> Meta {
+        Meta {
+            key: Key::new("n", "a"),
+            uid: "u".into(),
+            version: 1,
+            generation,
+            deleting: false,
+            controller: None,
+            finalizers: Box::default(),
+        }
+    }
+
     fn told(
         planned: Option<SampleStatus>,
         came: Came<'_>,
         before: &SampleStatus,
         failures: u32,
     ) -> Option<SampleStatus> {
-        let meta = Meta {
-            key: Key::new("n", "a"),
-            uid: "u".into(),
-            version: 1,
-            generation: 3,
-            deleting: false,
-            controller: None,
-            finalizers: Box::default(),
-        };
-        report(planned, came, before, &meta, "ns/lease", failures, Timestamp::UNIX_EPOCH)
+        report(planned, came, before, &meta(3), "ns/lease", failures, Timestamp::UNIX_EPOCH)
     }
 
     fn ready() -> SampleStatus {
@@ -131,6 +148,25 @@ mod tests {
         let refused = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
         let told = told(Some(ready()), Came::Failed(&refused), &SampleStatus::default(), 0).unwrap();
         assert!(!told.contract.is_true("Ready") && told.contract.is_true("Stalled"));
+    }
+
+    #[test]
+    fn what_was_judged_of_another_generation_stays_so_where_nothing_could_be_judged() {
+        let mut before = ready();
+        before.contract.conditions.push(condition(
+            "RouteAccepted",
+            ConditionStatus::True,
+            "Accepted",
+            "",
+            Timestamp::UNIX_EPOCH,
+        ));
+        let before = told(Some(before), Came::Done, &SampleStatus::default(), 0).unwrap();
+        let blind = Error::Transient { reason: "WatchFailing".into(), message: "no".to_owned(), stalled: true };
+        let edited =
+            report(None, Came::Failed(&blind), &before, &meta(4), "ns/lease", 0, Timestamp::UNIX_EPOCH).unwrap();
+        let of = |type_: &str| edited.contract.condition(type_).and_then(|condition| condition.observed_generation);
+        assert_eq!((edited.contract.observed_generation, of("Ready"), of("Stalled")), (4, Some(4), Some(4)));
+        assert_eq!(of("RouteAccepted"), Some(3));
     }
 
     #[test]

@@ -64,6 +64,12 @@ impl Events {
         }
     }
 
+    /// Forgets all of one kind: its watch has ended.
+    pub(super) fn forget(&mut self, kind: Kind) {
+        self.waiting.retain(|event| event.kind != kind);
+        self.shown.retain(|(plural, _), _| *plural != kind.plural);
+    }
+
     fn show(&mut self, event: Event) {
         self.feeds.iter().for_each(|feed| feed(&event));
         let id = (event.kind.plural, event.key);

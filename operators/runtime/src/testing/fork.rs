@@ -12,6 +12,7 @@ impl World {
             clock: self.clock,
             events: Events::default(),
             lingering: self.lingering.clone(),
+            refusals: self.refusals.clone(),
             writes: self.writes,
             lifetime: None,
             now: self.now,

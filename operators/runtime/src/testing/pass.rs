@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ownership::{self, Owned, PATCHED, at, remove, set};
@@ -58,11 +58,7 @@ impl World {
             (Ok(()), Ok(())) => Came::Done,
         };
         if let Some(status) = report(plan.status, came, object.status(), object.meta(), "ns/lease", 1, NOW) {
-            self.live()?;
-            self.events.ours = true;
-            let written = self.write_status(R::KIND, object.meta(), &status);
-            self.events.ours = false;
-            written.map_err(Some)?;
+            self.report(R::KIND, object.meta(), &status)?;
         }
         acted.and(beside).map_err(Some)
     }
@@ -79,6 +75,14 @@ impl World {
         Ok(first)
     }
 
+    pub(super) fn report(&mut self, kind: Kind, meta: &Meta, status: &impl Serialize) -> Result<(), Option<Error>> {
+        self.live()?;
+        self.events.ours = true;
+        let written = self.write_status(kind, meta, status);
+        self.events.ours = false;
+        written.map_err(Some)
+    }
+
     fn live(&mut self) -> Result<(), Option<Error>> {
         match &mut self.lifetime {
             Some(0) => return Err(None),
@@ -89,7 +93,7 @@ impl World {
         Ok(())
     }
 
-    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
+    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl Serialize) -> Result<(), Error> {
         let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
         if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
             return Err(Error::transient("Conflict", "the object has been changed since"));
@@ -146,6 +150,7 @@ impl World {
     }
 
     fn apply(&mut self, kind: &Kind, owner: &Meta, mut apply: Apply) -> Result<(), Error> {
+        self.taken(apply.kind)?;
         let live = self.get(apply.kind, &apply.key).cloned();
         match (&apply.seen, &live) {
             (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}

@@ -27,6 +27,8 @@ pub struct Autoscaler {
 pub struct Scaling {
     /// Whether it does.
     pub active: bool,
+    /// Whether that is of the autoscaler as it is now; of one that does not tell, it is taken to be.
+    pub is_current: bool,
     /// In one word.
     pub reason: Box<str>,
     /// In words.
@@ -34,8 +36,9 @@ pub struct Scaling {
 }
 
 #[derive(Default, Deserialize)]
-#[serde(default)]
+#[serde(rename_all = "camelCase", default)]
 struct Status {
+    observed_generation: Option<i64>,
     conditions: Option<Vec<Condition>>,
 }
 
@@ -50,14 +53,16 @@ struct Condition {
 }
 
 /// That it cannot reach its target tells more than what it last made of the metrics.
-fn scaling(conditions: Vec<Condition>) -> Option<Scaling> {
+fn scaling(status: Status, generation: i64) -> Option<Scaling> {
+    let conditions = status.conditions.unwrap_or_default();
     let is =
         |condition: &Condition, type_: &str, status: &str| *condition.type_ == *type_ && *condition.status == *status;
     let unable = conditions.iter().position(|condition| is(condition, "AbleToScale", "False"));
     let told = unable.or_else(|| conditions.iter().position(|condition| *condition.type_ == *"ScalingActive"))?;
     let told = conditions.into_iter().nth(told)?;
     let active = is(&told, "ScalingActive", "True");
-    Some(Scaling { active, reason: told.reason, message: told.message })
+    let is_current = status.observed_generation.is_none_or(|of| of >= generation);
+    Some(Scaling { active, is_current, reason: told.reason, message: told.message })
 }
 
 impl View for Autoscaler {
@@ -73,7 +78,7 @@ impl View for Autoscaler {
         let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
-        let scaling = scaling(status.conditions.unwrap_or_default());
+        let scaling = scaling(status, live.meta.generation);
         Ok(Self { fingerprint, additions, scaling, meta: live.meta })
     }
 
@@ -102,8 +107,8 @@ impl View for Autoscaler {
 
 impl Autoscaler {
     /// What is said without the words: they may name another pod each time that it looks.
-    fn verdict(&self) -> Option<(bool, &str)> {
-        self.scaling.as_ref().map(|scaling| (scaling.active, &*scaling.reason))
+    fn verdict(&self) -> Option<(bool, bool, &str)> {
+        self.scaling.as_ref().map(|scaling| (scaling.active, scaling.is_current, &*scaling.reason))
     }
 }
 
@@ -140,6 +145,17 @@ mod tests {
         let away = condition("AbleToScale", "False", "FailedGetScale");
         let away = said(&json!([away, condition("ScalingActive", "True", "ValidMetricFound")])).unwrap();
         assert!(!away.active && &*away.reason == "FailedGetScale");
+    }
+
+    #[test]
+    fn a_word_of_an_earlier_generation_is_not_current_if_that_is_told() {
+        let of = |observed: Value| {
+            let told = json!([condition("ScalingActive", "True", "ValidMetricFound")]);
+            let status = json!({ "observedGeneration": observed, "conditions": told });
+            let object = json!({ "metadata": { "name": "web", "generation": 3 }, "status": status });
+            Autoscaler::decode(&object.to_string()).unwrap().scaling.unwrap().is_current
+        };
+        assert_eq!([of(json!(2)), of(json!(3)), of(json!(null))], [false, true, true]);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! HTTPRoutes of ours. Their kind is of the Gateway API, whose CRDs a cluster may do without.
 
 use serde::Deserialize;
+use serde_json::{Value, json};
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
@@ -18,6 +19,8 @@ pub struct HttpRoute {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
+    /// What it asks for, by whomever.
+    pub spec: Fingerprint,
     /// A word of each controller that has one of its gateways.
     pub parents: Vec<RouteParent>,
 }
@@ -78,7 +81,8 @@ impl View for HttpRoute {
         let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
-        Ok(Self { fingerprint, additions, parents: status.parents.unwrap_or_default(), meta: live.meta })
+        let spec = Self::spec_of(&json!({ "spec": live.field::<Value>("spec")? }));
+        Ok(Self { fingerprint, additions, spec, parents: status.parents.unwrap_or_default(), meta: live.meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -98,7 +102,18 @@ impl View for HttpRoute {
     }
 
     fn same(&self, before: &Self) -> bool {
-        self.fingerprint == before.fingerprint && self.additions == before.additions && self.parents == before.parents
+        self.fingerprint == before.fingerprint
+            && self.additions == before.additions
+            && self.spec == before.spec
+            && self.parents == before.parents
+    }
+}
+
+impl HttpRoute {
+    /// What an HTTPRoute asks for, as it is rendered or live. All that the API server would fill in is rendered.
+    #[must_use]
+    pub fn spec_of(route: &Value) -> Fingerprint {
+        Fingerprint::of_rendered(&json!({ "spec": route["spec"] }))
     }
 }
 

@@ -1,13 +1,14 @@
 //! What is said of what stands beside the pods: it has a condition of its own, since the pods may all be as asked. Pure.
 
-use api::my_app::{ROUTE_ACCEPTED, SCALING_ACTIVE};
+use api::condition_type::{READY, RECONCILING, STALLED};
+use api::my_app::{MyAppStatus, ROUTE_ACCEPTED, SCALING_ACTIVE};
 use api::{Condition, ConditionStatus, Contract};
 use jiff::Timestamp;
 use runtime::plan::Announcement;
 use runtime::plan::conditions::condition;
 
 use super::route;
-use crate::plan::Observed;
+use crate::plan::{Observed, objects};
 
 /// Types of these conditions.
 const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
@@ -19,14 +20,48 @@ pub(super) fn conditions(observed: &Observed, now: Timestamp) -> Vec<Condition> 
     scaling(observed, now).into_iter().chain(route).collect()
 }
 
+/// The status of a MyApp that is Ready, with what holds beside its pods by now: what failed there before is of the past, too.
+pub(super) fn renewed(observed: &Observed, now: Timestamp) -> MyAppStatus {
+    let mut status = observed.app.status.clone();
+    let all = &mut status.contract.conditions;
+    let is_beside = |condition: &Condition| [RECONCILING, STALLED].contains(&&*condition.type_);
+    let failures: Vec<String> = all.iter().filter(|c| is_beside(c)).map(|c| format!("; {}", c.message)).collect();
+    all.retain(|condition| !is_beside(condition) && !TYPES.contains(&&*condition.type_));
+    for ready in all.iter_mut().filter(|condition| condition.type_ == READY) {
+        let told = failures.iter().find_map(|failure| ready.message.strip_suffix(failure.as_str()));
+        ready.message = told.unwrap_or(&ready.message).to_owned();
+    }
+    all.extend(conditions(observed, now));
+    status
+}
+
+/// What was told of the spec as it is now.
+fn told<'a>(observed: &'a Observed, type_: &str) -> Option<&'a Condition> {
+    let (app, said) = (&observed.app, &observed.app.status.contract);
+    let is_current = |of: i64| of == app.meta.generation;
+    let told = said.condition(type_).filter(|_| is_current(said.observed_generation));
+    told.filter(|told| told.observed_generation.is_none_or(is_current))
+}
+
+/// Whether a child that is not as asked is so by somebody's hand, and is put back in this pass: of what was told of it for this very
+/// spec, no more is to come of that.
+pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
+    let is_known = |told: &Condition| told.status != ConditionStatus::Unknown;
+    !observed.app.spec.paused && told(observed, type_).is_some_and(is_known)
+}
+
 /// Whether the number of pods follows the metrics, by the word of the autoscaler's own controller.
 fn scaling(observed: &Observed, now: Timestamp) -> Option<Condition> {
-    observed.app.spec.autoscaling.as_ref()?;
+    let wanted = objects::autoscaler(&observed.app)?;
     let judged = |status, reason: String, message: String| condition(SCALING_ACTIVE, status, reason, message, now);
     if let Some((reason, message)) = observed.autoscaler.obstacle("HorizontalPodAutoscaler") {
         return Some(judged(ConditionStatus::False, reason.to_owned(), message));
     }
     let told = observed.autoscaler.ours()?.scaling.as_ref()?;
+    let is_of_it = || told.is_current && observed.autoscaler.kept(wanted).is_none();
+    if !is_put_back(observed, SCALING_ACTIVE) && !is_of_it() {
+        return None;
+    }
     // Which metric decides, or which pod is the one to be named, may change with each look of the autoscaler, and is no news.
     let (status, message) = if told.active {
         (ConditionStatus::True, "the number of pods follows the metrics".to_owned())
@@ -39,9 +74,7 @@ fn scaling(observed: &Observed, now: Timestamp) -> Option<Condition> {
 
 /// That it does not scale, as it has been told of the spec as it is now.
 fn said_before(observed: &Observed) -> Option<&Condition> {
-    let (app, said) = (&observed.app, &observed.app.status.contract);
-    let said = said.condition(SCALING_ACTIVE).filter(|_| said.observed_generation == app.meta.generation);
-    said.filter(|said| said.status == ConditionStatus::False)
+    told(observed, SCALING_ACTIVE).filter(|said| said.status == ConditionStatus::False)
 }
 
 /// A warning of each that has become False, or is so for another reason.

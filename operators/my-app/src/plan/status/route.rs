@@ -6,8 +6,9 @@ use api::ConditionStatus;
 use api::my_app::{GatewayRef, ROUTE_ACCEPTED, Route};
 use runtime::plan::Seen;
 use runtime::plan::seen::{Live, Served};
-use runtime::views::{HttpRoute, RouteCondition, RouteParent};
+use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
+use super::beside::is_put_back;
 use crate::plan::{Observed, objects};
 
 /// A condition's status, reason and message.
@@ -26,15 +27,34 @@ fn ingress(observed: &Observed, route: &Route) -> Option<Verdict> {
     if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
-    let addresses = observed.ingress.ours().map_or(&[][..], |ingress| &ingress.addresses);
-    Some(if addresses.is_empty() {
-        let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
-        let message = format!("no controller has given the Ingress ({class}) an address yet; not all of them do");
-        (ConditionStatus::Unknown, "AddressPending".to_owned(), message)
-    } else {
-        let message = format!("the Ingress can be reached at {}", addresses.join(", "));
-        (ConditionStatus::True, "AddressAssigned".to_owned(), message)
+    let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
+    let pending =
+        |why: &str| (ConditionStatus::Unknown, "AddressPending".to_owned(), format!("the Ingress ({class}) {why}"));
+    Some(match asked_ingress(observed) {
+        None => pending(unmade(observed)),
+        Some(ingress) if ingress.addresses.is_empty() => {
+            pending("has been given an address by no controller yet; not all of them do")
+        }
+        Some(ingress) => {
+            let message = format!("the Ingress can be reached at {}", ingress.addresses.join(", "));
+            (ConditionStatus::True, "AddressAssigned".to_owned(), message)
+        }
     })
+}
+
+/// The Ingress, if it is the one that is asked for, or is put back to be that.
+fn asked_ingress(observed: &Observed) -> Option<&Live<Ingress>> {
+    let is_it = || objects::ingress(&observed.app).is_some_and(|wanted| observed.ingress.kept(wanted).is_none());
+    observed.ingress.ours().filter(|_| is_put_back(observed, ROUTE_ACCEPTED) || is_it())
+}
+
+/// Why there is none as asked, in words.
+fn unmade(observed: &Observed) -> &'static str {
+    if observed.app.spec.paused {
+        "is not as asked, and is left so until spec.paused is false"
+    } else {
+        "is yet to be made as asked"
+    }
 }
 
 fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
@@ -51,37 +71,32 @@ fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
     let home = &observed.app.meta.key.namespace;
-    if !changes(observed, seen) {
-        return Some(accepted(seen.ours(), home, gateway));
-    }
-    // The one that is there is not the one that is asked for. Where nobody asks for another, it is put back as it was judged.
-    Some(told(observed).unwrap_or_else(|| accepted(None, home, gateway)))
+    Some(match asked_route(observed, seen) {
+        Some(route) => accepted(route, home, gateway),
+        None => {
+            let message = format!("the HTTPRoute {}", unmade(observed));
+            (ConditionStatus::Unknown, "AcceptancePending".to_owned(), message)
+        }
+    })
 }
 
-/// Whether this pass applies the HTTPRoute.
-fn changes(observed: &Observed, seen: &Seen<HttpRoute>) -> bool {
-    let app = &*observed.app;
-    !app.spec.paused && objects::http_route(app).is_some_and(|wanted| seen.kept(wanted).is_some())
-}
-
-/// What has been told of the spec as it is now.
-fn told(observed: &Observed) -> Option<Verdict> {
-    let (app, said) = (&observed.app, &observed.app.status.contract);
-    let told = said.condition(ROUTE_ACCEPTED).filter(|_| said.observed_generation == app.meta.generation)?;
-    Some((told.status, told.reason.to_string(), told.message.clone()))
+/// The HTTPRoute, if its spec is the one that is asked for: a controller speaks of no more than that.
+fn asked_route<'a>(observed: &Observed, seen: &'a Seen<HttpRoute>) -> Option<&'a Live<HttpRoute>> {
+    let wanted = objects::http_route(&observed.app)?;
+    seen.ours().filter(|route| route.spec == HttpRoute::spec_of(&wanted.body) || seen.kept(wanted).is_none())
 }
 
 /// By the word of the gateway's controller: the worst of what it says of the route as it is now.
-fn accepted(route: Option<&Live<HttpRoute>>, home: &str, gateway: &GatewayRef) -> Verdict {
+fn accepted(route: &Live<HttpRoute>, home: &str, gateway: &GatewayRef) -> Verdict {
     let is_it = |parent: &&RouteParent| {
         let (of, namespace) = (&parent.gateway, gateway.namespace.as_deref().unwrap_or(home));
         *of.name == *gateway.name
             && of.namespace.as_deref().unwrap_or(home) == namespace
             && of.section_name.as_deref() == gateway.section_name.as_deref()
     };
-    let parents = route.map_or(&[][..], |route| &route.parents);
-    let said: Vec<&RouteCondition> = parents.iter().filter(is_it).flat_map(|parent| &parent.conditions).collect();
-    let generation = route.map_or(0, |route| route.meta.generation);
+    let parents = route.parents.iter().filter(is_it);
+    let said: Vec<&RouteCondition> = parents.flat_map(|parent| &parent.conditions).collect();
+    let generation = route.meta.generation;
     let is_current = |said: &&&RouteCondition| said.observed_generation.is_none_or(|of| of >= generation);
     let is = |said: &RouteCondition, type_: &str, status: &str| *said.type_ == *type_ && *said.status == *status;
     let fails = |said: &&&RouteCondition| {

@@ -15,7 +15,12 @@ fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
     let mut object = objects::autoscaler(app).unwrap().body;
     let fingerprint = objects::autoscaler(app).unwrap().fingerprint();
     object["metadata"]["uid"] = json!("h");
-    object["status"] = json!({ "conditions": conditions });
+    object["metadata"]["generation"] = json!(3);
+    let (observed, conditions) = match conditions.get("of") {
+        Some(of) => (of.clone(), conditions["conditions"].clone()),
+        None => (Value::Null, conditions),
+    };
+    object["status"] = json!({ "observedGeneration": observed, "conditions": conditions });
     Seen::Ours(Live { fingerprint, view: Arc::new(Autoscaler::decode(&object.to_string()).unwrap()) })
 }
 
@@ -140,4 +145,32 @@ fn another_pod_in_the_autoscalers_words_is_not_told_again_and_another_reason_is(
 fn without_an_autoscaler_nothing_is_said_of_it() {
     let (_, plan) = three(3, 3, 3);
     assert!(status(&plan).contract.condition(SCALING_ACTIVE).is_none() && plan.events.is_empty());
+}
+
+/// Kubernetes tells since lately of which autoscaler that is.
+#[test]
+fn the_word_of_another_autoscaler_is_not_told() {
+    let works = json!([{ "type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": "" }]);
+    let with = |max: i32, paused: bool, told: Value| {
+        app(json!({ "image": "i:2", "paused": paused, "autoscaling": { "max": max } }), told)
+    };
+    let says = |app: Arc<MyApp>, conditions: &Value| {
+        let seen = autoscaler(&scaled(1, 5), conditions.clone());
+        let seen = Observed { autoscaler: seen, ..observed(app.clone(), pods(&app, 3, false)) };
+        status(&plan(&seen, NOW)).contract.is_true(SCALING_ACTIVE)
+    };
+    let told = |generation: i64| {
+        let told = json!([{ "type": SCALING_ACTIVE, "status": "True", "reason": "ValidMetricFound",
+            "observedGeneration": generation, "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        json!({ "observedGeneration": generation, "conditions": told })
+    };
+    assert!(says(with(5, false, told(1)), &works), "which one it is of is not told");
+    assert!(!says(with(6, false, told(1)), &works), "it is about to be changed");
+    assert!(!says(with(6, false, json!({ "observedGeneration": 2 })), &works), "the change was refused");
+    assert!(says(with(6, false, told(2)), &works), "what somebody has changed is put back");
+    assert!(!says(with(6, true, told(2)), &works), "a pause leaves it as it is");
+    let of = |generation: i64| json!({ "of": generation, "conditions": works });
+    assert!(says(with(5, false, told(1)), &of(3)));
+    assert!(!says(with(5, false, told(1)), &of(2)), "the autoscaler has yet to look");
+    assert!(says(with(5, false, told(2)), &of(2)), "but what is asked for is the same");
 }

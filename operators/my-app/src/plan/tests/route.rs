@@ -152,10 +152,73 @@ fn a_route_that_nobody_has_judged_is_not_accepted() {
     assert_eq!((aside(&edited), edited.next), (vec!["HTTPRoute"], Next::After(super::status::LOOK_AGAIN)));
     assert_eq!(said(&edited), Some((ConditionStatus::Unknown, "AcceptancePending")));
     assert_eq!(said(&beside(with("/", told(1)))), Some((ConditionStatus::True, "Accepted")), "another edit");
-    // Somebody has changed the HTTPRoute, of which no more may come than that it is put back.
-    let repaired = beside(with("/shop", told(2)));
-    assert_eq!((aside(&repaired), said(&repaired)), (vec!["HTTPRoute"], Some((ConditionStatus::True, "Accepted"))));
-    assert_eq!(said(&beside(with("/shop", json!({ "observedGeneration": 2 })))).unwrap().1, "AcceptancePending");
+    // Somebody has changed the HTTPRoute: it is put back, and judged anew.
+    let changed = beside(with("/shop", told(2)));
+    assert_eq!((aside(&changed), said(&changed).unwrap().1), (vec!["HTTPRoute"], "AcceptancePending"));
+    let paused = app(
+        json!({ "image": "i:2", "replicas": 0, "port": 80, "paused": true,
+        "route": { "host": "web.example.com", "path": "/shop", "gateway": gateway } }),
+        told(1),
+    );
+    let paused = beside(paused);
+    assert!(paused.aside.is_empty());
+    assert_eq!(said(&paused), Some((ConditionStatus::Unknown, "AcceptancePending")), "a pause leaves that of before");
+}
+
+/// That is no other route, and no other generation of it.
+#[test]
+fn a_route_whose_labels_are_put_back_stays_accepted() {
+    let route = json!({ "host": "web.example.com", "gateway": { "name": "public" } });
+    let app = routed(&route);
+    let accepted = json!([{ "type": "Accepted", "status": "True", "reason": "Accepted", "observedGeneration": 3 }]);
+    let status =
+        json!({ "parents": [{ "parentRef": { "name": "public" }, "controllerName": "c", "conditions": accepted }] });
+    let mut apply = objects::http_route(&app).unwrap();
+    apply.body["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("other");
+    let labelled = plan(&Observed { http_route: Served::Seen(made(apply, &status)), ..settled(&app) }, NOW);
+    assert_eq!((aside(&labelled), said(&labelled)), (vec!["HTTPRoute"], Some((ConditionStatus::True, "Accepted"))));
+}
+
+/// It is not there, for whatever was told of it before, of this very spec.
+#[test]
+fn a_route_that_is_made_now_is_waited_for_whatever_was_told_before() {
+    for (status, reason) in [("True", "Accepted"), ("False", "GatewayAPIMissing"), ("Unknown", "WatchFailing")] {
+        let told = json!([{ "type": ROUTE_ACCEPTED, "status": status, "reason": reason, "observedGeneration": 2,
+            "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        let told = json!({ "observedGeneration": 2, "conditions": told });
+        let route = json!({ "host": "web.example.com", "gateway": { "name": "public" } });
+        let app = app(json!({ "image": "i:2", "replicas": 0, "port": 80, "route": route }), told);
+        let making = plan(&settled(&app), NOW);
+        assert_eq!(aside(&making), ["HTTPRoute"]);
+        assert_eq!(said(&making), Some((ConditionStatus::Unknown, "AcceptancePending")), "{reason}");
+    }
+}
+
+/// As where the API server refuses the change, or a pause leaves it undone.
+#[test]
+fn an_address_of_another_host_is_none_of_this_one() {
+    let with = |host: &str, paused: bool, told: Value| {
+        let route = json!({ "host": host });
+        app(json!({ "image": "i:2", "replicas": 0, "port": 80, "paused": paused, "route": route }), told)
+    };
+    let status = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
+    let beside = |app: Arc<MyApp>| {
+        let before = ingress(&with("a.example.com", false, json!({})), &status);
+        let plan = plan(&Observed { ingress: before, ..settled(&app) }, NOW);
+        said(&plan).map(|(status, reason)| (status, reason.to_owned())).unwrap()
+    };
+    let told = |status: &str, reason: &str| {
+        let told = json!([{ "type": ROUTE_ACCEPTED, "status": status, "reason": reason, "observedGeneration": 2,
+            "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        json!({ "observedGeneration": 2, "conditions": told })
+    };
+    let pending = (ConditionStatus::Unknown, "AddressPending".to_owned());
+    assert_eq!(beside(with("b.example.com", false, json!({ "observedGeneration": 1 }))), pending);
+    assert_eq!(beside(with("b.example.com", false, told("Unknown", "AddressPending"))), pending, "it is refused");
+    assert_eq!(beside(with("b.example.com", true, told("True", "AddressAssigned"))), pending, "it is paused");
+    let assigned = (ConditionStatus::True, "AddressAssigned".to_owned());
+    assert_eq!(beside(with("b.example.com", false, told("True", "AddressAssigned"))), assigned, "it is put back");
+    assert_eq!(beside(with("a.example.com", true, json!({ "observedGeneration": 1 }))), assigned);
 }
 
 #[test]

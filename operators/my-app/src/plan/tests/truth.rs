@@ -78,3 +78,53 @@ fn a_refusal_of_an_earlier_template_is_none_of_this_one() {
     };
     assert_eq!((&*told(1), &*told(2)), ("FailedCreate", "Progressing"));
 }
+
+/// What stands beside the pods is not asked for by them, but by the spec.
+#[test]
+fn a_paused_app_that_lacks_its_way_in_or_its_autoscaler_is_not_as_asked() {
+    let with = |more: &Value| {
+        let mut spec = json!({ "image": "i", "paused": true });
+        more.as_object().into_iter().flatten().for_each(|(name, value)| spec[name] = value.clone());
+        let app = app(spec, json!({}));
+        let whole = json!({ "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1 });
+        let deployment = live(&app, whole);
+        let service = Arc::new(
+            runtime::views::Service::decode("{\"metadata\":{\"name\":\"a\",\"namespace\":\"n\",\"uid\":\"s\"}}")
+                .unwrap(),
+        );
+        let wanted = objects::service(&app).map(|apply| apply.fingerprint());
+        let service = wanted.map_or(Seen::Absent, |fingerprint| Seen::Ours(Live { fingerprint, view: service }));
+        let plan = plan(&Observed { service, ..observed(app, deployment) }, NOW);
+        assert!(plan.effects.is_empty() && plan.aside.is_empty());
+        status(&plan).contract.is_true(condition_type::READY)
+    };
+    assert!(with(&json!({ "replicas": 1, "port": 80 })));
+    assert!(!with(&json!({ "autoscaling": { "max": 3 } })));
+    assert!(!with(&json!({ "replicas": 1, "port": 80, "route": { "host": "a.b" } })));
+    assert!(!with(&json!({ "replicas": 1, "port": 80, "route": { "host": "a.b", "gateway": { "name": "g" } } })));
+}
+
+/// Three pods that run, with a word of an HTTPRoute that is gone, and of an autoscaler whose name was taken.
+#[test]
+fn a_pass_that_puts_something_back_tells_what_else_is_so_by_now() {
+    let conditions = [
+        ("Ready", "Running", "1 of 1 pod is ready; the name is taken"),
+        ("Stalled", "NameTaken", "the name is taken"),
+        ("RouteAccepted", "Accepted", "the Gateway g has accepted the HTTPRoute"),
+    ];
+    let conditions = conditions.map(|(type_, reason, message)| {
+        json!({ "type": type_, "status": "True", "reason": reason, "message": message, "observedGeneration": 2,
+            "lastTransitionTime": "1970-01-01T00:00:00Z" })
+    });
+    let told = json!({ "observedGeneration": 2, "conditions": conditions });
+    let route = json!({ "host": "a.b", "gateway": { "name": "g" } });
+    let app = app(json!({ "image": "i:2", "replicas": 1, "port": 80, "route": route }), told);
+    let whole = json!({ "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1 });
+    let deployment = live(&app, whole);
+    let plan = plan(&observed(app, deployment), NOW);
+    assert_eq!(plan.effects.len(), 1, "its Service is made again");
+    assert_eq!(ready(&plan), ("Running", "1 of 1 pod is ready"));
+    let contract = &status(&plan).contract;
+    assert!(!contract.is_true(condition_type::STALLED));
+    assert!(!contract.is_true(api::my_app::ROUTE_ACCEPTED));
+}
