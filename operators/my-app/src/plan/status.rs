@@ -44,8 +44,9 @@ pub(super) fn of(
     now: Timestamp,
 ) -> (MyAppStatus, Next) {
     let app = &observed.app;
-    if repairs(observed, steps) {
-        return (beside::renewed(observed, now), Next::After(LOOK_AGAIN));
+    // Where something else is told, all that is told is to be so.
+    if repairs(observed, steps) && !beside::has_news(observed, now) {
+        return (app.status.clone(), Next::After(LOOK_AGAIN));
     }
     let standing = Standing::of(observed, steps);
     let rollout = standing.rollout;
@@ -57,7 +58,7 @@ pub(super) fn of(
         None => judge(observed, &standing, &pods, &deadline, course),
     };
     let mut conditions = if app.spec.paused {
-        let as_asked = summary == Summary::Ready && steps.is_empty() && super::aside(observed).is_empty();
+        let as_asked = summary == Summary::Ready && steps.is_empty() && beside::is_as_asked(observed);
         let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
         vec![condition(condition_type::READY, ready, "Paused", message, now)]
@@ -85,7 +86,7 @@ pub(super) fn of(
 }
 
 /// Whether `steps` merely undo what somebody changed in the children of an app that was ready. That is over within this
-/// pass, so it is no news of the pods; what it did to them, the next look tells.
+/// pass, so it is no news; what it did to the pods, the next look tells.
 fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
     let (app, before) = (&observed.app, &observed.app.status.contract);
     let same_wish = before.observed_generation == app.meta.generation && before.is_true(condition_type::READY);

@@ -78,6 +78,7 @@ impl Site {
                 self.world.deliver(1);
                 return self.pass(true);
             }
+            Step::Calm => self.calm(),
             Step::Look { refused } => self.look(refused),
             Step::Kubelet(number, state) => self.kubelet(number, state),
             Step::TimeOut => self.time_out(),

@@ -88,8 +88,12 @@ fn fall_behind(contract: &mut Contract, error: &Error, now: Timestamp) {
         false => (condition_type::RECONCILING, condition_type::STALLED),
     };
     contract.conditions.retain(|c| ![type_, other].contains(&&*c.type_));
-    for ready in contract.conditions.iter_mut().filter(|c| c.type_ == condition_type::READY) {
-        ready.message = format!("{}; {error}", ready.message);
+    let why = format!("; {error}");
+    // What is planned may be what was told before.
+    for ready in
+        contract.conditions.iter_mut().filter(|c| c.type_ == condition_type::READY && !c.message.ends_with(&why))
+    {
+        ready.message.push_str(&why);
     }
     contract.conditions.push(condition(type_, ConditionStatus::True, error.reason(), error.to_string(), now));
 }
@@ -178,6 +182,7 @@ mod tests {
         let message = first.contract.condition("Ready").map(|c| c.message.as_str());
         assert_eq!(message, Some(&*format!("held; {refused}")));
         assert_eq!(told(Some(ready()), beside, &first, 0), None, "told once");
+        assert_eq!(told(Some(first.clone()), beside, &first, 0), None, "where what was told is told again, too");
         let again = told(Some(ready()), Came::Done, &first, 0).unwrap();
         assert!(again.contract.is_true("Ready") && !again.contract.is_true("Stalled"));
         let conditions = Summary::Reconciling.conditions("Making", "not yet", Timestamp::UNIX_EPOCH);

@@ -1,14 +1,13 @@
 //! What is said of what stands beside the pods: it has a condition of its own, since the pods may all be as asked. Pure.
 
-use api::condition_type::{READY, RECONCILING, STALLED};
-use api::my_app::{MyAppStatus, ROUTE_ACCEPTED, SCALING_ACTIVE};
+use api::my_app::{ROUTE_ACCEPTED, SCALING_ACTIVE};
 use api::{Condition, ConditionStatus, Contract};
 use jiff::Timestamp;
 use runtime::plan::Announcement;
 use runtime::plan::conditions::condition;
 
 use super::route;
-use crate::plan::{Observed, objects};
+use crate::plan::{self, Observed, objects};
 
 /// Types of these conditions.
 const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
@@ -20,19 +19,25 @@ pub(super) fn conditions(observed: &Observed, now: Timestamp) -> Vec<Condition> 
     scaling(observed, now).into_iter().chain(route).collect()
 }
 
-/// The status of a MyApp that is Ready, with what holds beside its pods by now: what failed there before is of the past, too.
-pub(super) fn renewed(observed: &Observed, now: Timestamp) -> MyAppStatus {
-    let mut status = observed.app.status.clone();
-    let all = &mut status.contract.conditions;
-    let is_beside = |condition: &Condition| [RECONCILING, STALLED].contains(&&*condition.type_);
-    let failures: Vec<String> = all.iter().filter(|c| is_beside(c)).map(|c| format!("; {}", c.message)).collect();
-    all.retain(|condition| !is_beside(condition) && !TYPES.contains(&&*condition.type_));
-    for ready in all.iter_mut().filter(|condition| condition.type_ == READY) {
-        let told = failures.iter().find_map(|failure| ready.message.strip_suffix(failure.as_str()));
-        ready.message = told.unwrap_or(&ready.message).to_owned();
-    }
-    all.extend(conditions(observed, now));
-    status
+/// Whether anything is to be told or made beside the pods.
+pub(super) fn has_news(observed: &Observed, now: Timestamp) -> bool {
+    let (before, after) = (&observed.app.status.contract.conditions, conditions(observed, now));
+    let said = |all: &[Condition], type_: &str| {
+        let said = all.iter().find(|condition| condition.type_ == type_);
+        said.map(|said| (said.status, said.reason.clone(), said.message.clone()))
+    };
+    !plan::aside(observed).is_empty() || TYPES.iter().any(|type_| said(before, type_) != said(&after, type_))
+}
+
+/// Whether what stands beside the pods is as asked, or cannot be.
+pub(super) fn is_as_asked(observed: &Observed) -> bool {
+    let app = &observed.app;
+    let is_in_the_way = [
+        objects::autoscaler(app).and_then(|_| observed.autoscaler.obstacle("")),
+        objects::ingress(app).and_then(|_| observed.ingress.obstacle("")),
+        objects::http_route(app).and_then(|_| observed.http_route.seen()?.obstacle("")),
+    ];
+    is_in_the_way.iter().all(Option::is_none) && plan::aside(observed).is_empty()
 }
 
 /// What was told of the spec as it is now.

@@ -128,3 +128,42 @@ fn a_pass_that_puts_something_back_tells_what_else_is_so_by_now() {
     assert!(!contract.is_true(condition_type::STALLED));
     assert!(!contract.is_true(api::my_app::ROUTE_ACCEPTED));
 }
+
+#[test]
+fn a_paused_app_whose_way_in_is_going_is_not_as_asked() {
+    let with = |http_route| {
+        let route = json!({ "host": "a.b", "gateway": { "name": "g" } });
+        let app = app(json!({ "image": "i", "replicas": 0, "port": 80, "route": route, "paused": true }), json!({}));
+        let (deployment, wanted) = (live(&app, json!({ "observedGeneration": 2 })), objects::service(&app).unwrap());
+        let service = Arc::new(runtime::views::Service::decode(&wanted.body.to_string()).unwrap());
+        let service = Seen::Ours(Live { fingerprint: wanted.fingerprint(), view: service });
+        let plan = plan(&Observed { service, http_route, ..observed(app, deployment) }, NOW);
+        status(&plan).contract.is_true(condition_type::READY)
+    };
+    assert!(with(Served::Not), "there can be none");
+    assert!(!with(Served::Seen(Seen::Leaving)));
+}
+
+/// What is put back is no news by itself, but where there is other news, what is told with it holds as well.
+#[test]
+fn a_deployment_that_is_put_back_is_told_of_with_other_news() {
+    let told = |accepted: &str| {
+        let condition = |type_: &str, status: &str, reason: &str, message: &str| {
+            json!({ "type": type_, "status": status, "reason": reason, "message": message, "observedGeneration": 2,
+                "lastTransitionTime": "1970-01-01T00:00:00Z" })
+        };
+        let missing = "this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1: install the Gateway API's CRDs and a \
+                       controller, or give ingressClassName instead of gateway";
+        let route = condition(api::my_app::ROUTE_ACCEPTED, accepted, "GatewayAPIMissing", missing);
+        let conditions = [condition("Ready", "True", "Running", "1 of 1 pod is ready"), route];
+        let route = json!({ "host": "a.b", "gateway": { "name": "g" } });
+        let told = json!({ "observedGeneration": 2, "conditions": conditions });
+        let app = app(json!({ "image": "i:2", "replicas": 1, "port": 80, "route": route }), told);
+        let whole = json!({ "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1 });
+        let Seen::Ours(mut edited) = live(&app, whole) else { unreachable!() };
+        edited.fingerprint = Fingerprint::of_nothing();
+        let plan = plan(&Observed { http_route: Served::Not, ..observed(app, Seen::Ours(edited)) }, NOW);
+        ready(&plan).0.to_owned()
+    };
+    assert_eq!([told("False"), told("Unknown")], ["Running", "Progressing"]);
+}

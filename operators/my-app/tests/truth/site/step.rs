@@ -15,6 +15,8 @@ pub enum Step {
     Pass { sees: usize },
     /// The operator cannot look, since a watch fails.
     Blind,
+    /// All pods asked for come up, and the stores see it.
+    Calm,
     /// The Deployment's controller looks; a quota may refuse it pods.
     Look { refused: bool },
     /// The kubelet gets to that pod.
@@ -140,7 +142,7 @@ const FIELDS: [&[&str]; 9] = [
 pub fn spec() -> impl Strategy<Value = Value> {
     let budget = prop_oneof![3 => Just(Value::Null), 1 => Just(json!({ "minAvailable": 1 }))];
     let rollback = prop_oneof![Just(json!("None")), Just(json!("Automatic"))];
-    let paused = prop::bool::weighted(0.05);
+    let paused = prop::bool::weighted(0.08);
     let restart_on = prop_oneof![
         4 => Just(json!([])),
         1 => Just(json!([{ "configMapRef": { "name": "settings" } }])),
@@ -199,9 +201,9 @@ fn ways_in() -> impl Strategy<Value = (Value, Value, Value)> {
 /// Some of them are no pod, or more than the manager allows.
 fn overrides() -> impl Strategy<Value = Value> {
     prop_oneof![
-        8 => Just(Value::Null),
-        2 => Just(json!({ "metadata": { "labels": { "team": "a" } } })),
-        2 => Just(json!({ "metadata": { "labels": { "team": "b" } }, "spec": { "nodeSelector": { "disk": "ssd" } } })),
+        14 => Just(Value::Null),
+        3 => Just(json!({ "metadata": { "labels": { "team": "a" } } })),
+        3 => Just(json!({ "metadata": { "labels": { "team": "b" } }, "spec": { "nodeSelector": { "disk": "ssd" } } })),
         1 => Just(json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } })),
         1 => Just(json!({ "spec": { "hostPID": true } })),
     ]
@@ -234,7 +236,7 @@ fn inside() -> impl Strategy<Value = Step> {
         2 => child().prop_map(Step::HandEdit),
         1 => child().prop_map(Step::HandLabel),
         2 => child().prop_map(Step::HandDelete),
-        2 => child().prop_map(Step::Leave),
+        1 => child().prop_map(Step::Leave),
         1 => Just(Step::Stranger(Service::KIND)),
         1 => beside().prop_map(Step::Stranger),
         1 => child().prop_map(Step::Webhook),
@@ -268,21 +270,22 @@ fn outside() -> impl Strategy<Value = Step> {
         4 => (scaled, 1..4_i64).prop_map(|(scaled, number)| Step::Scale(scaled, number)),
         6 => (verdict, about).prop_map(|(verdict, about)| Step::Gateway { verdict, about }),
         2 => prop::bool::weighted(0.8).prop_map(Step::Address),
-        1 => prop::bool::weighted(0.7).prop_map(Step::Crd),
-        2 => prop::bool::weighted(0.15).prop_map(|fails| Step::Discover { fails }),
-        2 => (source, prop::option::weighted(0.7, 0..3_u8)).prop_map(|(source, content)| Step::Source(source, content)),
-        2 => answer().prop_map(Step::Read),
-        2 => answer().prop_map(Step::DryRun),
+        2 => prop::bool::weighted(0.7).prop_map(Step::Crd),
+        4 => prop::bool::weighted(0.15).prop_map(|fails| Step::Discover { fails }),
+        3 => (source, prop::option::weighted(0.7, 0..3_u8)).prop_map(|(source, content)| Step::Source(source, content)),
+        3 => answer().prop_map(Step::Read),
+        3 => answer().prop_map(Step::DryRun),
     ]
 }
 
 pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
-        4 => (spec(), prop::sample::select(&FIELDS[..])).prop_map(|(spec, only)| Step::Edit { spec, only }),
-        9 => (0..8_usize).prop_map(|sees| Step::Pass { sees }),
-        6 => Just(Step::see_all()),
+        8 => (spec(), prop::sample::select(&FIELDS[..])).prop_map(|(spec, only)| Step::Edit { spec, only }),
+        20 => (0..8_usize).prop_map(|sees| Step::Pass { sees }),
+        14 => Just(Step::see_all()),
         1 => Just(Step::Blind),
-        19 => inside(),
-        9 => outside(),
+        8 => Just(Step::Calm),
+        32 => inside(),
+        20 => outside(),
     ]
 }
