@@ -28,6 +28,7 @@ cgroups_up() {
       fi
     done
   done < <(cgroup_trees)
+  weigh_pods
   if cgroup_is_v2; then
     # A controller has to be handed down level by level. What the machine does not offer is left out.
     for level in . $(cgroup_levels); do
@@ -37,6 +38,15 @@ cgroups_up() {
       done
     done
   fi
+}
+
+# With cgroup v1 and autogroups (sched(7)) each session that is busy weighs as much as all pods of all clusters: beside three API
+# servers and their tests, databases and the manager got a few percent of a processor each. On a node pods stand against one group
+# with all else, and weigh as much as there are processors; with v2 they do here as well.
+weigh_pods() {
+  local shares=/sys/fs/cgroup/cpu/${CGROUP%%/*}/cpu.shares
+  ! cgroup_is_v2 && [[ -e $shares ]] || return 0
+  echo "$((4 * 1024 * $(nproc)))" >"$shares"
 }
 
 # Every process in the containers of this cluster or, at a node, of that node.
