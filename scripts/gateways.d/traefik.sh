@@ -4,6 +4,7 @@
 # Where its token is.
 TRAEFIK_FOLDER=traefik
 TRAEFIK_OBJECTS=$SCRIPTS/gateways.d/traefik.yaml
+GATEWAY_CLASS=$SCRIPTS/gateways.d/gateway-class.yaml
 # For whether it is well: no port that a listener may name.
 TRAEFIK_PING_PORT=9000
 
@@ -24,7 +25,7 @@ traefik_up() {
   # Those that Traefik watches: it serves no Gateway unless it can list all of them.
   kubectl_admin wait --for=condition=Established --timeout=60s \
     crd/{gatewayclasses,gateways,httproutes,grpcroutes,tlsroutes,referencegrants,backendtlspolicies}.gateway.networking.k8s.io >&2
-  kubectl_admin apply --server-side --force-conflicts --filename "$TRAEFIK_OBJECTS" >&2
+  kubectl_admin apply --server-side --force-conflicts --filename "$TRAEFIK_OBJECTS" --filename "$GATEWAY_CLASS" >&2
   start_traefik
   poll 120 "Traefik" serves || die "its log: scripts/cluster logs traefik --name $NAME"
   say "Traefik $(family_version traefik) serves Ingresses and Gateways of the class traefik at $NODE_IP, ports 80 and 443," \
