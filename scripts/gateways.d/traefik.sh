@@ -34,10 +34,12 @@ traefik_up() {
 
 # Anew each time: one that runs in a network namespace from before a repair of the cluster serves nobody, and tokens end.
 start_traefik() {
-  local folder=$STATE/$TRAEFIK_FOLDER provider flags=()
+  local folder=$STATE/$TRAEFIK_FOLDER token provider flags=()
   stop traefik
   mkdir -p "$folder"
-  (umask 077 && kubectl_admin create token traefik --namespace traefik --duration=24h >"$folder/token")
+  token=$(kubectl_admin create token traefik --namespace traefik --duration=24h)
+  # Without an end of line: Traefik sends what is in the file.
+  (umask 077 && printf '%s' "$token" >"$folder/token")
   for provider in kubernetesingress kubernetesgateway; do
     flags+=("--providers.$provider.endpoint=https://$NODE_IP:6443" "--providers.$provider.token=$folder/token"
       "--providers.$provider.certauthfilepath=$STATE/pki/ca.crt")
@@ -46,7 +48,7 @@ start_traefik() {
   ln -sfn "$(tool traefik traefik)" "$STATE/bin/traefik"
   # An Ingress and a Gateway get the address, which elsewhere is a load balancer's. Paths of Ingresses are matched as Kubernetes
   # says, by whole elements, which Traefik does only when it is told to.
-  start traefik "$STATE/bin/traefik" --global.checknewversion=false --global.sendanonymoususage=false --log.level=INFO \
+  start traefik "$STATE/bin/traefik" --global.checknewversion=false --global.sendanonymoususage=false --log.level=INFO --log.nocolor=true \
     --entrypoints.web.address="$NODE_IP:80" --entrypoints.websecure.address="$NODE_IP:443" --entrypoints.websecure.http.tls=true \
     --entrypoints.traefik.address="$NODE_IP:$TRAEFIK_PING_PORT" --ping=true --ping.entrypoint=traefik \
     --providers.kubernetesingress.strictprefixmatching=true --providers.kubernetesingress.ingressendpoint.ip="$NODE_IP" \
