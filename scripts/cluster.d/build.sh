@@ -13,6 +13,8 @@ family_sources() {
     find cmd internal -name '*.go' ! -name '*_test.go' -exec sha256sum {} + | LC_ALL=C sort
   else
     cat ./*.go
+    # What takes the place of others' code, in folders of its own.
+    [[ $1 != traefik ]] || cat ./*/*.go ./*/go.mod
   fi
   cat go.mod go.sum
   family_flags "$1"
@@ -43,6 +45,7 @@ family_version() {
     argocd) module=github.com/argoproj/argo-cd/v3 ;;
     kube-router) module=github.com/cloudnativelabs/kube-router/v2 ;;
     prometheus) module=github.com/prometheus/prometheus ;;
+    traefik) module=github.com/traefik/traefik/v3 ;;
     *) return 0 ;;
   esac
   awk -v m="$module" '{ i = $1 == "require" ? 2 : 1 } $i == m && $(i + 1) ~ /^v/ { print $(i + 1); exit }' "$(family_module "$1")/go.mod"
@@ -73,6 +76,7 @@ family_flags() {
       ;;
     argocd) ld+=" -X github.com/argoproj/argo-cd/v3/common.version=${version#v}" ;;
     kwok) ld+=" -X sigs.k8s.io/kwok/pkg/consts.Version=$version" ;;
+    traefik) ld+=" -X github.com/traefik/traefik/v3/pkg/version.Version=${version#v}" ;;
     kustomize) ld+=" -X sigs.k8s.io/kustomize/api/provenance.version=$version" ;;
     olm | olm-images)
       ld+=" -X github.com/operator-framework/operator-lifecycle-manager/pkg/version.OLMVersion=$version"
@@ -98,6 +102,7 @@ package_of() {
     actionlint) printf 'github.com/rhysd/actionlint/cmd/actionlint' ;;
     prometheus) printf 'github.com/prometheus/prometheus/cmd/%s' "$2" ;;
     argocd) printf 'github.com/argoproj/argo-cd/v3/cmd' ;;
+    traefik) printf 'github.com/traefik/traefik/v3/cmd/traefik' ;;
     olm-images) printf 'github.com/operator-framework/operator-lifecycle-manager/util/%s' "$2" ;;
     olm)
       if [[ $2 == opm ]]; then printf 'github.com/operator-framework/operator-registry/cmd/opm'; else
@@ -108,17 +113,33 @@ package_of() {
   esac
 }
 
-# module_to_build FAMILY FOLDER: where a family is built: its pin, or a copy of that in FOLDER, with its dependencies in it, from
-# which is removed what today's Go cannot compile.
+# module_to_build FAMILY FOLDER: where a family is built: its pin, or a copy of that in FOLDER with some code of others changed.
 module_to_build() {
-  local folder=$2
-  [[ $1 == etcd-3.2 ]] || { family_module "$1"; return; }
-  mkdir "$folder" && cp "$(family_module "$1")"/* "$folder" &&
-    (cd "$folder" && GOWORK=off go mod vendor) >&2 &&
+  case $1 in
+    etcd-3.2) etcd_3_2_to_build "$2" ;;
+    traefik) traefik_to_build "$2" ;;
+    *) family_module "$1" ;;
+  esac
+}
+
+# With its dependencies in it, from which is removed what today's Go cannot compile.
+etcd_3_2_to_build() {
+  mkdir "$1" && cp "$(family_module etcd-3.2)"/* "$1" &&
+    (cd "$1" && GOWORK=off go mod vendor) >&2 &&
     # What codecgen has written for its package codec of 2017, which fails at the start of programs of Go 1.22 and later. Without
     # it etcd's client for the API v2 decodes by reflection.
-    rm "$folder/vendor/github.com/coreos/etcd/client/keys.generated.go" &&
-    printf '%s' "$folder"
+    rm "$1/vendor/github.com/coreos/etcd/client/keys.generated.go" &&
+    printf '%s' "$1"
+}
+
+# With its library for certificate authorities, which is the one that the pin names, but for the packages of 190 DNS providers:
+# they are several times as much to compile as all the rest, and the module registry does not have every library of theirs.
+traefik_to_build() {
+  local lego
+  lego=$(module_folder traefik github.com/go-acme/lego/v5) && cp -r "$(family_module traefik)" "$1" &&
+    cp -r --no-preserve=mode "$lego" "$1/lego" && rm -r "$1"/lego/{cmd,e2e,main.go,providers} && mkdir "$1/lego/providers" &&
+    mv "$1/dns" "$1/lego/providers/dns" && (cd "$1" && go mod edit -replace github.com/go-acme/lego/v5=./lego) &&
+    printf '%s' "$1"
 }
 
 # ensure_tools FAMILY PROGRAM...: builds what is missing, each family once even when two runs want it.

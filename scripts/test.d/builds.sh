@@ -18,6 +18,7 @@ builds_in_order() {
   fi
   # The first suites run by now: the rest takes what they leave.
   renice -n 19 "$BASHPID" >/dev/null
+  ! wants gateways || make_ready traefik ensure_tools traefik traefik
   ! wants gitops health || make_ready argocd ensure_tools argocd argocd
   ! wants olm olm-2 || make_ready olm ensure_tools olm olm catalog opm
   ! wants olm olm-2 || make_ready olm-images ensure_tools olm-images cpb

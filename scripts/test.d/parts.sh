@@ -2,7 +2,7 @@
 # The slow rest, in parts. Each is a run of its own with the manager as it is shipped, and leaves a record; a part that has
 # passed on this tree is not run again.
 
-PARTS=(shipped servers databases schedules failpoints long outages alerts network-policy nodes oldest)
+PARTS=(shipped servers databases schedules failpoints long outages alerts network-policy gateways nodes oldest)
 
 # part_stages PART: declares its stages.
 part_stages() {
@@ -14,6 +14,7 @@ part_stages() {
       ;;
     long) RELEASE=yes && stage long-e2e +build && stage long-gitops +build ;;
     alerts | network-policy | oldest) RELEASE=yes && stage "$1" +build ;;
+    gateways) RELEASE=yes && stage "$1" +build made:traefik ;;
     nodes | failpoints | outages) stage "$1" +build ;;
     servers | databases) stage "$1" +build ;;
     schedules) stage "$1" build ;;
@@ -78,6 +79,16 @@ network_policy() {
   # On a cluster that stays, everything is let through again: other suites know nothing of policies.
   kubectl delete --kustomize config/network-policy >/dev/null || return
   [[ -z $OURS ]] || scripts/network-policy down --name "$OURS" && return "$status"
+}
+
+# Requests through a real controller of Ingresses and Gateways.
+gateways() {
+  suite_cluster gateways && operand_images httpbin && deploy_built || return
+  [[ -n $OURS ]] || { say "Traefik runs beside the cluster's own processes: this needs one of scripts/cluster's"; return 1; }
+  scripts/gateways up --name "$OURS" && eval "$(scripts/gateways env --name "$OURS")" || return
+  suite gateways --test-threads=4
+  local status=$?
+  scripts/gateways down --name "$OURS" && return "$status"
 }
 
 # The same manager and tests on the oldest Kubernetes that we claim to support.

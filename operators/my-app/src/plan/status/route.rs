@@ -103,17 +103,28 @@ fn accepted(route: &Live<HttpRoute>, home: &str, gateway: &GatewayRef) -> Verdic
         let refused = ["Accepted", "ResolvedRefs"].iter().any(|type_| is(said, type_, "False"));
         refused || ["PartiallyInvalid", "Conflicted"].iter().any(|type_| is(said, type_, "True"))
     };
+    let name = format!("{}/{}", gateway.namespace.as_deref().unwrap_or(home), gateway.name);
     if let Some(failure) = said.iter().filter(is_current).find(fails) {
-        return (ConditionStatus::False, failure.reason.to_string(), failure.message.to_string());
+        return (ConditionStatus::False, failure.reason.to_string(), words(failure, &name));
     }
     if said.iter().filter(is_current).any(|said| is(said, "Accepted", "True")) {
         let message = format!("the Gateway {} has accepted the HTTPRoute", gateway.name);
         return (ConditionStatus::True, "Accepted".to_owned(), message);
     }
-    let namespace = gateway.namespace.as_deref().unwrap_or(home);
     let message = format!(
-        "no controller has said anything of the HTTPRoute yet; check that the Gateway {namespace}/{} exists, and has a controller",
-        gateway.name
+        "no controller has said anything of the HTTPRoute yet; check that the Gateway {name} exists, and has a controller"
     );
     (ConditionStatus::Unknown, "AcceptancePending".to_owned(), message)
+}
+
+/// A failure in its controller's words, which some of them leave out.
+fn words(failure: &RouteCondition, gateway: &str) -> String {
+    let RouteCondition { type_, status, reason, message, .. } = failure;
+    if message.trim().is_empty() {
+        format!(
+            "the controller of the Gateway {gateway} says {type_}={status} of the HTTPRoute, and no more than {reason}"
+        )
+    } else {
+        message.to_string()
+    }
 }

@@ -129,6 +129,19 @@ fn what_the_gateways_controller_says_is_told() {
     assert_eq!(told(json!([accepted, resolved, taken]), ours), failed("HostnameConflict"));
 }
 
+/// Traefik refuses without a word, and a condition without one helps nobody.
+#[test]
+fn a_refusal_without_words_is_told_in_some() {
+    let app = by_gateway();
+    let gateway = json!({ "name": "public", "namespace": "infra", "sectionName": "https" });
+    let refused = json!([{ "type": "Accepted", "status": "False", "reason": "NotAllowedByListeners", "message": "" }]);
+    let parent = json!({ "parentRef": gateway, "controllerName": "c", "conditions": refused });
+    let plan = plan(&Observed { http_route: http_route(&app, &json!({ "parents": [parent] })), ..settled(&app) }, NOW);
+    let told = status(&plan).contract.condition(ROUTE_ACCEPTED).unwrap();
+    assert_eq!((told.status, &*told.reason), (ConditionStatus::False, "NotAllowedByListeners"));
+    assert!(told.message.contains("Accepted=False") && told.message.contains("infra/public"), "{}", told.message);
+}
+
 /// The word of the gateway's controller is of the route that is there, not of the one that this pass makes of it.
 #[test]
 fn a_route_that_nobody_has_judged_is_not_accepted() {
