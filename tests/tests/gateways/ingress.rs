@@ -68,6 +68,7 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     let traffic = Traffic::to(&host);
     roll(&ns, "web").await;
     run(&ns, "web", 2).await;
+    println!("{} requests until all pods were other ones", traffic.sent());
     let failed = traffic.end(50).await;
     assert!(failed.is_empty(), "{failed:#?}");
     let after = answers(&host, "/hostname", 200).await.page;
