@@ -5,7 +5,9 @@ use e2e::namespace::Namespace;
 use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::{Value, json};
 
-use crate::stage::{ANYTHING, CLASS, answered, answers, gateway, host, my_app, none_left, roll, routed, run};
+use crate::stage::{
+    ANYTHING, CLASS, answered, answers, gateway, host, my_app, no_more_pods, none_left, roll, routed, run,
+};
 use crate::traffic::Traffic;
 
 /// The HTTPRoute, as the controller has left it.
@@ -58,6 +60,8 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     let traffic = Traffic::to(&host);
     roll(&ns, "web").await;
     run(&ns, "web", 2).await;
+    no_more_pods(&ns, 2).await;
+    println!("{} requests until the earlier pods were gone", traffic.sent());
     let failed = traffic.end(50).await;
     assert!(failed.is_empty(), "{failed:#?}");
     assert_ne!(before, answers(&host, "/hostname", 200).await.page, "other pods answer");

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::cert::Certificate;
 use crate::requests::{get, get_by_tls};
-use crate::stage::{ANYTHING, CLASS, answered, answers, host, my_app, roll, routed, run};
+use crate::stage::{ANYTHING, CLASS, answered, answers, host, my_app, no_more_pods, roll, routed, run};
 use crate::traffic::Traffic;
 
 #[tokio::test]
@@ -68,6 +68,8 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     let traffic = Traffic::to(&host);
     roll(&ns, "web").await;
     run(&ns, "web", 2).await;
+    no_more_pods(&ns, 2).await;
+    println!("{} requests until the earlier pods were gone", traffic.sent());
     let failed = traffic.end(50).await;
     assert!(failed.is_empty(), "{failed:#?}");
     let after = answers(&host, "/hostname", 200).await.page;

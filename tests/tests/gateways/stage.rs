@@ -90,6 +90,15 @@ pub(crate) async fn answers(host: &str, path: &str, code: u16) -> Answer {
     answer
 }
 
+/// Until there are no more than so many pods, those that are going included.
+pub(crate) async fn no_more_pods(ns: &Namespace, pods: usize) {
+    ns.eventually(&format!("no more than {pods} pods"), || async {
+        let left = ns.kubectl(&["get", "pods", "--output=name"]).await.ok();
+        if left.lines().count() <= pods { Ok(()) } else { Err(left) }
+    })
+    .await;
+}
+
 /// Until nothing is left of a kind in the namespace.
 pub(crate) async fn none_left(ns: &Namespace, kind: &str) {
     ns.eventually(&format!("no {kind}"), || async {
