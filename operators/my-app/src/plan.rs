@@ -37,7 +37,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let course = rollback::course(observed, &wish, now);
     let wedged = wedged::left(observed, now);
     let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO));
-    let (status, next) = status::of(observed, &steps, &wish, &course, now);
+    let aside = aside(observed);
+    let (status, next) = status::of(observed, &steps, &aside, &wish, &course, now);
     let wedged = wedged.filter(|left| !left.is_zero());
     let again = observed.refused.as_ref().map(|refused| refused.due);
     let next = [wedged, again, observed.contents.due].into_iter().flatten().fold(next, Next::no_later_than);
@@ -46,7 +47,6 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     if app.spec.paused {
         return plan;
     }
-    let aside = aside(observed);
     // What follows from them once they are there is seen by no event: they are our own writes.
     let edited = app.status.contract.observed_generation < app.meta.generation;
     let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };

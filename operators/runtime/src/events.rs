@@ -98,17 +98,19 @@ async fn publish(client: &Client, series: &mut Series, waiting: Waiting) -> Resu
 
 /// Sends a request until it is answered, but not for ever; what the API server judges is not asked again.
 async fn insist(client: &Client, request: impl Fn() -> Result<Request<Vec<u8>>, Error>) -> Result<(), Error> {
-    let mut backoff = Backoff::object();
-    for _ in 1..TRIES {
+    let (mut backoff, mut retries) = (Backoff::object(), 1..TRIES);
+    loop {
         match client.request::<serde::de::IgnoredAny>(request()?).await {
             Ok(_) => return Ok(()),
-            Err(kube::Error::Api(status)) if status.code < 500 && status.code != 429 => {
-                return Err(kube::Error::Api(status).into());
-            }
+            Err(error) if is_judged(&error) || retries.next().is_none() => return Err(error.into()),
             Err(_) => tokio::time::sleep(backoff.delay()).await,
         }
     }
-    Ok(client.request::<serde::de::IgnoredAny>(request()?).await.map(drop)?)
+}
+
+/// Whether another try would be answered in the same way.
+fn is_judged(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code < 500 && status.code != 429)
 }
 
 impl Publisher {
@@ -167,154 +169,4 @@ fn name(of: &str, hash: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-    use std::convert::Infallible;
-    use std::sync::{Arc, Mutex};
-
-    use http::{Method, Request, Response};
-    use kube::client::Body;
-
-    use super::*;
-
-    const KIND: Kind = Kind { group: "example.com", version: "v1", kind: "MyApp", plural: "myapps" };
-
-    /// An API server that holds Events, by name, and how often it was asked.
-    #[derive(Clone, Default)]
-    struct Server(Arc<Mutex<(BTreeMap<String, Value>, usize)>>, Arc<Mutex<Vec<u16>>>);
-
-    impl Server {
-        fn client(&self) -> Client {
-            let server = self.clone();
-            let service = tower::service_fn(move |request: Request<Body>| {
-                let server = server.clone();
-                async move {
-                    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-                    let body = request.into_body().collect_bytes().await.unwrap();
-                    let code = server.take(&method, &path, serde_json::from_slice(&body).unwrap());
-                    let code = server.1.lock().unwrap().pop().unwrap_or(code);
-                    let answer = if code < 300 { json!({}) } else { json!({ "status": "Failure", "code": code }) };
-                    let response = Response::builder().status(code).body(Body::from(answer.to_string().into_bytes()));
-                    Ok::<_, Infallible>(response.unwrap())
-                }
-            });
-            Client::new(service, "default")
-        }
-
-        fn take(&self, method: &Method, path: &str, body: Value) -> u16 {
-            let (events, asked) = &mut *self.0.lock().unwrap();
-            *asked += 1;
-            let all = "/apis/events.k8s.io/v1/namespaces/n/events";
-            if *method == Method::POST {
-                assert_eq!(path, all);
-                let name = body["metadata"]["name"].as_str().unwrap().to_owned();
-                return if events.insert(name, body).is_none() { 201 } else { 409 };
-            }
-            let event = path.strip_prefix(all).and_then(|name| events.get_mut(&name[1..]));
-            event.map_or(404, |event| {
-                event["series"] = body["series"].clone();
-                200
-            })
-        }
-
-        /// Publishes the same at these seconds, by one manager.
-        async fn said_at(&self, seconds: impl IntoIterator<Item = i64>) {
-            let (publisher, send) = channel(self.client(), "pod");
-            let one = publisher("my-app");
-            drop(publisher);
-            for second in seconds {
-                let same = Announcement { warning: true, reason: "Rejected".into(), message: "no".to_owned() };
-                // Edits of the object are no news of what is said.
-                let meta = json!({ "namespace": "n", "name": "a", "uid": "u", "generation": second });
-                let now = Timestamp::from_second(second).unwrap();
-                one.publish_at(&KIND, &serde_json::from_value(meta).unwrap(), same, now);
-            }
-            drop(one);
-            send.await;
-        }
-
-        fn events(&self) -> Vec<Value> {
-            self.0.lock().unwrap().0.values().cloned().collect()
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_said_ten_times_within_minutes_is_one_event() {
-        let server = Server::default();
-        server.said_at((0..10).map(|time| time * 40)).await;
-        let events = server.events();
-        assert_eq!((events.len(), server.0.lock().unwrap().1), (1, 10), "{events:?}");
-        assert_eq!((&events[0]["note"], &events[0]["type"]), (&json!("no"), &json!("Warning")));
-        let series = json!({ "count": 10, "lastObservedTime": "1970-01-01T00:06:00.000000Z" });
-        assert_eq!((&events[0]["eventTime"], &events[0]["series"]), (&json!("1970-01-01T00:00:00.000000Z"), &series));
-    }
-
-    #[tokio::test]
-    async fn what_is_said_later_is_another_event() {
-        let server = Server::default();
-        server.said_at([0, 359, 720]).await;
-        let mut counts: Vec<_> = server.events().iter().map(|event| event["series"]["count"].as_i64()).collect();
-        counts.sort_unstable();
-        assert_eq!(counts, [None, Some(2)]);
-    }
-
-    #[tokio::test]
-    async fn an_event_whose_answer_is_lost_is_sent_again_and_is_one() {
-        let server = Server::default();
-        *server.1.lock().unwrap() = vec![504, 500, 429];
-        server.said_at([0]).await;
-        assert_eq!((server.events().len(), server.0.lock().unwrap().1), (1, 4));
-        server.said_at([1]).await;
-        *server.1.lock().unwrap() = vec![403];
-        let asked = server.0.lock().unwrap().1;
-        server.said_at([2]).await;
-        assert_eq!(server.0.lock().unwrap().1, asked + 1, "what the API server refuses is not asked for again");
-        *server.1.lock().unwrap() = vec![503; 100];
-        server.said_at([3]).await;
-        assert_eq!(server.0.lock().unwrap().1, asked + 1 + TRIES, "nor is anything for ever");
-    }
-
-    #[tokio::test]
-    async fn a_slow_answer_does_not_hold_up_all_others() {
-        let (asked, mut answered) = mpsc::unbounded_channel();
-        let service = tower::service_fn(move |_: Request<Body>| {
-            asked.send(()).unwrap();
-            async { std::future::pending::<Result<Response<Body>, Infallible>>().await }
-        });
-        let (publisher, send) = channel(Client::new(service, "default"), "pod");
-        let sending = tokio::spawn(send);
-        let meta: Meta = serde_json::from_value(json!({ "namespace": "n", "name": "a", "uid": "u" })).unwrap();
-        for number in 0..64 {
-            let one = Announcement { warning: false, reason: "Running".into(), message: number.to_string() };
-            publisher("my-app").publish_at(&KIND, &meta, one, Timestamp::UNIX_EPOCH);
-        }
-        for _ in 0..LANES {
-            answered.recv().await.unwrap();
-        }
-        sending.abort();
-    }
-
-    #[tokio::test]
-    async fn an_event_that_is_gone_is_made_again() {
-        let (server, mut series) = (Server::default(), Series::default());
-        let say = async |series: &mut Series, second: i64| {
-            let (name, now) = (format!("a.{second}"), Timestamp::from_second(second).unwrap());
-            let event = json!({ "metadata": { "name": name } });
-            let waiting = Waiting { key: Key::new("n", "a"), what: 1, now, name, event };
-            publish(&server.client(), series, waiting).await.unwrap();
-        };
-        say(&mut series, 1).await;
-        server.0.lock().unwrap().0.clear();
-        say(&mut series, 2).await;
-        say(&mut series, 3).await;
-        let again = json!({ "metadata": { "name": "a.2" }, "series": { "count": 2,
-            "lastObservedTime": "1970-01-01T00:00:03.000000Z" } });
-        assert_eq!(server.events(), [again]);
-    }
-
-    #[test]
-    fn an_event_about_an_object_of_the_longest_name_has_a_name() {
-        assert_eq!(name("web", 1), "web.0000000000000001");
-        assert_eq!(name(&"a".repeat(LONGEST_NAME), 1).len(), LONGEST_NAME);
-    }
-}
+mod tests;

@@ -7,7 +7,7 @@ use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
-use runtime::plan::{Effect, Next, Seen};
+use runtime::plan::{Apply, Effect, Next, Seen};
 
 use super::Observed;
 use super::deadline::{self, Deadline};
@@ -35,17 +35,19 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What has been told before it is done is done in the next pass, as soon as the status has come back.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
-/// What holds once `steps` have been taken, and when to look again.
+/// What holds once `steps` have been taken, with `aside` beside them, and when to look again.
 pub(super) fn of(
     observed: &Observed,
     steps: &[Effect],
+    aside: &[Apply],
     wish: &Wish<'_>,
     course: &Course<'_>,
     now: Timestamp,
 ) -> (MyAppStatus, Next) {
     let app = &observed.app;
+    let beside = beside::conditions(observed, aside, now);
     // Where something else is told, all that is told is to be so.
-    if repairs(observed, steps) && !beside::has_news(observed, now) {
+    if repairs(observed, steps) && aside.is_empty() && !beside::are_news(observed, &beside) {
         return (app.status.clone(), Next::After(LOOK_AGAIN));
     }
     let standing = Standing::of(observed, steps);
@@ -58,14 +60,15 @@ pub(super) fn of(
         None => judge(observed, &standing, &pods, &deadline, course),
     };
     let mut conditions = if app.spec.paused {
-        let as_asked = summary == Summary::Ready && steps.is_empty() && beside::is_as_asked(observed);
+        let as_asked =
+            summary == Summary::Ready && steps.is_empty() && aside.is_empty() && !beside::is_obstructed(observed);
         let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
         vec![condition(condition_type::READY, ready, "Paused", message, now)]
     } else {
         summary.conditions(reason, message, now)
     };
-    conditions.extend(beside::conditions(observed, now));
+    conditions.extend(beside);
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::ownership::{self, Owned, PATCHED, at, remove, set};
@@ -57,9 +57,7 @@ impl World {
             (Ok(()), Err(error)) => Came::FailedBeside(error),
             (Ok(()), Ok(())) => Came::Done,
         };
-        if let Some(status) = report(plan.status, came, object.status(), object.meta(), "ns/lease", 1, NOW) {
-            self.report(R::KIND, object.meta(), &status)?;
-        }
+        self.report(object, plan.status, came)?;
         acted.and(beside).map_err(Some)
     }
 
@@ -75,10 +73,18 @@ impl World {
         Ok(first)
     }
 
-    pub(super) fn report(&mut self, kind: Kind, meta: &Meta, status: &impl Serialize) -> Result<(), Option<Error>> {
+    /// Writes the status that a pass comes to, if any.
+    pub(super) fn report<R: Resource>(
+        &mut self,
+        object: &R,
+        planned: Option<R::Status>,
+        came: Came<'_>,
+    ) -> Result<(), Option<Error>> {
+        let status = report(planned, came, object.status(), object.meta(), "ns/lease", 1, NOW);
+        let Some(status) = status else { return Ok(()) };
         self.live()?;
         self.events.ours = true;
-        let written = self.write_status(kind, meta, status);
+        let written = self.write_status(R::KIND, object.meta(), &status);
         self.events.ours = false;
         written.map_err(Some)
     }
@@ -93,7 +99,7 @@ impl World {
         Ok(())
     }
 
-    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl Serialize) -> Result<(), Error> {
+    fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
         let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
         if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
             return Err(Error::transient("Conflict", "the object has been changed since"));

@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::{NOW, World};
+use super::World;
 use crate::Error;
 use crate::cache::{Store, View};
 use crate::plan::meta::Kind;
-use crate::plan::report::{Came, report};
+use crate::plan::report::Came;
 use crate::plan::sight::Why;
 use crate::views::Resource;
 
@@ -58,10 +58,6 @@ impl World {
     /// # Errors
     /// As those of [`World::pass`].
     pub fn fail<R: Resource>(&mut self, object: &R, error: &Error) -> Result<(), Option<Error>> {
-        let came = Came::Failed(error);
-        match report(None, came, object.status(), object.meta(), "ns/lease", 1, NOW) {
-            Some(status) => self.report(R::KIND, object.meta(), &status),
-            None => Ok(()),
-        }
+        self.report(object, None, Came::Failed(error))
     }
 }

@@ -1,7 +1,7 @@
 //! HTTPRoutes of ours. Their kind is of the Gateway API, whose CRDs a cluster may do without.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
@@ -81,7 +81,7 @@ impl View for HttpRoute {
         let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
-        let spec = Self::spec_of(&json!({ "spec": live.field::<Value>("spec")? }));
+        let spec = Self::spec_of(&live.field::<Value>("spec")?);
         Ok(Self { fingerprint, additions, spec, parents: status.parents.unwrap_or_default(), meta: live.meta })
     }
 
@@ -110,10 +110,10 @@ impl View for HttpRoute {
 }
 
 impl HttpRoute {
-    /// What an HTTPRoute asks for, as it is rendered or live. All that the API server would fill in is rendered.
+    /// Of the spec of an HTTPRoute, as it is rendered or live. All that the API server would fill in is rendered.
     #[must_use]
-    pub fn spec_of(route: &Value) -> Fingerprint {
-        Fingerprint::of_rendered(&json!({ "spec": route["spec"] }))
+    pub fn spec_of(spec: &Value) -> Fingerprint {
+        Fingerprint::of_rendered(spec)
     }
 }
 

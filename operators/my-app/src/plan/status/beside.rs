@@ -3,41 +3,43 @@
 use api::my_app::{ROUTE_ACCEPTED, SCALING_ACTIVE};
 use api::{Condition, ConditionStatus, Contract};
 use jiff::Timestamp;
-use runtime::plan::Announcement;
+use runtime::cache::View;
 use runtime::plan::conditions::condition;
+use runtime::plan::{Announcement, Apply, Kind};
+use runtime::views::Autoscaler;
 
 use super::route;
-use crate::plan::{self, Observed, objects};
+use crate::plan::{Observed, objects};
 
 /// Types of these conditions.
 const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
 
 /// The conditions, of what is asked for and has been told of.
-pub(super) fn conditions(observed: &Observed, now: Timestamp) -> Vec<Condition> {
-    let route = route::verdict(observed);
+pub(super) fn conditions(observed: &Observed, aside: &[Apply], now: Timestamp) -> Vec<Condition> {
+    let route = route::verdict(observed, aside);
     let route = route.map(|(status, reason, message)| condition(ROUTE_ACCEPTED, status, reason, message, now));
-    scaling(observed, now).into_iter().chain(route).collect()
+    scaling(observed, aside, now).into_iter().chain(route).collect()
 }
 
-/// Whether anything is to be told or made beside the pods.
-pub(super) fn has_news(observed: &Observed, now: Timestamp) -> bool {
-    let (before, after) = (&observed.app.status.contract.conditions, conditions(observed, now));
+/// Whether these conditions differ from those of the status, by more than times.
+pub(super) fn are_news(observed: &Observed, conditions: &[Condition]) -> bool {
+    let before = &observed.app.status.contract.conditions;
     let said = |all: &[Condition], type_: &str| {
         let said = all.iter().find(|condition| condition.type_ == type_);
         said.map(|said| (said.status, said.reason.clone(), said.message.clone()))
     };
-    !plan::aside(observed).is_empty() || TYPES.iter().any(|type_| said(before, type_) != said(&after, type_))
+    TYPES.iter().any(|type_| said(before, type_) != said(conditions, type_))
 }
 
-/// Whether what stands beside the pods is as asked, or cannot be.
-pub(super) fn is_as_asked(observed: &Observed) -> bool {
+/// Whether something of a child's name is in the way of one that is asked for beside the pods.
+pub(super) fn is_obstructed(observed: &Observed) -> bool {
     let app = &observed.app;
-    let is_in_the_way = [
+    let obstacles = [
         objects::autoscaler(app).and_then(|_| observed.autoscaler.obstacle("")),
         objects::ingress(app).and_then(|_| observed.ingress.obstacle("")),
         objects::http_route(app).and_then(|_| observed.http_route.seen()?.obstacle("")),
     ];
-    is_in_the_way.iter().all(Option::is_none) && plan::aside(observed).is_empty()
+    obstacles.iter().any(Option::is_some)
 }
 
 /// What was told of the spec as it is now.
@@ -48,6 +50,11 @@ fn told<'a>(observed: &'a Observed, type_: &str) -> Option<&'a Condition> {
     told.filter(|told| told.observed_generation.is_none_or(is_current))
 }
 
+/// Whether a child of that kind is not as asked: it is applied, or would be but for a pause.
+pub(super) fn differs(aside: &[Apply], kind: Kind) -> bool {
+    aside.iter().any(|apply| apply.kind == kind)
+}
+
 /// Whether a child that is not as asked is so by somebody's hand, and is put back in this pass: of what was told of it for this very
 /// spec, no more is to come of that.
 pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
@@ -56,15 +63,15 @@ pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
 }
 
 /// Whether the number of pods follows the metrics, by the word of the autoscaler's own controller.
-fn scaling(observed: &Observed, now: Timestamp) -> Option<Condition> {
-    let wanted = objects::autoscaler(&observed.app)?;
+fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condition> {
+    observed.app.spec.autoscaling.as_ref()?;
     let judged = |status, reason: String, message: String| condition(SCALING_ACTIVE, status, reason, message, now);
     if let Some((reason, message)) = observed.autoscaler.obstacle("HorizontalPodAutoscaler") {
         return Some(judged(ConditionStatus::False, reason.to_owned(), message));
     }
     let told = observed.autoscaler.ours()?.scaling.as_ref()?;
-    let is_of_it = || told.is_current && observed.autoscaler.kept(wanted).is_none();
-    if !is_put_back(observed, SCALING_ACTIVE) && !is_of_it() {
+    let is_of_it = told.is_current && !differs(aside, Autoscaler::KIND);
+    if !is_of_it && !is_put_back(observed, SCALING_ACTIVE) {
         return None;
     }
     // Which metric decides, or which pod is the one to be named, may change with each look of the autoscaler, and is no news.

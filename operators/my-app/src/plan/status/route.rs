@@ -4,33 +4,34 @@
 
 use api::ConditionStatus;
 use api::my_app::{GatewayRef, ROUTE_ACCEPTED, Route};
-use runtime::plan::Seen;
+use runtime::cache::View;
 use runtime::plan::seen::{Live, Served};
+use runtime::plan::{Apply, Seen};
 use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
-use super::beside::is_put_back;
+use super::beside::{differs, is_put_back};
 use crate::plan::{Observed, objects};
 
 /// A condition's status, reason and message.
 pub(super) type Verdict = (ConditionStatus, String, String);
 
 /// What is known of the route, if there is one.
-pub(super) fn verdict(observed: &Observed) -> Option<Verdict> {
+pub(super) fn verdict(observed: &Observed, aside: &[Apply]) -> Option<Verdict> {
     let route = observed.app.spec.route.as_ref()?;
     match &route.gateway {
-        Some(gateway) => http_route(observed, gateway),
-        None => ingress(observed, route),
+        Some(gateway) => http_route(observed, aside, gateway),
+        None => ingress(observed, aside, route),
     }
 }
 
-fn ingress(observed: &Observed, route: &Route) -> Option<Verdict> {
+fn ingress(observed: &Observed, aside: &[Apply], route: &Route) -> Option<Verdict> {
     if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
     let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
     let pending =
         |why: &str| (ConditionStatus::Unknown, "AddressPending".to_owned(), format!("the Ingress ({class}) {why}"));
-    Some(match asked_ingress(observed) {
+    Some(match asked_ingress(observed, aside) {
         None => pending(unmade(observed)),
         Some(ingress) if ingress.addresses.is_empty() => {
             pending("has been given an address by no controller yet; not all of them do")
@@ -43,9 +44,8 @@ fn ingress(observed: &Observed, route: &Route) -> Option<Verdict> {
 }
 
 /// The Ingress, if it is the one that is asked for, or is put back to be that.
-fn asked_ingress(observed: &Observed) -> Option<&Live<Ingress>> {
-    let is_it = || objects::ingress(&observed.app).is_some_and(|wanted| observed.ingress.kept(wanted).is_none());
-    observed.ingress.ours().filter(|_| is_put_back(observed, ROUTE_ACCEPTED) || is_it())
+fn asked_ingress<'a>(observed: &'a Observed, aside: &[Apply]) -> Option<&'a Live<Ingress>> {
+    observed.ingress.ours().filter(|_| !differs(aside, Ingress::KIND) || is_put_back(observed, ROUTE_ACCEPTED))
 }
 
 /// Why there is none as asked, in words.
@@ -57,7 +57,7 @@ fn unmade(observed: &Observed) -> &'static str {
     }
 }
 
-fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
+fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Option<Verdict> {
     let seen = match &observed.http_route {
         Served::Not => {
             let message = "this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1: install the Gateway API's CRDs and a \
@@ -71,7 +71,7 @@ fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
     let home = &observed.app.meta.key.namespace;
-    Some(match asked_route(observed, seen) {
+    Some(match asked_route(observed, aside, seen) {
         Some(route) => accepted(route, home, gateway),
         None => {
             let message = format!("the HTTPRoute {}", unmade(observed));
@@ -81,9 +81,12 @@ fn http_route(observed: &Observed, gateway: &GatewayRef) -> Option<Verdict> {
 }
 
 /// The HTTPRoute, if its spec is the one that is asked for: a controller speaks of no more than that.
-fn asked_route<'a>(observed: &Observed, seen: &'a Seen<HttpRoute>) -> Option<&'a Live<HttpRoute>> {
-    let wanted = objects::http_route(&observed.app)?;
-    seen.ours().filter(|route| route.spec == HttpRoute::spec_of(&wanted.body) || seen.kept(wanted).is_none())
+fn asked_route<'a>(observed: &Observed, aside: &[Apply], seen: &'a Seen<HttpRoute>) -> Option<&'a Live<HttpRoute>> {
+    let is_asked = |route: &&Live<HttpRoute>| {
+        let wanted = objects::http_route(&observed.app);
+        wanted.is_some_and(|wanted| route.spec == HttpRoute::spec_of(&wanted.body["spec"]))
+    };
+    seen.ours().filter(|route| !differs(aside, HttpRoute::KIND) || is_asked(route))
 }
 
 /// By the word of the gateway's controller: the worst of what it says of the route as it is now.

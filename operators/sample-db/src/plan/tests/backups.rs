@@ -23,6 +23,13 @@ fn old(days: i64, phase: &str, verification: &str) -> Arc<Snapshot> {
     snapshot(&format!("shop-{days}"), "Scheduled", &status)
 }
 
+/// Whether backups are verified, and what is said of that.
+fn verified(seen: &Observed) -> (ConditionStatus, String) {
+    let conditions = backup::conditions(seen, &backup::Backups::default(), now());
+    let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
+    (verified.status, verified.message)
+}
+
 #[test]
 fn the_first_comes_at_once_and_then_by_the_schedule() {
     // The moment is 2027-01-15 08:00 UTC.
@@ -219,17 +226,15 @@ fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
     let good = json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
         "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
     seen.snapshots = vec![snapshot("shop-2", "Scheduled", &bad), snapshot("shop-1", "Scheduled", &good)];
-    let status = |seen: &Observed| {
-        let conditions = backup::conditions(seen, &backup::Backups::default(), now());
-        let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
-        (verified.status, verified.message)
-    };
-    assert_eq!(status(&seen), (ConditionStatus::False, "the snapshot shop-2 cannot be relied upon: rotten".to_owned()));
+    assert_eq!(
+        verified(&seen),
+        (ConditionStatus::False, "the snapshot shop-2 cannot be relied upon: rotten".to_owned())
+    );
     let told = backup::status(&seen, &backup::Backups::default());
     assert_eq!((told.last_verified.name.as_deref(), told.consecutive_failures), (Some("shop-1"), None));
     bad["sampleDBUID"] = json!("u-0");
     seen.snapshots[0] = snapshot("shop-2", "Scheduled", &bad);
-    assert_eq!(status(&seen).0, ConditionStatus::True, "another database's are none of this one's");
+    assert_eq!(verified(&seen).0, ConditionStatus::True, "another database's are none of this one's");
     seen.snapshots.remove(1);
     seen.snapshots[0] = snapshot("shop-2", "Scheduled", &{
         bad["sampleDBUID"] = json!("u-1");
@@ -245,14 +250,9 @@ fn a_good_snapshot_whose_time_is_over_makes_no_backup_bad() {
     let going = json!({ "phase": "Expired", "sampleDBUID": "u-1", "startedAt": "2027-01-14T00:00:00Z",
         "completedAt": "2027-01-14T00:00:00Z", "verification": { "phase": "Passed", "at": "2027-01-14T00:00:00Z" } });
     seen.snapshots = vec![snapshot("shop-2", "Manual", &going)];
-    let status = |seen: &Observed| {
-        let conditions = backup::conditions(seen, &backup::Backups::default(), now());
-        let verified = conditions.into_iter().find(|of| of.type_ == "BackupVerified").unwrap();
-        (verified.status, verified.message)
-    };
-    assert_eq!(status(&seen).0, ConditionStatus::Unknown, "{:?}", status(&seen));
+    assert_eq!(verified(&seen).0, ConditionStatus::Unknown, "{:?}", verified(&seen));
     seen.snapshots.push(old(2, "Ready", "Passed"));
-    assert_eq!(status(&seen), (ConditionStatus::True, "the snapshot shop-2 can be restored".to_owned()));
+    assert_eq!(verified(&seen), (ConditionStatus::True, "the snapshot shop-2 can be restored".to_owned()));
 }
 
 #[test]
