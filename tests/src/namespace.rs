@@ -196,6 +196,15 @@ impl Namespace {
         self.until::<K, ()>(name, &what, |seen| seen.is_none().then_some(())).await;
     }
 
+    /// Waits until nothing is left of a kind, by the name that kubectl knows it by.
+    pub async fn until_none(&self, kind: &str) {
+        self.eventually(&format!("no {kind}"), || async {
+            let left = self.kubectl(&["get", kind, "--output=name"]).await.ok();
+            if left.trim().is_empty() { Ok(()) } else { Err(left) }
+        })
+        .await;
+    }
+
     /// Records all that an object is from now on.
     pub async fn record<K>(&self, name: &str) -> Recording<K>
     where

@@ -5,10 +5,8 @@ use e2e::namespace::Namespace;
 use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::{Value, json};
 
-use crate::stage::{
-    ANYTHING, CLASS, answered, answers, gateway, host, my_app, no_more_pods, none_left, roll, routed, run,
-};
-use crate::traffic::Traffic;
+use crate::stage::{ANYTHING, CLASS, answered, answers, gateway, host, my_app, routed, run};
+use crate::traffic::{Traffic, rolls_unnoticed};
 
 /// The HTTPRoute, as the controller has left it.
 async fn http_route(ns: &Namespace) -> Value {
@@ -45,7 +43,7 @@ async fn it_is_accepted_as_it_is_now_and_requests_reach_the_pods() {
     answered(&ns, &first, "/stream/1", 404).await;
 
     ns.patch("myapp/web", &json!({ "spec": { "route": null } })).await;
-    none_left(&ns, "httproutes").await;
+    ns.until_none("httproutes").await;
     answered(&ns, &second, "/stream/1", 404).await;
 }
 
@@ -56,15 +54,7 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     ns.apply(&gateway("{from: Same}")).await;
     ns.apply(&my_app("web", 2, &format!("{{host: {host}, gateway: {{name: public}}}}"))).await;
     run(&ns, "web", 2).await;
-    let before = answered(&ns, &host, "/hostname", 200).await.page;
-    let traffic = Traffic::to(&host);
-    roll(&ns, "web").await;
-    run(&ns, "web", 2).await;
-    no_more_pods(&ns, 2).await;
-    println!("{} requests until the earlier pods were gone", traffic.sent());
-    let failed = traffic.end(50).await;
-    assert!(failed.is_empty(), "{failed:#?}");
-    assert_ne!(before, answers(&host, "/hostname", 200).await.page, "other pods answer");
+    rolls_unnoticed(&ns, &host, 2).await;
 }
 
 /// The earlier one goes once the other one is there, of which the controller hears some seconds later: for so long it may know
@@ -89,7 +79,7 @@ async fn from_an_ingress_to_a_gateway_and_back_requests_are_answered() {
     let by_ingress = json!({ "ingressClassName": CLASS, "gateway": null });
     ns.patch("myapp/web", &json!({ "spec": { "route": by_ingress } })).await;
     routed(&ns, "web", ConditionStatus::True, "AddressAssigned").await;
-    none_left(&ns, "httproutes").await;
+    ns.until_none("httproutes").await;
     println!("{there} requests on the way there, {} on the way back", traffic.sent() - there);
     answered(&ns, &host, ANYTHING, 200).await;
     let failed = traffic.end(200).await;

@@ -8,9 +8,9 @@ use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::json;
 
 use crate::cert::Certificate;
-use crate::requests::{get, get_by_tls};
-use crate::stage::{ANYTHING, CLASS, answered, answers, host, my_app, no_more_pods, roll, routed, run};
-use crate::traffic::Traffic;
+use crate::requests::{address, get_by_tls};
+use crate::stage::{ANYTHING, CLASS, answered, answers, host, my_app, routed, run};
+use crate::traffic::rolls_unnoticed;
 
 #[tokio::test]
 async fn requests_for_its_host_and_path_reach_the_pods_and_no_others() {
@@ -19,8 +19,7 @@ async fn requests_for_its_host_and_path_reach_the_pods_and_no_others() {
     ns.apply(&my_app("web", 1, &format!("{{host: {host}, path: /stream, ingressClassName: {CLASS}}}"))).await;
     run(&ns, "web", 1).await;
     let message = routed(&ns, "web", ConditionStatus::True, "AddressAssigned").await;
-    let address = std::env::var("MULTI_OPERATOR_GATEWAY").expect("an address");
-    assert!(message.contains(&address), "{message}");
+    assert!(message.contains(&address()), "{message}");
     answered(&ns, &host, "/stream/1", 200).await;
     // The pods would answer all of these.
     for (host, path) in [(&*host, "/get"), (&*host, "/stream-bytes/4"), ("other.example.com", "/stream/1")] {
@@ -64,14 +63,5 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     ns.apply(&my_app("web", 2, &format!("{{host: {host}, ingressClassName: {CLASS}}}"))).await;
     run(&ns, "web", 2).await;
     answered(&ns, &host, ANYTHING, 200).await;
-    let before = get(&host, "/hostname").await.expect("an answer").page;
-    let traffic = Traffic::to(&host);
-    roll(&ns, "web").await;
-    run(&ns, "web", 2).await;
-    no_more_pods(&ns, 2).await;
-    println!("{} requests until the earlier pods were gone", traffic.sent());
-    let failed = traffic.end(50).await;
-    assert!(failed.is_empty(), "{failed:#?}");
-    let after = answers(&host, "/hostname", 200).await.page;
-    assert_ne!(before, after, "other pods answer");
+    rolls_unnoticed(&ns, &host, 2).await;
 }

@@ -20,7 +20,7 @@ pub(crate) struct Answer {
 ///
 /// # Panics
 /// If nobody says.
-fn address() -> String {
+pub(crate) fn address() -> String {
     let address = std::env::var("MULTI_OPERATOR_GATEWAY").unwrap_or_default();
     assert!(
         !address.is_empty(),

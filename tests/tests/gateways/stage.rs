@@ -4,7 +4,6 @@ use api::ConditionStatus;
 use api::my_app::{MyApp, ROUTE_ACCEPTED};
 use e2e::namespace::Namespace;
 use e2e::objects::{Ours, runs};
-use serde_json::json;
 
 use crate::requests::{Answer, get};
 
@@ -55,12 +54,6 @@ pub(crate) async fn run(ns: &Namespace, name: &str, pods: i32) {
     ns.until::<MyApp, ()>(name, "it to run", |app| runs(app?, pods).then_some(())).await;
 }
 
-/// Has other pods take over, by a variable that nobody reads.
-pub(crate) async fn roll(ns: &Namespace, name: &str) {
-    let env = json!([{ "name": "USE_REAL_HOSTNAME", "value": "true" }, { "name": "AGAIN", "value": "yes" }]);
-    ns.patch(&format!("myapp/{name}"), &json!({ "spec": { "env": env } })).await;
-}
-
 /// Until the MyApp says that of its route as it is now; says the rest.
 pub(crate) async fn routed(ns: &Namespace, name: &str, status: ConditionStatus, reason: &str) -> String {
     let what = format!("RouteAccepted={status:?} {reason}");
@@ -88,22 +81,4 @@ pub(crate) async fn answers(host: &str, path: &str, code: u16) -> Answer {
     let answer = get(host, path).await.unwrap_or_else(|error| panic!("{host}{path}: {error}"));
     assert_eq!(answer.code, code, "{host}{path}: {answer:?}");
     answer
-}
-
-/// Until there are no more than so many pods, those that are going included.
-pub(crate) async fn no_more_pods(ns: &Namespace, pods: usize) {
-    ns.eventually(&format!("no more than {pods} pods"), || async {
-        let left = ns.kubectl(&["get", "pods", "--output=name"]).await.ok();
-        if left.lines().count() <= pods { Ok(()) } else { Err(left) }
-    })
-    .await;
-}
-
-/// Until nothing is left of a kind in the namespace.
-pub(crate) async fn none_left(ns: &Namespace, kind: &str) {
-    ns.eventually(&format!("no {kind}"), || async {
-        let left = ns.kubectl(&["get", kind, "--output=name"]).await.ok();
-        if left.trim().is_empty() { Ok(()) } else { Err(left) }
-    })
-    .await;
 }

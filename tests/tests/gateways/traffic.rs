@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use e2e::namespace::Namespace;
 use e2e::wait::wait_until;
+use serde_json::json;
 use tokio::task::JoinHandle;
 
 use crate::requests::get;
-use crate::stage::ANYTHING;
+use crate::stage::{ANYTHING, answered, answers, run};
 
 /// How many clients ask at a time.
 const CLIENTS: usize = 2;
@@ -69,4 +71,31 @@ async fn client(host: String, ended: Arc<AtomicBool>, sent: Arc<AtomicUsize>) ->
         sent.fetch_add(1, Ordering::Relaxed);
     }
     failed
+}
+
+/// Has other pods take the place of a MyApp's so many, while clients ask it: they notice nothing.
+///
+/// # Panics
+/// If a request fails, or the same pods answer afterwards.
+pub(crate) async fn rolls_unnoticed(ns: &Namespace, host: &str, pods: usize) {
+    let before = answered(ns, host, "/hostname", 200).await.page;
+    let traffic = Traffic::to(host);
+    // A variable that no program reads.
+    let env = json!([{ "name": "USE_REAL_HOSTNAME", "value": "true" }, { "name": "AGAIN", "value": "yes" }]);
+    ns.patch("myapp/web", &json!({ "spec": { "env": env } })).await;
+    run(ns, "web", i32::try_from(pods).expect("a few")).await;
+    no_more_pods(ns, pods).await;
+    println!("{} requests until the earlier pods were gone", traffic.sent());
+    let failed = traffic.end(50).await;
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert_ne!(before, answers(host, "/hostname", 200).await.page, "other pods answer");
+}
+
+/// Until there are no more than so many pods, those that are going included.
+async fn no_more_pods(ns: &Namespace, pods: usize) {
+    ns.eventually(&format!("no more than {pods} pods"), || async {
+        let left = ns.kubectl(&["get", "pods", "--output=name"]).await.ok();
+        if left.lines().count() <= pods { Ok(()) } else { Err(left) }
+    })
+    .await;
 }

@@ -185,11 +185,7 @@ async fn a_gateway_makes_an_http_route_once_its_kind_is_served_and_tells_what_th
     routed(&ns, ConditionStatus::Unknown, "AcceptancePending").await;
     ns.patch("myapp/web", &json!({ "spec": { "route": { "gateway": null } } })).await;
     routed(&ns, ConditionStatus::Unknown, "AddressPending").await;
-    ns.eventually("the HTTPRoute to be gone", || async {
-        let left = ns.kubectl(&["get", "httproutes", "--output=name"]).await.ok();
-        if left.trim().is_empty() { Ok(()) } else { Err(left) }
-    })
-    .await;
+    ns.until_none("httproutes").await;
     drop(ns.kubectl(&["delete", "crd", CRD]).await.ok());
 }
 
