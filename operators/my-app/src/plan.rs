@@ -16,6 +16,7 @@ mod overrides;
 mod rollback;
 mod scaling;
 mod status;
+mod ways_in;
 mod wedged;
 mod wish;
 
@@ -36,12 +37,13 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let wish = Wish::of(observed);
     let course = rollback::course(observed, &wish, now);
     let wedged = wedged::left(observed, now);
-    let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO));
+    let (closed, left) = ways_in::closed(observed, now);
+    let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO), closed);
     let aside = aside(observed);
     let (status, next) = status::of(observed, &steps, &aside, &wish, &course, now);
     let wedged = wedged.filter(|left| !left.is_zero());
     let again = observed.refused.as_ref().map(|refused| refused.due);
-    let next = [wedged, again, observed.contents.due].into_iter().flatten().fold(next, Next::no_later_than);
+    let next = [wedged, again, observed.contents.due, left].into_iter().flatten().fold(next, Next::no_later_than);
     let events = status::warnings(&app.status.contract, &status.contract);
     let plan = Plan { events, status: Some(status), next, ..Plan::nothing() };
     if app.spec.paused {
@@ -54,7 +56,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
 }
 
 /// What it takes to make everything as asked; empty if it is.
-fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool) -> Vec<Effect> {
+fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool, closed: Vec<Effect>) -> Vec<Effect> {
     let app = &*observed.app;
     // An autoscaler that is not asked for any more would change the number that is.
     let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
@@ -62,7 +64,7 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
     steps.extend(image.into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
-    steps.extend(closed(observed));
+    steps.extend(closed);
     steps
 }
 
@@ -74,18 +76,6 @@ fn aside(observed: &Observed) -> Vec<Apply> {
     let http_route = objects::http_route(app).zip(observed.http_route.seen());
     let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
     [autoscaler, ingress, http_route].into_iter().flatten().collect()
-}
-
-/// Ways in that are not asked for any more. One that another takes the place of goes once that is there.
-fn closed(observed: &Observed) -> Vec<Effect> {
-    let app = &*observed.app;
-    let (by_ingress, by_gateway) = (objects::ingress(app).is_some(), objects::http_route(app).is_some());
-    let http_route = observed.http_route.seen();
-    let replaced = (!by_ingress || observed.ingress.ours().is_some())
-        && (!by_gateway || http_route.is_some_and(|seen| seen.ours().is_some()));
-    let ingress = unwanted(&observed.ingress, by_ingress);
-    let http_route = http_route.and_then(|seen| unwanted(seen, by_gateway));
-    ingress.into_iter().chain(http_route).filter(|_| replaced).collect()
 }
 
 fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {

@@ -57,8 +57,7 @@ async fn no_request_fails_while_a_rollout_replaces_the_pods() {
     rolls_unnoticed(&ns, &host, 2).await;
 }
 
-/// The earlier one goes once the other one is there, of which the controller hears some seconds later: for so long it may know
-/// neither of them. Nothing worse happens, and not for longer.
+/// Traefik takes changes up every 2 s; the earlier one stays for long enough.
 #[tokio::test]
 async fn from_an_ingress_to_a_gateway_and_back_requests_are_answered() {
     let ns = Namespace::new("gw-switch").await;
@@ -83,7 +82,5 @@ async fn from_an_ingress_to_a_gateway_and_back_requests_are_answered() {
     println!("{there} requests on the way there, {} on the way back", traffic.sent() - there);
     answered(&ns, &host, ANYTHING, 200).await;
     let failed = traffic.end(200).await;
-    assert!(failed.iter().all(|failure| failure.contains("code: 404")), "{failed:#?}");
-    let afterwards = Traffic::to(&host).end(0).await;
-    assert!(afterwards.is_empty(), "{afterwards:#?}");
+    assert!(failed.is_empty(), "{failed:#?}");
 }

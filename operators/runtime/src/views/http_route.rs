@@ -1,5 +1,6 @@
 //! HTTPRoutes of ours. Their kind is of the Gateway API, whose CRDs a cluster may do without.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -21,6 +22,8 @@ pub struct HttpRoute {
     pub additions: Additions,
     /// What it asks for, by whomever.
     pub spec: Fingerprint,
+    /// When what is ours was last changed by us, in the API server's time.
+    pub applied: Option<Timestamp>,
     /// A word of each controller that has one of its gateways.
     pub parents: Vec<RouteParent>,
 }
@@ -82,7 +85,8 @@ impl View for HttpRoute {
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let spec = Self::spec_of(&live.field::<Value>("spec")?);
-        Ok(Self { fingerprint, additions, spec, parents: status.parents.unwrap_or_default(), meta: live.meta })
+        let (applied, parents) = (live.applied(), status.parents.unwrap_or_default());
+        Ok(Self { fingerprint, additions, spec, applied, parents, meta: live.meta })
     }
 
     fn meta(&self) -> &Meta {

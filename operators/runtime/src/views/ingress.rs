@@ -1,5 +1,6 @@
 //! Ingresses of ours.
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::cache::View;
@@ -18,6 +19,8 @@ pub struct Ingress {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
+    /// When what is ours was last changed by us, in the API server's time.
+    pub applied: Option<Timestamp>,
     /// The addresses that its controller has given it.
     pub addresses: Box<[Box<str>]>,
 }
@@ -51,7 +54,7 @@ impl View for Ingress {
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let address = |address: Address| if address.hostname.is_empty() { address.ip } else { address.hostname };
         let addresses = status.load_balancer.ingress.into_iter().map(address).collect();
-        Ok(Self { fingerprint, additions, addresses, meta: live.meta })
+        Ok(Self { fingerprint, additions, addresses, applied: live.applied(), meta: live.meta })
     }
 
     fn meta(&self) -> &Meta {

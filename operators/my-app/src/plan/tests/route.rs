@@ -247,6 +247,38 @@ fn an_ingress_is_open_once_it_has_an_address() {
     assert_eq!(told(address), Some((ConditionStatus::True, "AddressAssigned".to_owned())));
 }
 
+/// Its controller serves it a moment later, and says so sooner.
+#[test]
+fn the_way_in_that_was_there_stays_while_the_other_one_is_taken_up() {
+    let made_at = |mut apply: Apply| {
+        apply.body["metadata"]["managedFields"] = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
+            "time": "1970-01-01T00:01:00Z", "fieldsType": "FieldsV1", "fieldsV1": {} }]);
+        apply
+    };
+    let (old, new) = (by_ingress(), by_gateway());
+    let there = Observed {
+        ingress: ingress(&old, &json!({})),
+        http_route: Served::Seen(made(made_at(objects::http_route(&new).unwrap()), &json!({}))),
+        ..settled(&new)
+    };
+    let back = Observed {
+        ingress: made(made_at(objects::ingress(&old).unwrap()), &json!({})),
+        http_route: http_route(&new, &json!({})),
+        ..settled(&old)
+    };
+    let at = |seen: &Observed, second: i64| plan(seen, Timestamp::from_second(second).unwrap());
+    for (seen, earlier) in [(&there, "Ingress"), (&back, "HTTPRoute")] {
+        let soon = at(seen, 69);
+        assert_eq!((deleted(&soon), soon.next), (vec![], Next::After(Duration::from_secs(1))));
+        assert_eq!(deleted(&at(seen, 70)), [earlier]);
+        assert_eq!(
+            deleted(&at(seen, 30)),
+            [earlier],
+            "a clock that is behind by more than that is waited for by nobody"
+        );
+    }
+}
+
 #[test]
 fn the_way_in_that_was_there_goes_once_the_other_one_is_there() {
     let (before, after) = (by_ingress(), by_gateway());

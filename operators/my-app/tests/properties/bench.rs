@@ -1,0 +1,174 @@
+//! A MyApp and its operator in a cluster in memory.
+
+use std::sync::Arc;
+
+use jiff::ToSpan;
+use my_app::{MyApp, MyAppOperator, plan};
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::plan::Key;
+use runtime::testing::World;
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
+use serde_json::{Value, json};
+
+use crate::step::{Child, Step, add_to};
+
+pub struct Bench {
+    pub world: World,
+    operator: MyAppOperator,
+    apps: Arc<Store<MyApp>>,
+    pub key: Key,
+    /// What is read of the objects that `restartOn` names, if it can be read.
+    pub content: Option<u8>,
+}
+
+impl Bench {
+    pub fn new(app: Value) -> Self {
+        let mut cache = Cache::new(&[]);
+        let operator = MyAppOperator::new(&mut cache);
+        let apps = cache.store::<MyApp>();
+        let mut world = World::default();
+        world.feed(&apps);
+        world.feed(&cache.store::<Deployment>());
+        world.feed(&cache.store::<Service>());
+        world.feed(&cache.store::<DisruptionBudget>());
+        world.feed(&cache.store::<Autoscaler>());
+        world.feed(&cache.store::<Ingress>());
+        world.feed(&cache.store::<HttpRoute>());
+        world.feed(&cache.store::<Pod>());
+        let key = Key::new("n", "app");
+        world.create(MyApp::KIND, &key, app);
+        Self { world, operator, apps, key, content: Some(0) }
+    }
+
+    pub fn take(&mut self, step: Step) {
+        let key = self.key.clone();
+        match step {
+            Step::Edit(spec) => self.world.edit(MyApp::KIND, &key, |app| app["spec"] = spec),
+            Step::Restart(at) => self.world.edit(MyApp::KIND, &key, |app| {
+                app["metadata"]["annotations"] = json!({ "kubectl.kubernetes.io/restartedAt": at.to_string() });
+            }),
+            Step::Pass { sees, lives } => {
+                self.world.deliver(sees);
+                self.world.lifetime = lives;
+                self.pass();
+                self.world.lifetime = None;
+            }
+            Step::Rollout { ready } => self.roll_out(ready),
+            Step::Content(content) => self.content = content,
+            Step::HandEdit(child) => self.world.edit(child.kind(), &key, |child| {
+                if child["metadata"]["labels"].is_object() {
+                    child["metadata"]["labels"]["app.kubernetes.io/instance"] = json!("edited");
+                }
+                if child["spec"]["replicas"].is_number() {
+                    child["spec"]["replicas"] = json!(7);
+                    child["spec"]["paused"] = json!(true);
+                }
+            }),
+            Step::HandAdd(child) if !self.is_strangers(child) => {
+                self.world.edit_by_hand(child.kind(), &key, |live| add_to(child, &mut live["spec"]));
+            }
+            Step::HandAdd(_) => {}
+            Step::HandDelete(child) if !self.is_strangers(child) => self.world.remove(child.kind(), &key),
+            Step::HandDelete(_) => {}
+            Step::Recreate => {
+                let Some(app) = self.world.get(MyApp::KIND, &key).cloned() else { return };
+                self.world.remove(MyApp::KIND, &key);
+                self.world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": app["spec"] }));
+            }
+            Step::Stranger => {
+                if self.world.get(Service::KIND, &key).is_none() {
+                    self.world.create(Service::KIND, &key, json!({ "metadata": {}, "spec": { "stranger": true } }));
+                }
+            }
+        }
+    }
+
+    pub fn is_strangers(&self, child: Child) -> bool {
+        self.world.get(child.kind(), &self.key).is_some_and(|child| child["spec"]["stranger"] == true)
+    }
+
+    /// One pass over what the stores hold.
+    pub fn pass(&mut self) {
+        if let Some(Entry::Object(app)) = self.apps.get(&self.key) {
+            let mut observed = self.operator.look(&app);
+            observed.contents.digest = self.content.map(|content| content.to_string());
+            let planned = plan::plan(&observed, self.world.now);
+            drop(self.world.pass(&*app, planned));
+            self.complete();
+        }
+    }
+
+    /// What the API server makes of a Deployment: it keeps no pause that is none, fills in type and pace of its strategy, and
+    /// refuses Recreate beside a pace.
+    fn complete(&mut self) {
+        let Some(deployment) = self.world.get(Deployment::KIND, &self.key) else { return };
+        let resumed = deployment["spec"]["paused"] == false;
+        let before = &deployment["spec"]["strategy"];
+        let mut strategy = if before.is_object() { before.clone() } else { json!({}) };
+        let pace = strategy["rollingUpdate"].as_object().cloned().unwrap_or_default();
+        if strategy["type"] == "Recreate" && pace.is_empty() {
+            drop(strategy.as_object_mut().map(|strategy| strategy.remove("rollingUpdate")));
+        } else {
+            strategy["type"] = json!("RollingUpdate");
+            for value in ["maxSurge", "maxUnavailable"] {
+                strategy["rollingUpdate"][value] = pace.get(value).cloned().unwrap_or_else(|| json!("25%"));
+            }
+        }
+        if resumed || strategy != *before {
+            self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+                deployment["spec"]["strategy"] = strategy;
+                if resumed {
+                    drop(deployment["spec"].as_object_mut().map(|spec| spec.remove("paused")));
+                }
+            });
+        }
+    }
+
+    /// The Deployment's own controller.
+    fn roll_out(&mut self, at_most: i32) {
+        self.world.edit(Deployment::KIND, &self.key.clone(), |deployment| {
+            let wanted = deployment["spec"]["replicas"].as_i64().unwrap_or(1);
+            let ready = wanted.min(i64::from(at_most));
+            deployment["status"] = json!({
+                "observedGeneration": deployment["metadata"]["generation"],
+                "replicas": wanted, "updatedReplicas": wanted, "readyReplicas": ready,
+            });
+        });
+    }
+
+    /// Lets everything come to rest, without faults.
+    pub fn settle(&mut self) {
+        if self.is_strangers(Child::Service) {
+            self.world.remove(Service::KIND, &self.key.clone());
+        }
+        for _ in 0..8 {
+            // What waits for a time to come, a way in that another has taken the place of, say, waits for no longer.
+            self.world.now += 10.seconds();
+            self.world.collect_garbage();
+            self.world.deliver_all();
+            self.pass();
+            self.roll_out(i32::MAX);
+        }
+        self.world.deliver_all();
+    }
+}
+
+/// The content of a world without the generations and times that its history left in status.
+pub fn without_history(world: &World) -> Value {
+    let mut content: Value = world.content().into_iter().collect();
+    for object in content.as_object_mut().into_iter().flat_map(|objects| objects.values_mut()) {
+        // The API server keeps none that is empty.
+        if object["metadata"]["annotations"] == json!({}) {
+            object["metadata"].as_object_mut().map(|metadata| metadata.remove("annotations"));
+        }
+        if let Some(status) = object["status"].as_object_mut() {
+            status.remove("observedGeneration");
+            for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
+                for field in ["observedGeneration", "lastTransitionTime"] {
+                    condition.as_object_mut().map(|condition| condition.remove(field));
+                }
+            }
+        }
+    }
+    content
+}
