@@ -53,6 +53,17 @@ struct Object {
     applied: BTreeMap<String, Timestamp>,
 }
 
+impl Object {
+    /// Notes that `manager` has written, by an update or a patch, what differs from `before`.
+    fn own_changes(&mut self, before: &Value, manager: &str, now: Timestamp) {
+        let mut changed = ownership::of(&self.value);
+        changed.retain(|path| at(before, path) != at(&self.value, path) && path[0] != "status");
+        let manager = format!("{PATCHED}{manager}");
+        self.applied.insert(manager.clone(), now);
+        self.owned.entry(manager).or_default().extend(changed);
+    }
+}
+
 impl World {
     /// Feeds a store with what happens to its kind.
     pub fn feed<V: View>(&mut self, store: &Arc<Store<V>>) {
@@ -114,30 +125,25 @@ impl World {
 
     /// Changes an object, as a user or another controller would: fields that change are no longer ours.
     pub fn edit(&mut self, kind: Kind, key: &Key, change: impl FnOnce(&mut Value)) {
+        self.write(kind, key, change, None);
+    }
+
+    /// Changes an object, as a user would by `kubectl edit`: fields that change are the user's.
+    pub fn edit_by_hand(&mut self, kind: Kind, key: &Key, change: impl FnOnce(&mut Value)) {
+        self.write(kind, key, change, Some("kubectl-edit"));
+    }
+
+    /// Changes an object by an update or a patch: what changes is `manager`'s, if one is given. One write is one event.
+    fn write(&mut self, kind: Kind, key: &Key, change: impl FnOnce(&mut Value), manager: Option<&str>) {
         let Some(object) = self.objects.get_mut(&(kind.plural, key.clone())) else { return };
         let before = object.value.clone();
         change(&mut object.value);
         let value = &object.value;
         object.owned.values_mut().for_each(|owned| owned.retain(|path| at(&before, path) == at(value, path)));
+        if let Some(manager) = manager {
+            object.own_changes(&before, manager, self.now);
+        }
         self.changed(kind, key, &before);
-    }
-
-    /// Changes an object, as a user would by `kubectl edit`: fields that change are the user's.
-    pub fn edit_by_hand(&mut self, kind: Kind, key: &Key, change: impl FnOnce(&mut Value)) {
-        let Some(before) = self.get(kind, key).cloned() else { return };
-        self.edit(kind, key, change);
-        self.own_changes(kind, key, &before, "kubectl-edit");
-    }
-
-    /// Notes that `manager` has written, by an update or a patch, what differs from `before`.
-    fn own_changes(&mut self, kind: Kind, key: &Key, before: &Value, manager: &str) {
-        let Some(object) = self.objects.get_mut(&(kind.plural, key.clone())) else { return };
-        let mut changed = ownership::of(&object.value);
-        changed.retain(|path| at(before, path) != at(&object.value, path) && path[0] != "status");
-        let manager = format!("{PATCHED}{manager}");
-        object.applied.insert(manager.clone(), self.now);
-        object.owned.entry(manager).or_default().extend(changed);
-        self.tell(kind, key);
     }
 
     /// Deletes an object and, as garbage collection does in the background, all it controls.

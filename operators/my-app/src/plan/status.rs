@@ -35,6 +35,9 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 /// What has been told before it is done is done in the next pass, as soon as the status has come back.
 const AT_ONCE: Duration = Duration::from_millis(1);
 
+/// What is told beside Ready while something beside the pods cannot be had.
+const SHORTCOMINGS: [&str; 2] = [condition_type::STALLED, condition_type::RECONCILING];
+
 /// What holds once `steps` have been taken, with `aside` beside them, and when to look again.
 pub(super) fn of(
     observed: &Observed,
@@ -93,6 +96,8 @@ pub(super) fn of(
 fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
     let (app, before) = (&observed.app, &observed.app.status.contract);
     let same_wish = before.observed_generation == app.meta.generation && before.is_true(condition_type::READY);
+    // What was in the way of what stands beside the pods may be gone by now.
+    let same_wish = same_wish && !SHORTCOMINGS.iter().any(|type_| before.is_true(type_));
     !steps.is_empty() && same_wish && !app.spec.paused && observed.deployment.ours().is_some()
 }
 

@@ -216,13 +216,13 @@ impl World {
         let Some(patch) = patch else { return false };
         let mut after = live.clone();
         json_patch::merge(&mut after, &patch);
-        self.edit(apply.kind, &apply.key, |object| {
+        let change = |object: &mut Value| {
             let metadata = object["metadata"].clone();
             *object = after;
             object["metadata"] = metadata;
             fill_in(apply.kind, object);
-        });
-        self.own_changes(apply.kind, &apply.key, &live, &field_manager("test"));
+        };
+        self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
         true
     }
 

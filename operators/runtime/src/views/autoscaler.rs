@@ -1,6 +1,7 @@
 //! HorizontalPodAutoscalers of ours.
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
@@ -18,6 +19,8 @@ pub struct Autoscaler {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
+    /// What it asks for, by whomever.
+    pub spec: Fingerprint,
     /// What its own controller says, once it has said anything.
     pub scaling: Option<Scaling>,
 }
@@ -79,7 +82,8 @@ impl View for Autoscaler {
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let scaling = scaling(status, live.meta.generation);
-        Ok(Self { fingerprint, additions, scaling, meta: live.meta })
+        let spec = Self::spec_of(&live.field::<Value>("spec")?);
+        Ok(Self { fingerprint, additions, spec, scaling, meta: live.meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -101,11 +105,18 @@ impl View for Autoscaler {
     fn same(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
+            && self.spec == before.spec
             && self.verdict() == before.verdict()
     }
 }
 
 impl Autoscaler {
+    /// Of the spec of an autoscaler, as it is rendered or live. The API server fills in nothing where `behavior` is not given.
+    #[must_use]
+    pub fn spec_of(spec: &Value) -> Fingerprint {
+        Fingerprint::of_rendered(spec)
+    }
+
     /// What is said without the words: they may name another pod each time that it looks.
     fn verdict(&self) -> Option<(bool, bool, &str)> {
         self.scaling.as_ref().map(|scaling| (scaling.active, scaling.is_current, &*scaling.reason))

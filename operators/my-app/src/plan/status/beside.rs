@@ -69,8 +69,12 @@ fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condi
     if let Some((reason, message)) = observed.autoscaler.obstacle("HorizontalPodAutoscaler") {
         return Some(judged(ConditionStatus::False, reason.to_owned(), message));
     }
-    let told = observed.autoscaler.ours()?.scaling.as_ref()?;
-    let is_of_it = told.is_current && !differs(aside, Autoscaler::KIND);
+    let live = observed.autoscaler.ours()?;
+    let told = live.scaling.as_ref()?;
+    // Its controller speaks of no more than its spec.
+    let wanted = objects::autoscaler(&observed.app)?;
+    let is_asked = !differs(aside, Autoscaler::KIND) || live.spec == Autoscaler::spec_of(&wanted.body["spec"]);
+    let is_of_it = told.is_current && is_asked;
     if !is_of_it && !is_put_back(observed, SCALING_ACTIVE) {
         return None;
     }

@@ -174,3 +174,17 @@ fn the_word_of_another_autoscaler_is_not_told() {
     assert!(!says(with(5, false, told(1)), &of(2)), "the autoscaler has yet to look");
     assert!(says(with(5, false, told(2)), &of(2)), "but what is asked for is the same");
 }
+
+#[test]
+fn an_autoscaler_with_other_labels_is_spoken_of_while_a_pause_leaves_it_so() {
+    let works = json!([{ "type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": "" }]);
+    let says = |max: i32| {
+        let spec = json!({ "image": "i:2", "paused": true, "autoscaling": { "max": max } });
+        let app = app(spec, json!({ "observedGeneration": 2 }));
+        let Seen::Ours(mut labelled) = autoscaler(&scaled(1, 5), works.clone()) else { unreachable!() };
+        labelled.fingerprint = Fingerprint::of_nothing();
+        let seen = Observed { autoscaler: Seen::Ours(labelled), ..observed(app.clone(), pods(&app, 3, false)) };
+        status(&plan(&seen, NOW)).contract.is_true(SCALING_ACTIVE)
+    };
+    assert_eq!([says(5), says(6)], [true, false]);
+}

@@ -279,6 +279,24 @@ fn the_way_in_that_was_there_stays_while_the_other_one_is_taken_up() {
     }
 }
 
+/// A pause waits for nothing: what is there beside what is asked for stays there.
+#[test]
+fn a_paused_app_that_still_has_its_earlier_way_in_is_not_as_asked() {
+    let (before, after) = (by_ingress(), by_gateway());
+    let is_ready = |paused: bool, earlier: bool| {
+        let spec = json!({ "image": "i:2", "replicas": 0, "port": 80, "paused": paused, "route": after.spec.route });
+        let asked = app(spec, json!({}));
+        let mut apply = objects::http_route(&asked).unwrap();
+        apply.body["metadata"]["managedFields"] = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
+            "time": NOW, "fieldsType": "FieldsV1", "fieldsV1": {} }]);
+        let ingress = if earlier { ingress(&before, &json!({})) } else { Seen::Absent };
+        let seen = Observed { ingress, http_route: Served::Seen(made(apply, &json!({}))), ..settled(&asked) };
+        status(&plan(&seen, NOW)).contract.is_true(condition_type::READY)
+    };
+    assert!(is_ready(false, true), "it goes by itself");
+    assert_eq!([is_ready(true, false), is_ready(true, true)], [true, false]);
+}
+
 #[test]
 fn the_way_in_that_was_there_goes_once_the_other_one_is_there() {
     let (before, after) = (by_ingress(), by_gateway());

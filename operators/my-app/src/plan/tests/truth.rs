@@ -167,3 +167,20 @@ fn a_deployment_that_is_put_back_is_told_of_with_other_news() {
     };
     assert_eq!([told("False"), told("Unknown")], ["Running", "Progressing"]);
 }
+
+#[test]
+fn a_deployment_that_is_put_back_beside_what_is_free_by_now_is_told_of_without_it() {
+    let condition = |type_: &str, reason: &str, message: &str| {
+        json!({ "type": type_, "status": "True", "reason": reason, "message": message, "observedGeneration": 2,
+            "lastTransitionTime": "1970-01-01T00:00:00Z" })
+    };
+    let conditions = [condition("Ready", "Running", "well; refused"), condition("Stalled", "Rejected", "refused")];
+    let app =
+        app(json!({ "image": "i:2", "replicas": 1 }), json!({ "observedGeneration": 2, "conditions": conditions }));
+    let whole = json!({ "observedGeneration": 2, "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1 });
+    let Seen::Ours(mut edited) = live(&app, whole) else { unreachable!() };
+    edited.fingerprint = Fingerprint::of_nothing();
+    let plan = plan(&observed(app, Seen::Ours(edited)), NOW);
+    assert_eq!(plan.effects.len(), 1);
+    assert!(!status(&plan).contract.is_true(condition_type::STALLED));
+}
