@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use self::creation::goes_with;
+use self::repair::Repaired;
 use crate::Error;
 use crate::cache::{Health, Store, View};
 use crate::leader::Fence;
@@ -140,8 +141,12 @@ impl Writer {
     }
 
     async fn apply_served(&self, kind: &Kind, owner: &Meta, had_children: bool, mut apply: Apply) -> Result<(), Error> {
-        if apply.repairs && self.repair(owner, &apply).await? {
-            return Ok(());
+        if apply.repairs {
+            match self.repair(owner, &apply).await? {
+                Repaired::Whole => return Ok(()),
+                Repaired::InPart => apply.gathers = true,
+                Repaired::Nothing => {}
+            }
         }
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),

@@ -4,12 +4,12 @@
 use std::fmt::Debug;
 use std::time::Duration;
 
-use api::my_app::MyApp;
+use api::my_app::{MyApp, Phase};
 use api::sample::Sample;
 use e2e::audit::Audit;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::{Ours, phase, runs};
 use e2e::patience::{Bar, Moment};
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -172,6 +172,27 @@ async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
     };
     let service = ns.get::<Service>("web").await;
     assert_eq!(service.managed_fields().iter().filter(ours).count(), 0, "{:?}", service.managed_fields());
+}
+
+/// One pass finds both what somebody has added and what is not asked for any more, and no other pass follows it.
+#[tokio::test]
+async fn what_is_not_asked_for_any_more_goes_with_what_others_added_meanwhile() {
+    let ns = Namespace::new("added-both").await;
+    let audit = cluster::audit();
+    let service = "{type: LoadBalancer, annotations: {pool: blue}}";
+    ns.apply(&my_app("web", &format!("{{replicas: 1, image: nginx:1.25, port: 80, service: {service}}}"))).await;
+    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    ns.patch("myapp/web", &spec(json!({ "paused": true }))).await;
+    ns.until::<MyApp, ()>("web", "it to be paused", |app| (phase(app?) == Some(Phase::Paused)).then_some(())).await;
+    settled(&audit, &ns).await;
+    let change = spec(json!({ "selector": { "x": "y" } }));
+    edit::<Service>(&ns.api(), "web", By::Patch, &change).await;
+    ns.patch("myapp/web", &spec(json!({ "paused": null, "service": null }))).await;
+    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    let live = ns.get::<Service>("web").await;
+    let annotation = live.annotations().get("pool");
+    assert_eq!((&content(&live)[0]["type"], annotation), (&json!("ClusterIP"), None), "as it says: {live:?}");
+    assert_eq!(content(&live)[0]["selector"]["x"], Value::Null, "{live:?}");
 }
 
 /// A change of the one container, as a whole: a merge patch knows no items.

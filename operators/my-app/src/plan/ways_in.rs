@@ -12,7 +12,7 @@ use super::{Observed, objects, unwanted};
 const TAKEN_UP: SignedDuration = SignedDuration::from_secs(10);
 
 /// Ways in that go now, or when to look again at those that are not asked for any more. One that another takes the place of
-/// goes a while after that is there; while nothing is changed, nothing is waited for.
+/// goes a while after that is there. In a pause nothing goes, and all that is not asked for tells that it is not as asked.
 pub(super) fn closed(observed: &Observed, now: Timestamp) -> (Vec<Effect>, Option<Duration>) {
     let app = &*observed.app;
     let (by_ingress, by_gateway) = (objects::ingress(app).is_some(), objects::http_route(app).is_some());
@@ -32,7 +32,7 @@ pub(super) fn closed(observed: &Observed, now: Timestamp) -> (Vec<Effect>, Optio
     let is_waited_for = |left: &SignedDuration| left.is_positive() && *left <= TAKEN_UP;
     let waits = stands.flatten().filter(|_| !app.spec.paused);
     let left = waits.map(left).filter(is_waited_for).and_then(|left| Duration::try_from(left).ok());
-    let effects: Vec<Effect> = unasked.filter(|_| stands.is_some()).collect();
+    let effects: Vec<Effect> = unasked.filter(|_| stands.is_some() || app.spec.paused).collect();
     match left {
         Some(left) if !effects.is_empty() => (Vec::new(), Some(left)),
         _ => (effects, None),

@@ -95,6 +95,24 @@ fn a_service_of_other_types_ends_like_a_fresh_one() {
     }
 }
 
+/// No pass follows a write of our own: what is put back and what is not asked for any more are one pass.
+#[test]
+fn a_service_that_somebody_added_to_loses_what_is_not_asked_for_in_the_same_pass() {
+    let with = |service: Value| json!({ "image": "app", "port": 80, "replicas": 1, "service": service });
+    let mut bench = Bench::new(
+        json!({ "metadata": {}, "spec": with(json!({ "type": "LoadBalancer", "annotations": { "pool": "blue" } })) }),
+    );
+    bench.settle();
+    bench.take(Step::HandAdd(Child::Service));
+    bench.take(Step::Edit(with(Value::Null)));
+    bench.take(Step::Pass { sees: 9, lives: None });
+    let service = bench.world.get(Service::KIND, &bench.key).unwrap();
+    assert_eq!(
+        (&service["spec"]["type"], &service["metadata"]["annotations"]["pool"]),
+        (&json!("ClusterIP"), &Value::Null)
+    );
+}
+
 /// Nothing but the seed decides what happens: steps that are drawn again lead to the same world.
 #[test]
 fn a_seed_repeats_its_worlds() {

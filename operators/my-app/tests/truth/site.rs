@@ -7,7 +7,7 @@ use my_app::{MyApp, MyAppOperator, plan};
 use runtime::Error;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::seen::Served;
-use runtime::plan::{Key, Kind};
+use runtime::plan::{Effect, Key, Kind};
 use runtime::testing::World;
 use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
@@ -107,10 +107,9 @@ impl Site {
     }
 
     /// As the stores showed it, and as this pass has written it. What is not this MyApp's is none.
-    fn child(&self, kind: Kind, shown: Option<Value>, before: &Value, app: &Value) -> Child {
+    fn child(&self, kind: Kind, shown: Option<Value>, wrote: bool, app: &Value) -> Child {
         let ours = |child: &&Value| child["metadata"]["ownerReferences"][0]["uid"] == app["metadata"]["uid"];
         let shown = shown.as_ref().filter(ours);
-        let wrote = self.version(kind) != *before;
         let live = if wrote { self.world.get(kind, &self.key).filter(ours) } else { shown };
         let mut live = live.cloned();
         if let (true, Some(live)) = (wrote, &mut live) {
@@ -144,6 +143,7 @@ impl Site {
             Served::Seen(_) => Sight::Seen,
         };
         let mut asking = Asking { is_blind: blind, ..Asking::default() };
+        let mut deleted = [false; KINDS.len()];
         if blind {
             let blind =
                 Error::Transient { reason: "WatchFailing".into(), message: "no list".to_owned(), stalled: true };
@@ -154,14 +154,21 @@ impl Site {
             asking.digest = asked::digest(&asking.read);
             asking.trial = self.try_out(&observed);
             observed.refused = asked::refused(asking.trial);
-            drop(self.world.pass(&*object, plan::plan(&observed, self.world.now)));
+            let planned = plan::plan(&observed, self.world.now);
+            let is_deleted = |kind: &Kind| {
+                planned.effects.iter().any(|effect| matches!(effect, Effect::Delete(delete) if delete.kind == *kind))
+            };
+            deleted = KINDS.map(|kind| is_deleted(&kind));
+            drop(self.world.pass(&*object, planned));
         }
         if self.version(MyApp::KIND) == status {
             return None;
         }
         let [deployment, service, budget, autoscaler, ingress, http_route] = std::array::from_fn(|at| {
             let (version, shown) = &before[at];
-            self.child(KINDS[at], shown.clone(), version, &app)
+            // Of what is deleted the API server also says that it is gone already.
+            let wrote = self.version(KINDS[at]) != *version || deleted[at];
+            self.child(KINDS[at], shown.clone(), wrote, &app)
         });
         Some(Sample {
             status: self.world.get(MyApp::KIND, &self.key)?["status"].clone(),

@@ -6,13 +6,23 @@ use serde_json::Value;
 use super::{Answer, Writer, request};
 use crate::Error;
 use crate::plan::Apply;
-use crate::plan::drift::{repair, rules};
+use crate::plan::drift::repair;
 use crate::plan::meta::Meta;
 use crate::queue::At;
 
+/// What a repair came to.
+pub(super) enum Repaired {
+    /// Nothing that others have added is to go any more.
+    Nothing,
+    /// The child is as rendered, but for what is ours and not sent any more.
+    InPart,
+    /// The child is as rendered.
+    Whole,
+}
+
 impl Writer {
-    /// Makes a child as rendered by one patch, from a live look; false if nothing that others have added is to go any more.
-    pub(super) async fn repair(&self, owner: &Meta, apply: &Apply) -> Result<bool, Error> {
+    /// Makes a child as rendered by one patch, from a live look.
+    pub(super) async fn repair(&self, owner: &Meta, apply: &Apply) -> Result<Repaired, Error> {
         let (path, live) = self.live(apply).await?;
         let meta = Answer::deserialize(&live).map_err(unreadable)?.metadata;
         if apply.seen.as_ref() != Some(&meta.uid) {
@@ -21,14 +31,14 @@ impl Writer {
                 format!("{} {} is another one by now", apply.kind.kind, apply.key),
             ));
         }
-        let Some(patch) = repair::patch(rules(&apply.kind), &live, &apply.body).map_err(unreadable)? else {
-            return Ok(false);
+        let Some(repair) = repair::of(&apply.kind, &live, &apply.body).map_err(unreadable)? else {
+            return Ok(Repaired::Nothing);
         };
-        let version = self.patch(&path, &patch).await?;
+        let version = self.patch(&path, &repair.patch).await?;
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
-        Ok(true)
+        Ok(if repair.leaves { Repaired::InPart } else { Repaired::Whole })
     }
 
     /// Makes ours by apply what is ours by a patch, where the apply that follows does not send all of that.

@@ -9,7 +9,7 @@ use super::ownership::{self, Owned, PATCHED, at, remove, set};
 use super::{NOW, World};
 use crate::Error;
 use crate::plan::adoption::{self, Verdict};
-use crate::plan::drift::{repair, rules};
+use crate::plan::drift::repair;
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
@@ -175,8 +175,12 @@ impl World {
             apply.gathers = true;
         }
         let manager = apply.hand_over.map_or_else(|| field_manager("test"), str::to_owned);
-        if apply.repairs && self.repair(&apply) {
-            return Ok(());
+        if apply.repairs {
+            match self.repair(&apply) {
+                Some(false) => return Ok(()),
+                Some(true) => apply.gathers = true,
+                None => {}
+            }
         }
         if apply.gathers {
             self.gather(&apply);
@@ -209,21 +213,19 @@ impl World {
 
 /// What an apply is not enough for.
 impl World {
-    /// The real one's patch, if there is one to make.
-    fn repair(&mut self, apply: &Apply) -> bool {
-        let Some(live) = self.told(apply) else { return false };
-        let patch = repair::patch(rules(&apply.kind), &live, &apply.body).expect("objects here can be read");
-        let Some(patch) = patch else { return false };
-        let mut after = live.clone();
-        json_patch::merge(&mut after, &patch);
+    /// The real one's patch, if there is one to make; whether that leaves something for an apply to take away.
+    fn repair(&mut self, apply: &Apply) -> Option<bool> {
+        let live = self.told(apply)?;
+        let repair = repair::of(&apply.kind, &live, &apply.body).expect("objects here can be read")?;
+        let mut after = live;
+        json_patch::merge(&mut after, &repair.patch);
+        drop(after["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields")));
         let change = |object: &mut Value| {
-            let metadata = object["metadata"].clone();
             *object = after;
-            object["metadata"] = metadata;
             fill_in(apply.kind, object);
         };
         self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
-        true
+        Some(repair.leaves)
     }
 
     fn gather(&mut self, apply: &Apply) {

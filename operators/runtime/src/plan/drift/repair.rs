@@ -10,22 +10,46 @@ use super::Selector;
 use super::additions::{Additions, child, is_cluster_ip};
 use super::defaults::disown_defaults;
 use super::ownership::{Owners, gathered};
-use super::rules::Rules;
+use super::rules::rules;
 use crate::plan::meta::Kind;
 
-/// The merge patch that makes `live` be as `body` says; `None` if no addition is to go.
+/// What takes away what others have added.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Repair {
+    /// A merge patch, of the version that it was made from.
+    pub patch: Value,
+    /// Whether fields stay that are ours and not sent any more: what takes them away is an apply.
+    pub leaves: bool,
+}
+
+/// What makes `live` be as `body` says; `None` if no addition is to go.
 ///
 /// # Errors
 /// If `live` is not of the shape expected.
-pub fn patch(rules: &Rules, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
-    let owners = Owners::read(&live["metadata"].to_string())?;
-    let additions = Additions::find(rules, live, &owners);
+pub fn of(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<Repair>> {
+    let mut owners = Owners::read(&live["metadata"].to_string())?;
+    let additions = Additions::find(rules(kind), live, &owners);
     if !additions.outlast(body) {
         return Ok(None);
     }
-    let mut patch = difference(live, &repaired(live, body, &additions)).unwrap_or_else(|| json!({}));
+    let after = repaired(live, body, &additions);
+    if let Some(patched) = &mut owners.patched {
+        disown_defaults(kind, patched, &after);
+    }
+    let leaves = [&owners.applied, &owners.patched].into_iter().flatten().any(|ours| leaves(&after, body, ours));
+    let mut patch = difference(live, &after).unwrap_or_else(|| json!({}));
     patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
-    Ok(Some(patch))
+    Ok(Some(Repair { patch, leaves }))
+}
+
+/// Whether `after` has some of what a FieldsV1 names and `body` has not.
+fn leaves(after: &Value, body: &Value, fields: &Value) -> bool {
+    let mut below = fields.as_object().into_iter().flatten().filter(|(step, _)| *step != ".");
+    below.any(|(step, below)| match (child(after, step).filter(|value| !value.is_null()), child(body, step)) {
+        (None, _) => false,
+        (Some(_), None) => !is_hollow(below),
+        (Some(after), Some(body)) => leaves(after, body, below),
+    })
 }
 
 /// The merge patch that makes ours by apply what is ours by a patch, where `body` does not send all of that; else `None`.

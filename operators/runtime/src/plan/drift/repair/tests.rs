@@ -5,7 +5,7 @@ use serde_json::json;
 use super::*;
 use crate::cache::View;
 use crate::plan::Apply;
-use crate::plan::drift::{Fingerprint, rules};
+use crate::plan::drift::Fingerprint;
 use crate::plan::meta::Kind;
 use crate::views::{ConfigMap, Deployment, DisruptionBudget, Service};
 
@@ -34,7 +34,8 @@ fn live(spec: &Value, ours: &Value, theirs: &Value) -> Value {
 }
 
 fn of(kind: &Kind, live: &Value, body: &Value) -> Option<Value> {
-    let patch = patch(rules(kind), live, body).unwrap()?;
+    let Repair { patch, leaves } = super::of(kind, live, body).unwrap()?;
+    assert!(!leaves, "one write is enough");
     assert_eq!(patch["metadata"], json!({ "resourceVersion": "7" }), "of that version, and nothing else of metadata");
     Some(patch["spec"].clone())
 }
@@ -100,7 +101,7 @@ fn a_port_that_others_own_with_us_goes_with_the_spec() {
     let ours = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
     let shared = live(&spec, &ours, &json!({ "f:ports": { HTTP: whole() } }));
     assert_eq!(of(&Service::KIND, &shared, &service()), None);
-    let renumbered = json!({ "spec": { "ports": [port("app", 90)] } });
+    let renumbered = json!({ "spec": { "selector": { "app": "web" }, "ports": [port("app", 90)] } });
     assert_eq!(of(&Service::KIND, &shared, &renumbered), Some(json!({ "ports": [port("app", 90)] })));
     let alone = live(&spec, &ours, &json!({ "f:sessionAffinity": {} }));
     assert_eq!(of(&Service::KIND, &alone, &renumbered), None, "an apply does it");
@@ -177,7 +178,7 @@ fn an_entry_of_a_config_map_is_in_one_place() {
         "metadata": { "name": "a", "resourceVersion": "7", "managedFields": managed },
         "data": { "theirs": "1" }, "binaryData": { "testString": "eA==", "theirs": "eA==" },
     });
-    let patch = patch(rules(&ConfigMap::KIND), &live, &map).unwrap().unwrap();
+    let patch = super::of(&ConfigMap::KIND, &live, &map).unwrap().unwrap().patch;
     assert_eq!(patch["binaryData"], json!({ "testString": null }));
     assert_eq!(patch["data"], json!({ "testString": "x" }));
 }
@@ -297,4 +298,33 @@ fn where_pods_run_is_put_back_by_the_keys_of_its_lists_and_as_a_whole_where_it_i
     assert_eq!(pod["topologySpreadConstraints"], json!([spread("zone", 1), spread("rack", 1)]));
     assert_eq!(pod["tolerations"], json!([{ "key": "a" }]));
     assert_eq!(pod["hostAliases"].as_array().map(Vec::len), Some(2), "an alias of theirs stays");
+}
+
+/// A patch takes away what others have added, and what is ours goes by an apply.
+#[test]
+fn what_is_ours_and_not_sent_any_more_is_left_to_an_apply() {
+    let spec = json!({ "selector": { "app": "web" }, "type": "ExternalName", "ports": [port("app", 80)] });
+    let theirs = json!({ "f:type": {} });
+    let leaves = |operation: &str, annotation: &str| {
+        let mut ours = json!({ "f:selector": {}, "f:ports": { HTTP: whole() } });
+        if operation == "Update" {
+            // Filled in when it was created.
+            ours["f:sessionAffinity"] = json!({});
+        }
+        let mut live = live(&spec, &ours, &theirs);
+        live["spec"]["sessionAffinity"] = json!("None");
+        live["metadata"]["annotations"] = json!({ "pool": "blue", "theirs": "" });
+        let entry = &mut live["metadata"]["managedFields"][0];
+        entry["operation"] = json!(operation);
+        entry["fieldsV1"]["f:metadata"] = json!({ "f:annotations": { annotation: {} } });
+        let sent = |annotations: &Value| {
+            let mut body = service();
+            body["metadata"]["annotations"] = annotations.clone();
+            super::of(&Service::KIND, &live, &body).unwrap().unwrap().leaves
+        };
+        [sent(&json!({ "pool": "blue" })), sent(&json!({ "pool": "red" })), sent(&Value::Null), sent(&json!({}))]
+    };
+    assert_eq!(leaves("Apply", "f:pool"), [false, false, true, true]);
+    assert_eq!(leaves("Update", "f:pool"), [false, false, true, true], "by a creation or a patch of ours");
+    assert_eq!(leaves("Update", "f:gone"), [false; 4], "it is not there any more");
 }
