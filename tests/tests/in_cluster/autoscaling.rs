@@ -127,13 +127,13 @@ async fn what_others_do_to_an_autoscaler_is_undone_and_what_is_theirs_stays() {
         let written = writes(&mark, &ns);
         assert_eq!(to(&written, "horizontalpodautoscalers").len(), 1, "{edit} by one write:\n{}", lines(&written));
     }
-    // How fast it scales is nothing that a MyApp speaks of.
-    ns.patch("hpa/web", &json!({ "spec": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 7 } } } })).await;
+    // How fast it scales is nothing that a MyApp speaks of. (What its controller says of the metrics meanwhile is told.)
     let mark = cluster::audit();
+    ns.patch("hpa/web", &json!({ "spec": { "behavior": { "scaleDown": { "stabilizationWindowSeconds": 7 } } } })).await;
     settled(&mark, &ns).await;
     let behavior = ns.get::<HorizontalPodAutoscaler>("web").await.spec.and_then(|spec| spec.behavior);
     let window = behavior.and_then(|behavior| behavior.scale_down?.stabilization_window_seconds);
-    assert_eq!((window, writes(&mark, &ns).len()), (Some(7), 0));
+    assert_eq!((window, to(&writes(&mark, &ns), "horizontalpodautoscalers").len()), (Some(7), 0));
 
     drop(ns.kubectl(&["delete", "hpa", "web"]).await.ok());
     ns.until::<HorizontalPodAutoscaler, ()>("web", "it to be back", |scaler| scaler.map(|_| ())).await;

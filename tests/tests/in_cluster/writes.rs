@@ -9,8 +9,10 @@ pub use e2e::call::lines;
 use e2e::namespace::Namespace;
 use e2e::patience::Moment;
 
-/// How long nothing may be written for an object to count as settled, in normal time.
-const QUIET: Duration = Duration::from_secs(3);
+/// How long nothing may be written for an object to count as settled: by the clock, by which the manager looks again a second after
+/// some of its writes, and in normal time, by which it reacts to events within a fraction of a second.
+const QUIET: Duration = Duration::from_secs(2);
+const REACTION: Duration = Duration::from_secs(1);
 
 /// All its requests in that namespace.
 pub fn calls(audit: &Audit, ns: &Namespace) -> Vec<Call> {
@@ -41,7 +43,8 @@ pub async fn settled(audit: &Audit, ns: &Namespace) {
         if seen.replace(count) != count {
             since.set(Moment::now());
         }
-        if since.get().passed().normal >= QUIET { Ok(()) } else { Err(lines(&writes(audit, ns))) }
+        let passed = since.get().passed();
+        if passed.real >= QUIET && passed.normal >= REACTION { Ok(()) } else { Err(lines(&writes(audit, ns))) }
     })
     .await;
 }
