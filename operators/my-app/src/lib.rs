@@ -102,14 +102,17 @@ struct Server {
 impl MyAppOperator {
     /// An operator over these caches, which asks nobody else.
     pub fn new(cache: &mut Cache) -> Self {
+        let (apps, http_routes) = (cache.store::<MyApp>(), cache.store::<HttpRoute>());
+        let asking = apps.clone();
+        http_routes.health().sought_while(move || asking.any(observe::is_by_gateway));
         Self {
-            apps: cache.store(),
+            apps,
             deployments: cache.store(),
             services: cache.store(),
             budgets: cache.store(),
             autoscalers: cache.store(),
             ingresses: cache.store(),
-            http_routes: cache.store(),
+            http_routes,
             pods: cache.store(),
             limit: Limit::default(),
             server: None,

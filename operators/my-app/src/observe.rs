@@ -24,7 +24,7 @@ impl MyAppOperator {
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
         let nobodys = |live: &Arc<Deployment>| live.meta.controller.is_none() && !live.meta.deleting;
         let orphan = matches!(deployment, Seen::Absent).then(|| self.deployments.get(key)).flatten();
-        if app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some()) {
+        if is_by_gateway(app) {
             self.http_routes.health().seek();
         }
         Observed {
@@ -43,4 +43,9 @@ impl MyAppOperator {
             app: app.clone(),
         }
     }
+}
+
+/// Whether it asks for an HTTPRoute.
+pub(crate) fn is_by_gateway(app: &MyApp) -> bool {
+    app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some())
 }

@@ -1,7 +1,7 @@
 //! How the watches of one kind fare, each by itself: what befalls one namespace is no matter of the others.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
@@ -10,6 +10,7 @@ use crate::plan::crd::{self, Crd};
 use crate::plan::meta::Kind;
 use crate::plan::sight::{Unseen, Why};
 
+mod sought;
 mod state;
 
 use state::Known;
@@ -25,6 +26,8 @@ pub struct Health {
     refused: Notify,
     /// How often somebody has doubted that the kind is served.
     doubts: watch::Sender<u64>,
+    /// Whether somebody still asks for such an object.
+    asks: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
 
 /// The watches of one kind, by namespace; the one of all namespaces has none.
@@ -58,7 +61,8 @@ impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
         let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false, turns: 0 };
         let (interrupted, refused) = (Notify::new(), Notify::new());
-        Self { kind, watches: watch::Sender::new(watches), interrupted, refused, doubts: watch::Sender::default() }
+        let (watches, doubts) = (watch::Sender::new(watches), watch::Sender::default());
+        Self { kind, watches, interrupted, refused, doubts, asks: OnceLock::new() }
     }
 
     /// The kind.
@@ -110,22 +114,6 @@ impl Health {
         let watches = self.watches.borrow();
         let unseen = watches.all.iter().filter_map(|(namespace, watch)| Some((namespace.clone(), why(&watch.state)?)));
         unseen.map(|(namespace, why)| Unseen { kind: self.kind, namespace, why: why.clone() }).collect()
-    }
-
-    /// Has it looked for from now on, if the kind is not served: somebody asks for such an object.
-    pub fn seek(&self) {
-        self.watches.send_if_modified(|watches| !std::mem::replace(&mut watches.sought, true));
-    }
-
-    /// Whether somebody has asked for such an object.
-    pub(super) fn is_sought(&self) -> bool {
-        self.watches.borrow().sought
-    }
-
-    /// Waits until somebody has asked for such an object.
-    pub(super) async fn sought(&self) {
-        // The sender lives as long as this, so this does not end early.
-        drop(self.subscribe().wait_for(|watches| watches.sought).await);
     }
 
     /// Has it looked whether the kind is still served: a request was answered as if it were not.

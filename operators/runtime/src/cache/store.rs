@@ -131,6 +131,12 @@ impl<V: View> Store<V> {
         self.read(|inner| inner.objects.keys().cloned().collect())
     }
 
+    /// Whether one of its objects is such a one.
+    #[must_use]
+    pub fn any(&self, is_such: impl Fn(&V) -> bool) -> bool {
+        self.read(|inner| inner.objects.values().filter_map(Entry::object).any(is_such))
+    }
+
     /// How many objects it holds.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -58,6 +58,7 @@ pub(super) async fn run<V: View>(
         let sought = async {
             if store.health().is_sought() {
                 tokio::time::sleep(jittered(SEEKS)).await;
+                store.health().reconsider();
             }
             store.health().sought().await;
         };

@@ -137,3 +137,30 @@ async fn what_may_be_missing_is_looked_for_once_it_is_asked_for_and_lost_without
     stop.cancel();
     watch.await.unwrap();
 }
+
+/// At rest nothing is asked of the API server, whoever has asked for such an object before.
+#[tokio::test(start_paused = true)]
+async fn what_nobody_asks_for_any_more_is_looked_for_no_more() {
+    let (server, stop) = (Server::default(), CancellationToken::new());
+    server.serves.store(false, Ordering::Relaxed);
+    let store = Arc::new(Store::<Optional>::new(1));
+    let asks = Arc::new(AtomicBool::new(true));
+    let still = asks.clone();
+    store.health().sought_while(move || still.load(Ordering::Relaxed));
+    let watch = tokio::spawn(run(store.clone(), server.client(), None, Outages::default(), stop.clone()));
+    let asked_in_10_minutes = async || {
+        let before = server.asked.load(Ordering::Relaxed);
+        sleep(Duration::from_secs(600)).await;
+        server.asked.load(Ordering::Relaxed) - before
+    };
+    store.health().seek();
+    assert!((50..=80).contains(&asked_in_10_minutes().await));
+    asks.store(false, Ordering::Relaxed);
+    sleep(Duration::from_secs(15)).await;
+    assert_eq!(asked_in_10_minutes().await, 0);
+    asks.store(true, Ordering::Relaxed);
+    store.health().seek();
+    assert!((50..=80).contains(&asked_in_10_minutes().await), "until somebody asks again");
+    stop.cancel();
+    watch.await.unwrap();
+}
