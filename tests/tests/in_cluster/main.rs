@@ -4,9 +4,11 @@
 mod additions;
 mod autoscaling;
 mod bad_input;
+mod beside;
 mod configuration;
 mod create;
 mod deletion;
+mod edits;
 mod etcd_bad_input;
 mod etcd_create;
 mod etcd_deletion;
