@@ -66,7 +66,9 @@ pub(super) fn of(
         let as_asked =
             summary == Summary::Ready && steps.is_empty() && aside.is_empty() && !beside::is_obstructed(observed);
         let ready = if as_asked { ConditionStatus::True } else { ConditionStatus::False };
-        let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.count());
+        let left = left_by_a_pause(steps, aside).map(|kinds| format!("; not as asked: {kinds}")).unwrap_or_default();
+        let count = standing.count();
+        let message = format!("paused: nothing is changed until spec.paused is false; {count}{left}");
         vec![condition(condition_type::READY, ready, "Paused", message, now)]
     } else {
         summary.conditions(reason, message, now)
@@ -89,6 +91,20 @@ pub(super) fn of(
     let told = course.image.is_none().then_some(AT_ONCE);
     let deadline = if let Deadline::Unclear(left) = deadline { Some(left) } else { None };
     (status, [soon, told, deadline].into_iter().flatten().fold(next, Next::no_later_than))
+}
+
+/// The kinds of children that would be changed but for a pause.
+fn left_by_a_pause(steps: &[Effect], aside: &[Apply]) -> Option<String> {
+    let kind = |effect: &Effect| match effect {
+        Effect::Apply(apply) => apply.kind,
+        Effect::Create(create) => create.kind,
+        Effect::Delete(delete) => delete.kind,
+        Effect::Act(never) => match *never {},
+    };
+    let mut kinds: Vec<&str> =
+        steps.iter().map(kind).chain(aside.iter().map(|apply| apply.kind)).map(|of| of.kind).collect();
+    kinds.dedup();
+    (!kinds.is_empty()).then(|| kinds.join(", "))
 }
 
 /// Whether `steps` merely undo what somebody changed in the children of an app that was ready. That is over within this

@@ -283,7 +283,7 @@ fn the_way_in_that_was_there_stays_while_the_other_one_is_taken_up() {
 #[test]
 fn a_paused_app_that_still_has_its_earlier_way_in_is_not_as_asked() {
     let (before, after) = (by_ingress(), by_gateway());
-    let is_ready = |paused: bool, earlier: bool| {
+    let told = |paused: bool, earlier: bool| {
         let spec = json!({ "image": "i:2", "replicas": 0, "port": 80, "paused": paused, "route": after.spec.route });
         let asked = app(spec, json!({}));
         let mut apply = objects::http_route(&asked).unwrap();
@@ -291,10 +291,11 @@ fn a_paused_app_that_still_has_its_earlier_way_in_is_not_as_asked() {
             "time": NOW, "fieldsType": "FieldsV1", "fieldsV1": {} }]);
         let ingress = if earlier { ingress(&before, &json!({})) } else { Seen::Absent };
         let seen = Observed { ingress, http_route: Served::Seen(made(apply, &json!({}))), ..settled(&asked) };
-        status(&plan(&seen, NOW)).contract.is_true(condition_type::READY)
+        let plan = plan(&seen, NOW);
+        (status(&plan).contract.is_true(condition_type::READY), ready(&plan).1.ends_with("; not as asked: Ingress"))
     };
-    assert!(is_ready(false, true), "it goes by itself");
-    assert_eq!([is_ready(true, false), is_ready(true, true)], [true, false]);
+    assert_eq!(told(false, true), (true, false), "it goes by itself");
+    assert_eq!([told(true, false), told(true, true)], [(true, false), (false, true)]);
 }
 
 #[test]
