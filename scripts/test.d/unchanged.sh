@@ -13,7 +13,7 @@ tree_hash() { tree_files "$@" | xargs -0 sha256sum | sha256sum | cut -c1-12; }
 # What each of these steps reads, as paths of the repository. Every other step runs always; so does `bundle`, whose answer
 # depends on tags, too.
 declare -A STAGE_INPUTS=(
-  [shell]='scripts .shellcheckrc' [spelling]='.' [workflows]='.github scripts' [go-checks]='scripts benches'
+  [shell]='scripts .shellcheckrc .github' [spelling]='.' [workflows]='.github scripts' [go-checks]='scripts benches'
   [rules]='config docs/runbooks kustomize scripts' [health]='kustomize operators scripts' [manifests]='config kustomize scripts'
 )
 
