@@ -8,11 +8,13 @@ use std::sync::Arc;
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
 use proptest::prelude::*;
-use runtime::cache::{Cache, Entry, Store, View};
+use runtime::cache::{Entry, Store, View};
 use runtime::plan::Key;
 use runtime::testing::World;
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
+use runtime::views::Deployment;
 use serde_json::{Value, json};
+
+mod cluster;
 
 /// Something that happens.
 #[derive(Clone, Debug)]
@@ -70,21 +72,8 @@ fn essence(spec: &Value) -> Value {
 
 impl Bench {
     fn new(spec: &Value) -> Self {
-        let mut cache = Cache::new(&[]);
-        let operator = MyAppOperator::new(&mut cache);
-        let apps = cache.store::<MyApp>();
-        let mut world = World::default();
-        world.feed(&apps);
-        world.feed(&cache.store::<Deployment>());
-        world.feed(&cache.store::<Service>());
-        world.feed(&cache.store::<DisruptionBudget>());
-        world.feed(&cache.store::<Autoscaler>());
-        world.feed(&cache.store::<Ingress>());
-        world.feed(&cache.store::<HttpRoute>());
-        world.feed(&cache.store::<Pod>());
-        let key = Key::new("n", "app");
-        world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": spec }));
-        Self { world, operator, apps, key, failed: BTreeSet::new(), left: None }
+        let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
+        Self { world, operator, apps: cache.store(), key, failed: BTreeSet::new(), left: None }
     }
 
     fn app(&self) -> Value {

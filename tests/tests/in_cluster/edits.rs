@@ -72,7 +72,6 @@ where
 }
 
 /// Edits an object, and expects it as it was before, by one write.
-/// Has somebody change a child, and sees it come back as it was, by one write.
 pub async fn is_back<K>(ns: &Namespace, audit: &Audit, name: &str, by: By, what: &str, change: Value)
 where
     K: Resource<Scope = NamespaceResourceScope, DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,

@@ -25,6 +25,7 @@ mod rollback;
 mod rollouts;
 mod route;
 mod truth;
+mod ways_in;
 
 const NOW: Timestamp = Timestamp::UNIX_EPOCH;
 

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
-use runtime::cache::{Cache, Entry, Store, View};
+use runtime::cache::{Entry, Store, View};
 use runtime::plan::Key;
 use runtime::testing::World;
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
+use runtime::views::{Deployment, Service};
 use serde_json::{Value, json};
 
+use crate::cluster;
 use crate::step::{Child, Step, add_to};
 
 pub struct Bench {
@@ -23,21 +24,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(app: Value) -> Self {
-        let mut cache = Cache::new(&[]);
-        let operator = MyAppOperator::new(&mut cache);
-        let apps = cache.store::<MyApp>();
-        let mut world = World::default();
-        world.feed(&apps);
-        world.feed(&cache.store::<Deployment>());
-        world.feed(&cache.store::<Service>());
-        world.feed(&cache.store::<DisruptionBudget>());
-        world.feed(&cache.store::<Autoscaler>());
-        world.feed(&cache.store::<Ingress>());
-        world.feed(&cache.store::<HttpRoute>());
-        world.feed(&cache.store::<Pod>());
-        let key = Key::new("n", "app");
-        world.create(MyApp::KIND, &key, app);
-        Self { world, operator, apps, key, content: Some(0) }
+        let (world, operator, mut cache, key) = cluster::holding(app);
+        Self { world, operator, apps: cache.store(), key, content: Some(0) }
     }
 
     pub fn take(&mut self, step: Step) {

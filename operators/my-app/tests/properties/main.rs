@@ -2,6 +2,8 @@
 //! silent; and nothing of a stranger's is ever touched.
 
 mod bench;
+#[path = "../cluster/mod.rs"]
+mod cluster;
 mod step;
 
 use bench::{Bench, without_history};

@@ -2,6 +2,8 @@
 //! condition of each status that is written is judged from the objects as the stores had been told of them, and as the pass itself
 //! has written them, by rules that know nothing of the plan.
 
+#[path = "../cluster/mod.rs"]
+mod cluster;
 mod judge;
 mod site;
 mod yes_man;

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
 use runtime::Error;
-use runtime::cache::{Cache, Entry, Store, View};
+use runtime::cache::{Entry, Store, View};
 use runtime::plan::seen::Served;
 use runtime::plan::{Effect, Key, Kind};
 use runtime::testing::World;
 use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 use serde_json::{Value, json};
 
+use crate::cluster;
 use crate::judge::{Asking, Child, Children, Sample, Sight};
 
 mod asked;
@@ -40,20 +41,8 @@ const KINDS: [Kind; 6] =
 
 impl Site {
     pub fn new(spec: &Value) -> Self {
-        let mut cache = Cache::new(&[]);
-        let operator = MyAppOperator::new(&mut cache);
-        let (apps, routes) = (cache.store::<MyApp>(), cache.store::<HttpRoute>());
-        let mut world = World::default();
-        world.feed(&apps);
-        world.feed(&cache.store::<Deployment>());
-        world.feed(&cache.store::<Service>());
-        world.feed(&cache.store::<DisruptionBudget>());
-        world.feed(&cache.store::<Autoscaler>());
-        world.feed(&cache.store::<Ingress>());
-        world.feed(&routes);
-        world.feed(&cache.store::<Pod>());
-        let key = Key::new("n", "app");
-        world.create(MyApp::KIND, &key, json!({ "metadata": {}, "spec": spec }));
+        let (world, operator, mut cache, key) = cluster::holding(json!({ "metadata": {}, "spec": spec }));
+        let (apps, routes) = (cache.store(), cache.store());
         let mut asked = Asked::default();
         asked.sources.insert("settings", 0);
         Self { world, operator, apps, routes, served: true, asked, key, made: 0 }

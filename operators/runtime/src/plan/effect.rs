@@ -77,6 +77,12 @@ impl Apply {
         Fingerprint::of_rendered(&self.body)
     }
 
+    /// The same of the child's spec alone.
+    #[must_use]
+    pub fn spec(&self) -> Fingerprint {
+        Fingerprint::of_rendered(&self.body["spec"])
+    }
+
     /// This apply, unless the live child already is as rendered.
     #[must_use]
     pub fn unless(mut self, live: Option<(&Meta, Fingerprint)>) -> Option<Self> {

@@ -1,7 +1,6 @@
 //! HorizontalPodAutoscalers of ours.
 
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
@@ -19,7 +18,7 @@ pub struct Autoscaler {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
-    /// What it asks for, by whomever.
+    /// What it asks for, by whomever. The API server fills in nothing where `behavior` is not given.
     pub spec: Fingerprint,
     /// What its own controller says, once it has said anything.
     pub scaling: Option<Scaling>,
@@ -82,7 +81,7 @@ impl View for Autoscaler {
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let scaling = scaling(status, live.meta.generation);
-        let spec = Self::spec_of(&live.field::<Value>("spec")?);
+        let spec = live.spec()?;
         Ok(Self { fingerprint, additions, spec, scaling, meta: live.meta })
     }
 
@@ -111,12 +110,6 @@ impl View for Autoscaler {
 }
 
 impl Autoscaler {
-    /// Of the spec of an autoscaler, as it is rendered or live. The API server fills in nothing where `behavior` is not given.
-    #[must_use]
-    pub fn spec_of(spec: &Value) -> Fingerprint {
-        Fingerprint::of_rendered(spec)
-    }
-
     /// What is said without the words: they may name another pod each time that it looks.
     fn verdict(&self) -> Option<(bool, bool, &str)> {
         self.scaling.as_ref().map(|scaling| (scaling.active, scaling.is_current, &*scaling.reason))

@@ -2,7 +2,6 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::cache::View;
 use crate::plan::drift::{Additions, Fingerprint};
@@ -20,7 +19,7 @@ pub struct HttpRoute {
     pub fingerprint: Fingerprint,
     /// What others have added where all is ours.
     pub additions: Additions,
-    /// What it asks for, by whomever.
+    /// What it asks for, by whomever. All that the API server would fill in is rendered.
     pub spec: Fingerprint,
     /// When what is ours was last changed by us, in the API server's time.
     pub applied: Option<Timestamp>,
@@ -84,8 +83,7 @@ impl View for HttpRoute {
         let live = Live::read(json)?;
         let (fingerprint, additions) = live.compare(&Self::KIND)?;
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
-        let spec = Self::spec_of(&live.field::<Value>("spec")?);
-        let (applied, parents) = (live.applied(), status.parents.unwrap_or_default());
+        let (spec, applied, parents) = (live.spec()?, live.applied(), status.parents.unwrap_or_default());
         Ok(Self { fingerprint, additions, spec, applied, parents, meta: live.meta })
     }
 
@@ -110,14 +108,6 @@ impl View for HttpRoute {
             && self.additions == before.additions
             && self.spec == before.spec
             && self.parents == before.parents
-    }
-}
-
-impl HttpRoute {
-    /// Of the spec of an HTTPRoute, as it is rendered or live. All that the API server would fill in is rendered.
-    #[must_use]
-    pub fn spec_of(spec: &Value) -> Fingerprint {
-        Fingerprint::of_rendered(spec)
     }
 }
 

@@ -32,6 +32,11 @@ impl<'a> Live<'a> {
         self.fields.get(name).map_or_else(|| Ok(T::default()), |raw| serde_json::from_str(raw.get()))
     }
 
+    /// The spec, by whomever it is so: it is that of an apply which renders all that the API server would fill in.
+    pub(super) fn spec(&self) -> serde_json::Result<Fingerprint> {
+        Ok(Fingerprint::of_rendered(&self.field("spec")?))
+    }
+
     /// When what is ours was last changed by us, in the API server's time.
     pub(super) fn applied(&self) -> Option<Timestamp> {
         self.owners.since

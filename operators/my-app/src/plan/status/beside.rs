@@ -5,6 +5,7 @@ use api::{Condition, ConditionStatus, Contract};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::conditions::condition;
+use runtime::plan::drift::Fingerprint;
 use runtime::plan::{Announcement, Apply, Kind};
 use runtime::views::Autoscaler;
 
@@ -55,6 +56,12 @@ pub(super) fn differs(aside: &[Apply], kind: Kind) -> bool {
     aside.iter().any(|apply| apply.kind == kind)
 }
 
+/// Whether the spec of a child of that kind is the one that is asked for, whatever else of it differs: its controller speaks of no
+/// more than that.
+pub(super) fn is_asked(aside: &[Apply], kind: Kind, spec: Fingerprint) -> bool {
+    aside.iter().filter(|apply| apply.kind == kind).all(|apply| apply.spec() == spec)
+}
+
 /// Whether a child that is not as asked is so by somebody's hand, and is put back in this pass: of what was told of it for this very
 /// spec, no more is to come of that.
 pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
@@ -71,10 +78,7 @@ fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condi
     }
     let live = observed.autoscaler.ours()?;
     let told = live.scaling.as_ref()?;
-    // Its controller speaks of no more than its spec.
-    let wanted = objects::autoscaler(&observed.app)?;
-    let is_asked = !differs(aside, Autoscaler::KIND) || live.spec == Autoscaler::spec_of(&wanted.body["spec"]);
-    let is_of_it = told.is_current && is_asked;
+    let is_of_it = told.is_current && is_asked(aside, Autoscaler::KIND, live.spec);
     if !is_of_it && !is_put_back(observed, SCALING_ACTIVE) {
         return None;
     }

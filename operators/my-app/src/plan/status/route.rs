@@ -9,8 +9,8 @@ use runtime::plan::seen::{Live, Served};
 use runtime::plan::{Apply, Seen};
 use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
-use super::beside::{differs, is_put_back};
-use crate::plan::{Observed, objects};
+use super::beside::{differs, is_asked, is_put_back};
+use crate::plan::Observed;
 
 /// A condition's status, reason and message.
 pub(super) type Verdict = (ConditionStatus, String, String);
@@ -71,7 +71,7 @@ fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Opt
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
     let home = &observed.app.meta.key.namespace;
-    Some(match asked_route(observed, aside, seen) {
+    Some(match asked_route(aside, seen) {
         Some(route) => accepted(route, home, gateway),
         None => {
             let message = format!("the HTTPRoute {}", unmade(observed));
@@ -80,13 +80,9 @@ fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Opt
     })
 }
 
-/// The HTTPRoute, if its spec is the one that is asked for: a controller speaks of no more than that.
-fn asked_route<'a>(observed: &Observed, aside: &[Apply], seen: &'a Seen<HttpRoute>) -> Option<&'a Live<HttpRoute>> {
-    let is_asked = |route: &&Live<HttpRoute>| {
-        let wanted = objects::http_route(&observed.app);
-        wanted.is_some_and(|wanted| route.spec == HttpRoute::spec_of(&wanted.body["spec"]))
-    };
-    seen.ours().filter(|route| !differs(aside, HttpRoute::KIND) || is_asked(route))
+/// The HTTPRoute, if its spec is the one that is asked for.
+fn asked_route<'a>(aside: &[Apply], seen: &'a Seen<HttpRoute>) -> Option<&'a Live<HttpRoute>> {
+    seen.ours().filter(|route| is_asked(aside, HttpRoute::KIND, route.spec))
 }
 
 /// By the word of the gateway's controller: the worst of what it says of the route as it is now.

@@ -5,22 +5,22 @@ use runtime::views::{HttpRoute, Ingress};
 
 use super::*;
 
-fn routed(route: &Value) -> Arc<MyApp> {
+pub(super) fn routed(route: &Value) -> Arc<MyApp> {
     app(json!({ "image": "i:2", "replicas": 0, "port": 80, "route": route }), json!({ "observedGeneration": 2 }))
 }
 
-fn by_gateway() -> Arc<MyApp> {
+pub(super) fn by_gateway() -> Arc<MyApp> {
     routed(
         &json!({ "host": "web.example.com", "gateway": { "name": "public", "namespace": "infra", "sectionName": "https" } }),
     )
 }
 
-fn by_ingress() -> Arc<MyApp> {
+pub(super) fn by_ingress() -> Arc<MyApp> {
     routed(&json!({ "host": "web.example.com", "path": "/shop", "ingressClassName": "haproxy", "tlsSecret": "web" }))
 }
 
 /// A child as `apply` makes it, of generation 3, with that status.
-fn made<V: View>(apply: Apply, status: &Value) -> Seen<V> {
+pub(super) fn made<V: View>(apply: Apply, status: &Value) -> Seen<V> {
     let fingerprint = apply.fingerprint();
     let mut object = apply.body;
     object["metadata"]["uid"] = json!("r");
@@ -29,30 +29,30 @@ fn made<V: View>(apply: Apply, status: &Value) -> Seen<V> {
     Seen::Ours(Live { fingerprint, view: Arc::new(V::decode(&object.to_string()).unwrap()) })
 }
 
-fn http_route(app: &MyApp, status: &Value) -> Served<HttpRoute> {
+pub(super) fn http_route(app: &MyApp, status: &Value) -> Served<HttpRoute> {
     Served::Seen(made(objects::http_route(app).unwrap(), status))
 }
 
-fn ingress(app: &MyApp, status: &Value) -> Seen<Ingress> {
+pub(super) fn ingress(app: &MyApp, status: &Value) -> Seen<Ingress> {
     made(objects::ingress(app).unwrap(), status)
 }
 
 /// All else as asked.
-fn settled(app: &Arc<MyApp>) -> Observed {
+pub(super) fn settled(app: &Arc<MyApp>) -> Observed {
     let service = made(objects::service(app).unwrap(), &json!({}));
     Observed { service, ..observed(app.clone(), live(app, json!({ "observedGeneration": 2 }))) }
 }
 
-fn said(plan: &Plan<MyAppStatus>) -> Option<(ConditionStatus, &str)> {
+pub(super) fn said(plan: &Plan<MyAppStatus>) -> Option<(ConditionStatus, &str)> {
     let condition = status(plan).contract.condition(ROUTE_ACCEPTED)?;
     Some((condition.status, &condition.reason))
 }
 
-fn aside(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+pub(super) fn aside(plan: &Plan<MyAppStatus>) -> Vec<&str> {
     plan.aside.iter().map(|apply| apply.kind.kind).collect()
 }
 
-fn deleted(plan: &Plan<MyAppStatus>) -> Vec<&str> {
+pub(super) fn deleted(plan: &Plan<MyAppStatus>) -> Vec<&str> {
     let kind = |effect: &Effect| match effect {
         Effect::Delete(delete) => delete.kind.kind,
         other => panic!("{other:?}"),
@@ -245,81 +245,4 @@ fn an_ingress_is_open_once_it_has_an_address() {
     assert_eq!(told(json!({})), Some((ConditionStatus::Unknown, "AddressPending".to_owned())));
     let address = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
     assert_eq!(told(address), Some((ConditionStatus::True, "AddressAssigned".to_owned())));
-}
-
-/// Its controller serves it a moment later, and says so sooner.
-#[test]
-fn the_way_in_that_was_there_stays_while_the_other_one_is_taken_up() {
-    let made_at = |mut apply: Apply| {
-        apply.body["metadata"]["managedFields"] = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
-            "time": "1970-01-01T00:01:00Z", "fieldsType": "FieldsV1", "fieldsV1": {} }]);
-        apply
-    };
-    let (old, new) = (by_ingress(), by_gateway());
-    let there = Observed {
-        ingress: ingress(&old, &json!({})),
-        http_route: Served::Seen(made(made_at(objects::http_route(&new).unwrap()), &json!({}))),
-        ..settled(&new)
-    };
-    let back = Observed {
-        ingress: made(made_at(objects::ingress(&old).unwrap()), &json!({})),
-        http_route: http_route(&new, &json!({})),
-        ..settled(&old)
-    };
-    let at = |seen: &Observed, second: i64| plan(seen, Timestamp::from_second(second).unwrap());
-    for (seen, earlier) in [(&there, "Ingress"), (&back, "HTTPRoute")] {
-        let soon = at(seen, 69);
-        assert_eq!((deleted(&soon), soon.next), (vec![], Next::After(Duration::from_secs(1))));
-        assert_eq!(deleted(&at(seen, 70)), [earlier]);
-        assert_eq!(
-            deleted(&at(seen, 30)),
-            [earlier],
-            "a clock that is behind by more than that is waited for by nobody"
-        );
-    }
-}
-
-/// A pause waits for nothing: what is there beside what is asked for stays there.
-#[test]
-fn a_paused_app_that_still_has_its_earlier_way_in_is_not_as_asked() {
-    let (before, after) = (by_ingress(), by_gateway());
-    let told = |paused: bool, earlier: bool| {
-        let spec = json!({ "image": "i:2", "replicas": 0, "port": 80, "paused": paused, "route": after.spec.route });
-        let asked = app(spec, json!({}));
-        let mut apply = objects::http_route(&asked).unwrap();
-        apply.body["metadata"]["managedFields"] = json!([{ "manager": "multi-operator-my-app", "operation": "Apply",
-            "time": NOW, "fieldsType": "FieldsV1", "fieldsV1": {} }]);
-        let ingress = if earlier { ingress(&before, &json!({})) } else { Seen::Absent };
-        let seen = Observed { ingress, http_route: Served::Seen(made(apply, &json!({}))), ..settled(&asked) };
-        let plan = plan(&seen, NOW);
-        (status(&plan).contract.is_true(condition_type::READY), ready(&plan).1.ends_with("; not as asked: Ingress"))
-    };
-    assert_eq!(told(false, true), (true, false), "it goes by itself");
-    assert_eq!([told(true, false), told(true, true)], [(true, false), (false, true)]);
-}
-
-#[test]
-fn the_way_in_that_was_there_goes_once_the_other_one_is_there() {
-    let (before, after) = (by_ingress(), by_gateway());
-    let turning = || Observed { ingress: ingress(&before, &json!({})), ..settled(&after) };
-    let first = plan(&turning(), NOW);
-    assert_eq!((aside(&first), deleted(&first)), (vec!["HTTPRoute"], vec![]));
-    let missing = plan(&Observed { http_route: Served::Not, ..turning() }, NOW);
-    assert!(missing.effects.is_empty(), "the Ingress stays while there can be no HTTPRoute");
-    let then = plan(&Observed { http_route: http_route(&after, &json!({})), ..turning() }, NOW);
-    assert_eq!((aside(&then), deleted(&then)), (vec![], vec!["Ingress"]));
-    let back = Observed {
-        http_route: http_route(&after, &json!({})),
-        ingress: ingress(&before, &json!({})),
-        ..settled(&before)
-    };
-    assert_eq!(deleted(&plan(&back, NOW)), ["HTTPRoute"]);
-    let none = app(json!({ "image": "i:2", "replicas": 0, "port": 80 }), json!({}));
-    let none = Observed {
-        ingress: ingress(&before, &json!({})),
-        http_route: http_route(&after, &json!({})),
-        ..settled(&none)
-    };
-    let none = plan(&none, NOW);
-    assert_eq!((deleted(&none), said(&none)), (vec!["Ingress", "HTTPRoute"], None));
 }
