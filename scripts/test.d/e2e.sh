@@ -2,12 +2,28 @@
 # The end-to-end suites: of a manager that is deployed in a cluster, and of managers that are processes beside one.
 
 # The second takes the deployed manager away, and wants to know which rights the first has used: so both have one cluster.
-# Tests mostly wait, so more of them run at a time than there are processors: 9 on two.
 e2e() {
-  local status=0 threads=$((5 + 2 * $(nproc)))
+  local status=0
   suite_cluster e2e && choose_e2e_slices && operand_images etcd postgres httpbin && deploy_built || return
-  suite in_cluster --test-threads="$threads" "${SKIPPED[@]}" && remember_slices || status=1
+  # The databases of each operator are about half of what keeps the processors busy.
+  room_of e2e && takes_room $((RESULT >> LEFT_OUT))
+  in_cluster && remember_slices || status=1
+  # These managers mostly wait.
+  takes_room 2
   # Which rights are used can only be told by all tests together.
   MULTI_OPERATOR_PARTIAL_SUITE=${SKIPPED[*]} suite processes || status=1
+  return "$status"
+}
+
+# in_cluster: those that want the cluster alone come first, a few at a time, since what they prepare they may prepare beside others. In
+# the middle, each would wait until all that runs has ended, and all others for it. The others mostly wait for the cluster, so more of
+# them run at a time than there are processors: 9 on two.
+in_cluster() {
+  local status=0 threads=$((5 + 2 * $(nproc))) done=()
+  if ((${#FILTERS[@]} == 0)); then
+    suite in_cluster --test-threads=3 "${SKIPPED[@]}" alone:: || status=1
+    done=(--skip alone::)
+  fi
+  suite in_cluster --test-threads="$threads" "${SKIPPED[@]}" "${done[@]}" || status=1
   return "$status"
 }

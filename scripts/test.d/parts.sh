@@ -98,8 +98,9 @@ oldest() {
   e2e
 }
 
-# part_record PART: where its passing is recorded: for this very tree, this machine, and the version of Kubernetes that was asked for.
-part_record() { printf '%s/all/%s/%s%s.json' "$CACHE" "$(tree_hash)" "$1" "${VERSION_OPTION[1]:+-${VERSION_OPTION[1]}}"; }
+# part_record PART: where its passing is recorded: for this very tree but what no test reads, this machine, and the version of Kubernetes
+# that was asked for.
+part_record() { printf '%s/all/%s/%s%s.json' "$CACHE" "$(tree_hash . "${NO_INPUTS[@]}")" "$1" "${VERSION_OPTION[1]:+-${VERSION_OPTION[1]}}"; }
 
 # run_part PART TIMINGS: in the background, so that a signal is passed on at once instead of when the part has ended.
 run_part() {

@@ -12,7 +12,8 @@ NO_INPUTS=(':(exclude)docs' ':(exclude)*.md' ':(exclude)benches')
 # The operators of which no other crate but manager, xtask and tests is made.
 OPERATORS=(my-app sample sample-db etcd-cluster)
 
-# Modules of tests/tests/in_cluster by the operator whose objects they are about, as patterns. Every other module runs always.
+# Modules of tests/tests/in_cluster, alone/ included, by the operator whose objects they are about, as patterns. Every other module
+# runs always.
 declare -A E2E_SLICES=([etcd-cluster]='etcd_*' [sample-db]='sample_db_* random_databases')
 
 # operators_but OPERATOR...: as paths that git is to leave out.
@@ -43,7 +44,9 @@ package_operators() {
 e2e_modules() {
   local pattern file
   for pattern in ${E2E_SLICES[$1]}; do
-    for file in tests/tests/in_cluster/$pattern.rs; do basename "$file" .rs; done
+    for file in tests/tests/in_cluster/{,alone/}$pattern.rs; do
+      [[ ! -e $file ]] || basename "$file" .rs
+    done
   done
 }
 
@@ -64,14 +67,16 @@ remember_slices() {
   SLICES_RUN=()
 }
 
-# choose_e2e_slices: the options of in_cluster that leave out what is unchanged, as SKIPPED; a filter is served as it is.
+# choose_e2e_slices: the options of in_cluster that leave out what is unchanged, as SKIPPED, and how many slices that is, as LEFT_OUT;
+# a filter is served as it is.
 choose_e2e_slices() {
   local operator module
-  SKIPPED=()
+  SKIPPED=() LEFT_OUT=0
   ((${#FILTERS[@]} == 0)) && [[ -n $OURS ]] || return 0
   for operator in "${!E2E_SLICES[@]}"; do
-    ! slice_is_unchanged "e2e of $operator" "$(slice_hash "$operator")${VERSION_OPTION[1]:-}-$MANAGER_PROFILE" ||
-      while read -r module; do SKIPPED+=(--skip "$module::"); done < <(e2e_modules "$operator")
+    slice_is_unchanged "e2e of $operator" "$(slice_hash "$operator")${VERSION_OPTION[1]:-}-$MANAGER_PROFILE" || continue
+    ((LEFT_OUT += 1))
+    while read -r module; do SKIPPED+=(--skip "$module::"); done < <(e2e_modules "$operator")
   done
 }
 

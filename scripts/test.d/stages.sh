@@ -16,10 +16,10 @@ STAGES=()
 is_one_of() { [[ " ${*:2} " == *" $1 "* ]]; }
 JOBS=${MULTI_OPERATOR_JOBS:-3}
 # Suites beside each other stretch each other's waits: how much of the room for suites each takes, by what it keeps running, and how
-# much there is. Other stages take none. On two processors the databases of e2e and Argo CD's three clusters would make all of it
-# seven times as slow, and PostgreSQL would answer no probe in time.
-declare -A STAGE_ROOM=([e2e]=2 [gitops]=2 [olm]=1 [olm-2]=1)
-SUITE_ROOM=$(($(nproc) >= 4 ? 4 : 2))
+# much there is; a suite says itself when it begins to take less (takes_room). Other stages take none. On two processors the databases
+# of e2e and Argo CD's three clusters would make all of it seven times as slow, and PostgreSQL would answer no probe in time.
+declare -A STAGE_ROOM=([e2e]=4 [gitops]=2 [olm]=1 [olm-2]=1)
+SUITE_ROOM=$(($(nproc) >= 4 ? 8 : 4))
 # How often the stages that are still running are named, and how often what is made behind them is looked for, in seconds.
 HEARTBEAT=60
 TICK=2
@@ -130,9 +130,19 @@ has_room() {
   local other same=0 taken=${STAGE_ROOM[$1]:-0}
   for other in "${!STAGE_PID[@]}"; do
     [[ ${STAGE_FILLS_GAPS[$other]:-} != "${STAGE_FILLS_GAPS[$1]:-}" ]] || ((same += 1))
-    ((taken += ${STAGE_ROOM[$other]:-0})) || true
+    room_of "$other"
+    ((taken += RESULT)) || true
   done
   ((same < JOBS)) && ((taken <= SUITE_ROOM || ${STAGE_ROOM[$1]:-0} == 0))
+}
+
+# takes_room COUNT: the stage that calls it takes so much from now on.
+takes_room() { printf '%s' "$1" >"$RUN_FOLDER/$STAGE.room"; }
+
+# room_of NAME: how much it takes now, as RESULT.
+room_of() {
+  RESULT=${STAGE_ROOM[$1]:-0}
+  [[ ! -s $RUN_FOLDER/$1.room ]] || RESULT=$(<"$RUN_FOLDER/$1.room")
 }
 
 # look_up NEED: its result, as RESULT. What the builder has not made when it exits has failed.
@@ -173,6 +183,7 @@ run_stage() {
   # A stage that is ended clears up behind itself, and is waited for.
   trap 'exit 143' INT TERM
   [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || fill_gaps
+  STAGE=$1
   measured "$1" "${1//-/_}"
 }
 

@@ -1,7 +1,8 @@
 //! Behaviours of the manager that is deployed in the cluster. One file a behaviour; all run side by side, but for those
-//! that measure times or stop the manager.
+//! in `alone`.
 
 mod additions;
+mod alone;
 mod autoscaling;
 mod bad_input;
 mod beside;
@@ -15,7 +16,6 @@ mod etcd_deletion;
 mod etcd_ephemeral;
 mod etcd_leader;
 mod etcd_old;
-mod etcd_operator_gone;
 mod etcd_paused;
 mod etcd_pods_lost;
 mod etcd_replaced;
@@ -23,7 +23,6 @@ mod etcd_resize;
 mod etcd_restart;
 mod etcd_scope;
 mod etcd_single;
-mod etcd_times;
 mod etcd_trouble;
 mod etcd_upgrade;
 mod etcd_volumes;
@@ -31,13 +30,11 @@ mod full_volumes;
 mod lost_status;
 mod manifest;
 mod metrics;
-mod normalised;
 mod paused;
 mod pod_overrides;
 mod pods;
 mod public;
 mod random_databases;
-mod repair;
 mod restart_on;
 mod rollback;
 mod rollout;

@@ -21,7 +21,7 @@ async fn pods(ns: &Namespace) -> BTreeSet<String> {
 }
 
 /// Waits until no pod of these serves, and others do.
-async fn replaced(ns: &Namespace, before: &BTreeSet<String>) -> BTreeSet<String> {
+async fn replaced(ns: &Namespace, before: &BTreeSet<String>) {
     ns.until_within::<MyApp, ()>(SEEN, "web", "other content", |app| {
         let stalled = app?.condition("Reconciling").is_some();
         stalled.then_some(())
@@ -30,12 +30,10 @@ async fn replaced(ns: &Namespace, before: &BTreeSet<String>) -> BTreeSet<String>
     ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 2).then_some(())).await;
     let after = pods(ns).await;
     assert!(after.is_disjoint(before) && after.len() == 2, "{before:?} became {after:?}");
-    after
 }
 
-#[tokio::test]
-async fn pods_are_replaced_by_other_content_and_not_by_a_label() {
-    let ns = Namespace::new("restart-on").await;
+/// Two pods that are replaced when this ConfigMap's or this Secret's content changes.
+async fn two_pods(ns: &Namespace) -> BTreeSet<String> {
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     drop(ns.kubectl(&["create", "secret", "generic", "keys", "--from-literal=token=hush"]).await.ok());
     let spec = "
@@ -49,16 +47,34 @@ async fn pods_are_replaced_by_other_content_and_not_by_a_label() {
 ";
     ns.apply(&my_app("web", spec)).await;
     ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
-    let first = pods(&ns).await;
+    pods(ns).await
+}
+
+#[tokio::test]
+async fn a_label_of_a_config_map_replaces_no_pod() {
+    let ns = Namespace::new("restart-on-label").await;
+    let first = two_pods(&ns).await;
     drop(ns.kubectl(&["label", "configmap", "settings", "team=a"]).await.ok());
     tokio::time::sleep(Duration::from_secs(75)).await;
-    assert_eq!(pods(&ns).await, first, "a label replaces no pod");
+    assert_eq!(pods(&ns).await, first);
+}
+
+#[tokio::test]
+async fn pods_are_replaced_by_other_content_of_a_config_map() {
+    let ns = Namespace::new("restart-on-config-map").await;
+    let first = two_pods(&ns).await;
     ns.patch("configmap/settings", &json!({ "data": { "color": "red" } })).await;
-    let second = replaced(&ns, &first).await;
+    replaced(&ns, &first).await;
     let seen = ns.kubectl(&["exec", "deployment/web", "--", "env"]).await.ok();
     assert!(seen.lines().any(|line| line == "color=red"), "{seen}");
+}
+
+#[tokio::test]
+async fn pods_are_replaced_by_other_content_of_a_secret_which_is_told_nowhere() {
+    let ns = Namespace::new("restart-on-secret").await;
+    let first = two_pods(&ns).await;
     ns.patch("secret/keys", &json!({ "stringData": { "token": "shh" } })).await;
-    replaced(&ns, &second).await;
+    replaced(&ns, &first).await;
     let said = ns.kubectl(&["get", "myapp,deployment,replicaset,pod,event", "--output=yaml"]).await.ok();
     assert!(!said.contains("hush") && !said.contains("shh"), "a secret was told");
 }

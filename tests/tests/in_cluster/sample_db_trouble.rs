@@ -1,15 +1,12 @@
 //! What keeps snapshots from being taken, and that it is told.
 
 use api::ConditionStatus::{False, True};
-use api::sample_db::SampleDB;
 use api::sample_db_snapshot::SampleDBSnapshot;
 use e2e::namespace::Namespace;
-use e2e::objects::Ours;
 use e2e::sample_db::{Database, Files, message, namespace};
-use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::storage::v1::StorageClass;
-use kube::api::{DeleteParams, ListParams, PropagationPolicy};
-use kube::{Api, ResourceExt};
+use kube::Api;
+use kube::api::DeleteParams;
 
 /// A volume of this class gets full, as real ones do; most others of a test cluster do not.
 async fn sized(ns: &Namespace) -> bool {
@@ -62,50 +59,4 @@ async fn a_claim_that_is_missing_is_told_of_and_waited_for() {
     ns.api::<SampleDBSnapshot>().delete("by-hand", &DeleteParams::default()).await.expect("it can be deleted");
     ns.until_gone::<SampleDBSnapshot>("by-hand").await;
     assert!(files.snapshots().await.is_empty(), "files go from a volume of the user's, too");
-}
-
-/// Kills the manager's pod.
-async fn kill_manager(ns: &Namespace) {
-    let pods: Api<Pod> = Api::namespaced(ns.client.clone(), e2e::cluster::SYSTEM);
-    let all = pods.list(&ListParams::default()).await.expect("pods can be listed");
-    let now = DeleteParams { grace_period_seconds: Some(0), ..DeleteParams::default() };
-    for pod in all.items {
-        pods.delete(&pod.name_any(), &now).await.expect("the manager's pod can be deleted");
-    }
-}
-
-/// Halfway through each of the three: what was begun is gone on with, and nothing is done twice.
-#[tokio::test]
-async fn a_manager_that_dies_meanwhile_leaves_nothing_undone() {
-    let mut ns = namespace("sdb-killed").await;
-    let db = Database::apply(&ns, "shop", "{backup: {immediate: false}}").await;
-    db.serves().await;
-    db.asks("create table notes as select a, md5(a::text) b from generate_series(1, 30000) a").await;
-    ns.be_alone().await;
-    let db = Database { ns: &ns, name: "shop" };
-    db.order("by-hand", "").await;
-    ns.until::<SampleDBSnapshot, ()>("by-hand", "a backup under way", |it| it?.status.as_ref()?.job.as_ref().map(drop))
-        .await;
-    kill_manager(&ns).await;
-    let snapshot = db.proved("by-hand").await;
-    let spec = "{bootstrap: {fromSnapshot: {name: by-hand}}, backup: {immediate: false}}";
-    let again = Database::apply(&ns, "again", spec).await;
-    ns.until::<SampleDB, ()>("again", "a restore under way", |db| db?.status.as_ref()?.restore.job.as_ref().map(drop))
-        .await;
-    kill_manager(&ns).await;
-    again.serves().await;
-    assert_eq!(again.asks("select count(*), count(distinct a) from notes").await, "30000|30000");
-    again.delete(PropagationPolicy::Foreground).await;
-    ns.until::<SampleDB, ()>("again", "a deletion under way", |db| {
-        db?.status.as_ref()?.deletion.final_snapshot.as_ref().map(drop)
-    })
-    .await;
-    kill_manager(&ns).await;
-    again.is_gone().await;
-    let last = again.last_snapshot().await.expect("a last snapshot");
-    assert!(last.is_ready(), "{last:?}");
-    let all = ns.api::<SampleDBSnapshot>().list(&ListParams::default()).await.expect("snapshots can be listed");
-    assert_eq!(all.items.len(), 2, "one by hand, and one at the end");
-    assert_eq!(snapshot.metadata.uid, ns.get::<SampleDBSnapshot>("by-hand").await.metadata.uid);
-    e2e::cluster::start_manager(&ns.client).await;
 }
