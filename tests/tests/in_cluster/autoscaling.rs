@@ -68,6 +68,9 @@ async fn an_autoscaler_keeps_its_bounds_and_tells_what_it_lacks() {
     runs_with(&ns, 1).await;
     // None would switch an autoscaler off.
     drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=0"]).await.ok());
+    // Until the manager has seen it, the MyApp says that one runs.
+    ns.until::<Deployment, ()>("web", "one pod to be asked for", |live| (replicas(live?) == Some(1)).then_some(()))
+        .await;
     runs_with(&ns, 1).await;
 }
 

@@ -82,6 +82,57 @@ async fn a_refusal_by_quota_is_told() {
 }
 
 #[tokio::test]
+async fn a_service_account_that_is_missing_is_told_and_the_old_pods_serve() {
+    let ns = Namespace::new("no-account").await;
+    ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25}")).await;
+    running(&ns, 2).await;
+    ns.patch("myapp/web", &json!({ "spec": { "serviceAccountName": "till" } })).await;
+    let message = stalled(&ns, "FailedCreate").await;
+    println!("a missing service account reads: {message}");
+    assert!(message.starts_with("2 of 2 pods are ready"), "{message}");
+    assert!(message.contains("serviceaccount \"till\" not found"), "{message}");
+    drop(ns.kubectl(&["create", "serviceaccount", "till"]).await.ok());
+    running(&ns, 2).await;
+}
+
+/// A webhook for pods of these namespaces that nobody answers.
+fn unanswered(name: &str, label: &str) -> String {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": { "name": name },
+        "webhooks": [{
+            "name": "pods.away.example.com",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+            "timeoutSeconds": 1,
+            "namespaceSelector": { "matchLabels": { label: "yes" } },
+            "rules": [{ "apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"] }],
+            "clientConfig": { "url": "https://127.0.0.1:1/away" },
+        }],
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn a_webhook_that_lets_no_pod_in_is_told_and_the_old_pods_serve() {
+    const LABEL: &str = "hooked";
+    let ns = Namespace::labelled("webhook", &[(LABEL, "yes")]).await;
+    ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25}")).await;
+    running(&ns, 2).await;
+    let hook = format!("away-{}", ns.name);
+    ns.apply(&unanswered(&hook, LABEL)).await;
+    ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
+    let message = stalled(&ns, "FailedCreate").await;
+    println!("a webhook that does not answer reads: {message}");
+    assert!(message.starts_with("2 of 2 pods are ready"), "{message}");
+    assert!(message.contains("failed calling webhook \"pods.away.example.com\""), "{message}");
+    drop(ns.kubectl(&["delete", "validatingwebhookconfiguration", &hook]).await.ok());
+    running(&ns, 2).await;
+}
+
+#[tokio::test]
 async fn a_restricted_namespace_needs_restricted_security() {
     let restricted = [("pod-security.kubernetes.io/enforce", "restricted")];
     let ns = Namespace::labelled("restricted", &restricted).await;
