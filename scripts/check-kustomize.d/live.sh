@@ -10,7 +10,7 @@ api_server() {
   use_cluster "$CLUSTER" --profile control-plane
   said=$(kubectl apply --server-side --force-conflicts --filename "$SCHEMAS/crds" 2>&1) || die "the kinds of others cannot be made: $said"
   apply kustomize/crds >/dev/null
-  kubectl wait --for=condition=Established --timeout=60s crd --all >/dev/null
+  await_crds kubectl crd --all
   for namespace in argocd flux-system; do
     kubectl create namespace "$namespace" --dry-run=client --output=yaml | kubectl apply --server-side --filename - >/dev/null
   done

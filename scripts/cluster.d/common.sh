@@ -33,6 +33,10 @@ poll() {
   done
 }
 
+# await_crds KUBECTL CRD...: until the API server serves these; the first word runs kubectl. `kubectl wait` alone takes a CRD that is so
+# new that it has no conditions for an error.
+await_crds() { poll 60 "these CRDs to be served: ${*:2}" "$1" wait --for=condition=Established --timeout=5s "${@:2}"; }
+
 # reason_in LOG: what it says went wrong, in one line.
 reason_in() {
   local line

@@ -23,8 +23,8 @@ traefik_up() {
   # Server-side: they are too large for the annotation that other applies keep.
   kubectl_admin apply --server-side --force-conflicts --filename "$crds" >&2
   # Those that Traefik watches: it serves no Gateway unless it can list all of them.
-  kubectl_admin wait --for=condition=Established --timeout=60s \
-    crd/{gatewayclasses,gateways,httproutes,grpcroutes,tlsroutes,referencegrants,backendtlspolicies}.gateway.networking.k8s.io >&2
+  await_crds kubectl_admin \
+    crd/{gatewayclasses,gateways,httproutes,grpcroutes,tlsroutes,referencegrants,backendtlspolicies}.gateway.networking.k8s.io
   kubectl_admin apply --server-side --force-conflicts --filename "$TRAEFIK_OBJECTS" --filename "$GATEWAY_CLASS" >&2
   start_traefik
   poll 120 "Traefik" serves || die "its log: scripts/cluster logs traefik --name $NAME"

@@ -25,8 +25,7 @@ apply_crds() {
   folder=$(crds_folder)
   kubectl_admin apply --server-side --force-conflicts \
     --filename "$folder/monitoring.coreos.com_servicemonitors.yaml" --filename "$folder/monitoring.coreos.com_prometheusrules.yaml" >&2
-  kubectl_admin wait --for=condition=Established --timeout=60s crd/servicemonitors.monitoring.coreos.com \
-    crd/prometheusrules.monitoring.coreos.com >&2
+  await_crds kubectl_admin crd/servicemonitors.monitoring.coreos.com crd/prometheusrules.monitoring.coreos.com
 }
 
 prometheus_up() {

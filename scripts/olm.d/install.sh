@@ -39,7 +39,7 @@ install_objects() {
   local crds
   crds=$(olm_crds)
   apply --filename "$crds"
-  kubectl_admin wait --for=condition=Established --timeout=60s --filename "$crds" >/dev/null
+  await_crds kubectl_admin --filename "$crds"
   olm_objects | apply --filename -
 }
 
