@@ -134,7 +134,8 @@ func (c *Client) send(ctx context.Context, method, path, contentType string, bod
 		req.Header.Set("Content-Type", contentType)
 	}
 	req.Header.Set("Accept", JSONType)
-	req.Header.Set("User-Agent", "multi-operator-bench")
+	// The API server makes a field manager of it, and those that begin with multi-operator- are the manager's own.
+	req.Header.Set("User-Agent", "loader")
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}

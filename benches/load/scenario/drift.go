@@ -21,8 +21,8 @@ func (b *Bench) Drift(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		const objects = 20
-		batch, err := b.converge(ctx, loadNamespace, "app", objects)
+		// One for each sample: who meets the same child again within seconds asks first who takes it away.
+		batch, err := b.converge(ctx, loadNamespace, "app", b.Samples)
 		if err != nil {
 			return err
 		}
@@ -33,7 +33,7 @@ func (b *Bench) Drift(ctx context.Context) error {
 			start := time.Now()
 			var ms []float64
 			for i := range b.Samples {
-				took, err := load.Drift(ctx, b.admin, loadNamespace, batch.Name(i%objects), mode, 30*time.Second)
+				took, err := load.Drift(ctx, b.admin, loadNamespace, batch.Name(i), mode, 30*time.Second)
 				if err != nil {
 					return fmt.Errorf("%s: %w", mode, err)
 				}

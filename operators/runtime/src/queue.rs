@@ -111,14 +111,14 @@ impl Queue {
         }
     }
 
-    /// Takes note that a child was made that was not there.
+    /// Takes note that a child was made, of an object that had children before.
     pub fn made_child(&self, key: &Key) {
         if let Some(item) = self.lock().items.get_mut(key) {
             item.made_child = Some(Instant::now());
         }
     }
 
-    /// Whether a child of `key` was made a moment ago.
+    /// Whether such a child of `key` was made a moment ago.
     #[must_use]
     pub fn has_just_made_a_child(&self, key: &Key) -> bool {
         let made = self.lock().items.get(key).and_then(|item| item.made_child);

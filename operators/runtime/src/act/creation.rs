@@ -50,7 +50,9 @@ impl Writer {
         if let Some(store) = self.stores.get(&child.kind) {
             store.applied(&child.key, Rendered::of(&child.kind, &child.body), version);
         }
-        self.queue.made_child(&owner.key);
+        if had_children {
+            self.queue.made_child(&owner.key);
+        }
         self.queue.wrote_child(&owner.key, child.kind, &child.key);
         self.wrote(&owner.key, child.kind, &child.key, At::Version(version));
         tracing::debug!(child = %child.key, kind = child.kind.kind, "made");

@@ -27,7 +27,7 @@ pub(super) struct Item {
     pub(super) generation: i64,
     /// Writes to children, since when.
     pub(super) child_writes: Option<(Instant, u32)>,
-    /// When a child was made last that was not there.
+    /// When a child was made last after the object had had children.
     pub(super) made_child: Option<Instant>,
     /// The last fight, and when it was noticed.
     pub(super) fight: Option<(Instant, Fight)>,

@@ -150,6 +150,16 @@ async fn what_vanishes_again_at_once_is_made_for_an_owner_that_is_there_alone() 
 }
 
 #[tokio::test]
+async fn what_is_deleted_soon_after_it_was_made_first_is_back_by_one_request() {
+    let server = Server::default();
+    let writer = writer(&server).await;
+    perform(&writer, false).await.unwrap();
+    server.remove(CHILD);
+    perform(&writer, true).await.unwrap();
+    assert_eq!(server.asked(), [MADE, MADE]);
+}
+
+#[tokio::test]
 async fn a_strangers_object_is_left_untouched() {
     let server = Server::default();
     let theirs = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "x" }, "data": { "a": "theirs" } });
