@@ -104,8 +104,7 @@ impl Apply {
             return None;
         }
         let first = additions.unapplied.as_ref().map(|unapplied| unapplied.first);
-        let sent = first.map(|_| Made::of_rendered(&self.kind, &self.body).others);
-        let gathers = first.is_some_and(|first| first != sent);
+        let gathers = first.is_some_and(|first| first != Made::of_rendered(&self.kind, &self.body).others);
         Some(Self { seen: Some(meta.uid.clone()), repairs, unapplied: first.is_some(), gathers, ..self })
     }
 

@@ -73,8 +73,7 @@ impl<'a> Live<'a> {
             (Some(ours), Some(_)) => {
                 let made = Made::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
                 let others = made.others;
-                let first = self.owners.applied.is_none().then_some(others);
-                additions.unapplied = Some(Box::new(Unapplied { made, first }));
+                additions.unapplied = Some(Box::new(Unapplied { made, first: others, since: self.owners.since }));
                 others
             }
         };

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::defaults::Made;
@@ -28,9 +29,11 @@ pub struct Additions {
 pub struct Unapplied {
     /// As it is now.
     pub made: Made,
-    /// While nothing is ours by apply: the fields that were ours when this process first saw the child, those at their default
-    /// apart. An apply that sends the same has nothing to take away.
-    pub first: Option<Fingerprint>,
+    /// The fields that were ours when this process first saw the child after our last write, those at their default apart. Others can
+    /// only take away from them: an apply that sends the same has nothing to take away.
+    pub first: Fingerprint,
+    /// When our last write was, in the API server's time.
+    pub since: Option<Timestamp>,
 }
 
 /// One of them, by its path in FieldsV1's steps.
@@ -62,8 +65,7 @@ impl Additions {
     /// Takes over from an earlier version of the same child what it told first.
     pub(crate) fn succeed(&mut self, before: &Self) {
         if let (Some(now), Some(before)) = (&mut self.unapplied, &before.unapplied)
-            && now.first.is_some()
-            && before.first.is_some()
+            && now.since == before.since
         {
             now.first = before.first;
         }

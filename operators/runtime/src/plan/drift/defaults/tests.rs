@@ -207,15 +207,37 @@ fn a_strategy_that_is_sent_has_no_pace_left_from_the_creation() {
 
 #[test]
 fn a_heal_leaves_both_ways_of_owning_and_the_next_change_gathers_them() {
-    let mut live = created();
-    let managed = live["metadata"]["managedFields"].as_array_mut().unwrap();
+    let mut healed = created();
+    let managed = healed["metadata"]["managedFields"].as_array_mut().unwrap();
     managed.push(entry(US, "Apply", &json!({ "f:spec": { "f:selector": {} } })));
-    let live = deployment(&live);
+    let live = deployment(&healed);
     assert_eq!(over(&live, &sent()), None);
-    assert_eq!(live.additions.unapplied.as_ref().unwrap().first, None);
     let mut another = sent();
     another["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:2");
     assert!(over(&live, &another).unwrap().gathers);
+
+    let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
+    let mut again = deployment(&edited(healed, "/spec/template/spec/containers/0/image", json!("nginx:2"), &path));
+    again.succeed(&live);
+    assert!(!over(&again, &sent()).unwrap().gathers, "another edit comes back by one request, too");
+}
+
+/// While others' additions are taken away by a patch, the spec may ask for a field more, and then for it no longer.
+#[test]
+fn what_a_later_write_of_ours_has_added_is_gathered_before_it_goes() {
+    let mut more = sent();
+    more["spec"]["template"]["spec"]["containers"][0]["workingDir"] = json!("/srv");
+    let at = |live: &mut Value, time: &str| live["metadata"]["managedFields"][0]["time"] = json!(time);
+    let (mut before, mut patched) = (created(), created());
+    at(&mut before, "2026-11-25T10:00:00Z");
+    at(&mut patched, "2026-11-25T10:00:09Z");
+    patched["spec"]["template"]["spec"]["containers"][0]["workingDir"] = json!("/srv");
+    let ours = &mut patched["metadata"]["managedFields"][0]["fieldsV1"];
+    ours["f:spec"]["f:template"]["f:spec"]["f:containers"][APP]["f:workingDir"] = json!({});
+    let mut live = deployment(&patched);
+    live.succeed(&deployment(&before));
+    assert_eq!(over(&live, &more), None);
+    assert!(over(&live, &sent()).unwrap().gathers);
 }
 
 /// Else it would be ours for ever: a number that was sent once more would not be an autoscaler's.
