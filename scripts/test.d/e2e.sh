@@ -5,8 +5,8 @@
 e2e() {
   local status=0
   suite_cluster e2e && choose_e2e_slices && operand_images etcd postgres httpbin && deploy_built || return
-  # The databases of each operator are about half of what keeps the processors busy.
-  room_of e2e && takes_room $((RESULT >> LEFT_OUT))
+  # The databases of each operator are about a quarter of what keeps the processors busy.
+  room_of e2e && takes_room $((RESULT - LEFT_OUT))
   in_cluster && remember_slices || status=1
   # These managers mostly wait.
   takes_room 2
