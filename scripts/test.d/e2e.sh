@@ -6,10 +6,10 @@ e2e() {
   local status=0
   suite_cluster e2e && choose_e2e_slices && operand_images etcd postgres httpbin && deploy_built || return
   # The databases of each operator are about a quarter of what keeps the processors busy.
-  room_of e2e && takes_room $((RESULT - LEFT_OUT))
+  room_of e2e && takes_room e2e $((RESULT - LEFT_OUT))
   in_cluster && remember_slices || status=1
   # These managers mostly wait.
-  takes_room 2
+  takes_room e2e 2
   # Which rights are used can only be told by all tests together.
   MULTI_OPERATOR_PARTIAL_SUITE=${SKIPPED[*]} suite processes || status=1
   return "$status"
@@ -19,11 +19,12 @@ e2e() {
 # the middle, each would wait until all that runs has ended, and all others for it. The others mostly wait for the cluster, so more of
 # them run at a time than there are processors: 9 on two.
 in_cluster() {
-  local status=0 threads=$((5 + 2 * $(nproc))) done=()
+  local status=0 threads=$((5 + 2 * $(nproc))) others=()
   if ((${#FILTERS[@]} == 0)); then
-    suite in_cluster --test-threads=3 "${SKIPPED[@]}" alone:: || status=1
-    done=(--skip alone::)
+    # What must hold for a whole run is looked at in each of the two.
+    suite in_cluster --test-threads=3 "${SKIPPED[@]}" alone:: whole_run:: || status=1
+    others=(--skip alone::)
   fi
-  suite in_cluster --test-threads="$threads" "${SKIPPED[@]}" "${done[@]}" || status=1
+  suite in_cluster --test-threads="$threads" "${SKIPPED[@]}" "${others[@]}" || status=1
   return "$status"
 }

@@ -136,8 +136,8 @@ has_room() {
   ((same < JOBS)) && ((taken <= SUITE_ROOM || ${STAGE_ROOM[$1]:-0} == 0))
 }
 
-# takes_room COUNT: the stage that calls it takes so much from now on.
-takes_room() { printf '%s' "$1" >"$RUN_FOLDER/$STAGE.room"; }
+# takes_room NAME COUNT: that stage, which calls this, takes so much from now on.
+takes_room() { printf '%s' "$2" >"$RUN_FOLDER/$1.room"; }
 
 # room_of NAME: how much it takes now, as RESULT.
 room_of() {
@@ -183,7 +183,6 @@ run_stage() {
   # A stage that is ended clears up behind itself, and is waited for.
   trap 'exit 143' INT TERM
   [[ ${STAGE_FILLS_GAPS[$1]:-} != yes ]] || fill_gaps
-  STAGE=$1
   measured "$1" "${1//-/_}"
 }
 

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::edits::{By, content, edit, is_back, spec};
 use crate::manifest::{my_app, sample};
+use crate::running::running;
 use crate::writes::{lines, settled, to, writes};
 
 fn port(name: &str, port: u16) -> Value {
@@ -26,14 +27,14 @@ async fn what_others_add_to_a_service_or_a_budget_goes_at_once_by_one_write() {
     let ns = Namespace::new("added").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, disruptionBudget: {minAvailable: 1}}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     let history = ns.record::<MyApp>("web").await;
 
     let more = |by| match by {
         By::ForcedApply => spec(json!({ "ports": [port("more", 81)] })),
         _ => spec(json!({ "ports": [port("app", 80), port("more", 81)] })),
     };
-    for by in [By::Update, By::Patch, By::ForcedApply] {
+    for by in By::ALL {
         let change = spec(json!({ "selector": { "x": "y" } }));
         is_back::<Service>(&ns, &audit, "web", by, "a key of the selector", change).await;
         let change = spec(json!({ "type": "NodePort" }));
@@ -90,14 +91,14 @@ async fn what_is_not_asked_for_any_more_goes_with_what_others_added_meanwhile() 
     let audit = cluster::audit();
     let service = "{type: LoadBalancer, annotations: {pool: blue}}";
     ns.apply(&my_app("web", &format!("{{replicas: 1, image: nginx:1.25, port: 80, service: {service}}}"))).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     ns.patch("myapp/web", &spec(json!({ "paused": true }))).await;
     ns.until::<MyApp, ()>("web", "it to be paused", |app| (phase(app?) == Some(Phase::Paused)).then_some(())).await;
     settled(&audit, &ns).await;
     let change = spec(json!({ "selector": { "x": "y" } }));
     edit::<Service>(&ns.api(), "web", By::Patch, &change).await;
     ns.patch("myapp/web", &spec(json!({ "paused": null, "service": null }))).await;
-    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     let live = ns.get::<Service>("web").await;
     let annotation = live.annotations().get("pool");
     assert_eq!((&content(&live)[0]["type"], annotation), (&json!("ClusterIP"), None), "as it says: {live:?}");
@@ -116,7 +117,7 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
     let ns = Namespace::new("injected").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, env: [{name: A, value: x}]}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     let mut injected = spec(json!({ "template": {
         "metadata": { "annotations": { "theirs": "yes" } },
         "spec": {
@@ -156,11 +157,11 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
         let sidecar = content(&live)[0]["template"]["spec"]["containers"][1].clone();
         change["spec"]["template"]["spec"]["containers"].as_array_mut().expect("a list").push(sidecar);
         is_back::<Deployment>(&ns, &audit, "web", By::Update, what, change).await;
-        ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+        running(&ns, 1).await;
     }
     let paces =
         spec(json!({ "minReadySeconds": 3, "progressDeadlineSeconds": 5, "revisionHistoryLimit": 1, "paused": true }));
-    for by in [By::Update, By::Patch, By::ForcedApply] {
+    for by in By::ALL {
         is_back::<Deployment>(&ns, &audit, "web", by, "times and a pause", paces.clone()).await;
     }
     let stalled: Vec<_> = history.objects().iter().filter_map(|app| app.condition("Stalled").cloned()).collect();

@@ -1,17 +1,14 @@
 //! What others do to children beside the pods, by update, patch and forced apply: it is taken back at once, by one write.
 
-use api::my_app::MyApp;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::runs;
 use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::networking::v1::Ingress;
 use serde_json::{Value, json};
 
 use crate::edits::{By, is_back, spec};
 use crate::manifest::my_app;
-
-const ALL: [By; 3] = [By::Update, By::Patch, By::ForcedApply];
+use crate::running::running;
 
 #[tokio::test]
 async fn an_ingress_is_taken_back_whoever_changes_it_and_however() {
@@ -19,11 +16,11 @@ async fn an_ingress_is_taken_back_whoever_changes_it_and_however() {
     let audit = cluster::audit();
     let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: web}";
     ns.apply(&my_app("web", &format!("{{replicas: 1, image: nginx:1.25, port: 80, route: {route}}}"))).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     let theirs = json!({ "service": { "name": "theirs", "port": { "number": 1 } } });
     let path = json!({ "path": "/theirs", "pathType": "Exact", "backend": theirs });
     let rule = json!({ "host": "theirs.example.com", "http": { "paths": [path] } });
-    for by in ALL {
+    for by in By::ALL {
         for (what, fields) in [
             ("the class", json!({ "ingressClassName": "theirs" })),
             ("a backend for all else", json!({ "defaultBackend": theirs })),
@@ -45,11 +42,11 @@ async fn an_autoscaler_is_taken_back_whoever_changes_it_and_however() {
     let ns = Namespace::new("scaler-edits").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{image: nginx:1.25, autoscaling: {min: 1, max: 4, cpu: 70}}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     let target = |name: &str, to: Value| json!([{ "type": "Resource", "resource": { "name": name, "target": to } }]);
     let other = target("memory", json!({ "type": "AverageValue", "averageValue": "1Gi" }));
     let lower = target("cpu", json!({ "type": "Utilization", "averageUtilization": 5 }));
-    for by in ALL {
+    for by in By::ALL {
         for (what, fields) in [
             ("the most", json!({ "maxReplicas": 9 })),
             ("the fewest", json!({ "minReplicas": 2 })),

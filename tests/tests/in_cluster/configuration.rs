@@ -2,7 +2,7 @@
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, container, runs};
+use e2e::objects::{Ours, container};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
@@ -10,13 +10,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 
 use crate::manifest::my_app;
-
-async fn running(ns: &Namespace, generation: i64) {
-    ns.until::<MyApp, ()>("web", &format!("generation {generation} to run"), |app| {
-        (app?.metadata.generation == Some(generation) && runs(app?, 1)).then_some(())
-    })
-    .await;
-}
+use crate::running::running_as;
 
 #[tokio::test]
 async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
@@ -49,7 +43,7 @@ async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
     assert!(message.contains("settings"), "{message}");
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     drop(ns.kubectl(&["create", "secret", "generic", "keys", "--from-literal=token=hush"]).await.ok());
-    running(&ns, 1).await;
+    running_as(&ns, 1, 1).await;
     let seen = ns.kubectl(&["exec", "deployment/web", "--", "env"]).await.ok();
     for line in [
         "PLAIN=a b",
@@ -68,7 +62,7 @@ async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
     assert!(!said.contains("hush") && !e2e::cluster::manager_log(10_000).await.contains("hush"), "a secret was told");
 
     ns.patch("myapp/web", &json!({ "spec": { "env": null, "envFrom": null } })).await;
-    running(&ns, 2).await;
+    running_as(&ns, 2, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     assert!(container(&deployment).env.is_none() && container(&deployment).env_from.is_none());
 }
@@ -77,7 +71,7 @@ async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
 async fn a_port_makes_a_service_and_a_readiness_probe() {
     let ns = Namespace::new("port").await;
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80}")).await;
-    running(&ns, 1).await;
+    running_as(&ns, 1, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     let probe = container(&deployment).readiness_probe.as_ref().and_then(|probe| probe.tcp_socket.as_ref());
     assert_eq!(probe.map(|tcp| &tcp.port), Some(&IntOrString::Int(80)));
@@ -91,7 +85,7 @@ async fn a_port_makes_a_service_and_a_readiness_probe() {
 
     let before = ns.get::<Service>("web").await;
     ns.patch("myapp/web", &json!({ "spec": { "probes": { "readiness": { "httpGet": { "port": 80 } } } } })).await;
-    running(&ns, 2).await;
+    running_as(&ns, 2, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     let readiness = container(&deployment).readiness_probe.as_ref().expect("the probe given");
     assert!(readiness.tcp_socket.is_none() && readiness.http_get.is_some(), "probes given replace the port's");
@@ -99,7 +93,7 @@ async fn a_port_makes_a_service_and_a_readiness_probe() {
 
     ns.patch("myapp/web", &json!({ "spec": { "port": null, "probes": null } })).await;
     ns.until_gone::<Service>("web").await;
-    running(&ns, 3).await;
+    running_as(&ns, 3, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     assert!(container(&deployment).ports.is_none() && container(&deployment).readiness_probe.is_none());
 }
@@ -138,7 +132,7 @@ async fn probes_and_resources_reach_the_container_and_leave_it() {
   resources: {requests: {cpu: 10m, memory: 16Mi}, limits: {memory: 128Mi, cpu: 1}}
 ";
     ns.apply(&my_app("web", spec)).await;
-    running(&ns, 1).await;
+    running_as(&ns, 1, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     let app = container(&deployment);
     let exec = app.startup_probe.as_ref().and_then(|probe| probe.exec.as_ref()?.command.as_deref());
@@ -151,7 +145,7 @@ async fn probes_and_resources_reach_the_container_and_leave_it() {
     assert_eq!(security.allow_privilege_escalation, Some(false));
 
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, resources: {requests: {cpu: 10m}}}")).await;
-    running(&ns, 2).await;
+    running_as(&ns, 2, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     let app = container(&deployment);
     assert!(app.startup_probe.is_none() && app.readiness_probe.is_none() && app.liveness_probe.is_none());

@@ -3,13 +3,14 @@
 use api::my_app::MyApp;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::Ours;
 use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PostParams};
 
 use crate::manifest::my_app;
+use crate::running::running;
 use crate::writes::{lines, settled, writes};
 
 async fn left(ns: &Namespace) -> Vec<String> {
@@ -28,7 +29,7 @@ async fn left(ns: &Namespace) -> Vec<String> {
 async fn deleted_with(purpose: &str, cascade: &str) {
     let ns = Namespace::new(purpose).await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, port: 80}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    running(&ns, 2).await;
     // The log tells of a write a moment after the object does.
     settled(&cluster::audit(), &ns).await;
     let (audit, deployments) = (cluster::audit(), ns.record::<Deployment>("web").await);

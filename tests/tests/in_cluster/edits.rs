@@ -31,6 +31,11 @@ pub enum By {
     ForcedApply,
 }
 
+impl By {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Self::Update, Self::Patch, Self::ForcedApply];
+}
+
 /// What an object is, without what changes with every write.
 pub fn content(object: &impl Serialize) -> Value {
     let object = serde_json::to_value(object).expect("objects are JSON");

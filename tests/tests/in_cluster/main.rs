@@ -39,6 +39,7 @@ mod restart_on;
 mod rollback;
 mod rollout;
 mod route;
+mod running;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;

@@ -8,6 +8,7 @@ use k8s_openapi::api::apps::v1::Deployment;
 use serde_json::json;
 
 use crate::manifest::my_app;
+use crate::running::running;
 use crate::writes::{lines, settled, to, writes};
 
 async fn is_paused(ns: &Namespace, name: &str) {
@@ -25,7 +26,7 @@ async fn a_paused_my_app_is_neither_made_nor_changed_nor_repaired() {
     ns.apply(&my_app("fresh", "{replicas: 1, image: nginx:1.25, paused: true}")).await;
     is_paused(&ns, "fresh").await;
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     assert!(ns.api::<Deployment>().get_opt("fresh").await.expect("Deployments can be read").is_none());
 
     ns.patch("myapp/web", &json!({ "spec": { "paused": true } })).await;

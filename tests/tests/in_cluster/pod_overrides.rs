@@ -1,31 +1,16 @@
 //! Overrides of pods: merged and kept, within the limit that managers have by default; and what cannot be is told while the
 //! pods there are go on serving.
 
-use std::collections::BTreeSet;
-
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs, serves};
+use e2e::objects::{Ours, serves};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, PodTemplateSpec};
 use kube::api::ListParams;
 use serde_json::{Value, json};
 
 use crate::manifest::my_app;
-
-async fn running(ns: &Namespace, generation: i64, pods: i32) {
-    let what = format!("generation {generation} to run");
-    ns.until::<MyApp, ()>("web", &what, |app| {
-        (app?.metadata.generation == Some(generation) && runs(app?, pods)).then_some(())
-    })
-    .await;
-}
-
-/// The uids of the pods that serve.
-async fn serving(ns: &Namespace) -> BTreeSet<String> {
-    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
-    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
-}
+use crate::running::{running, running_as, serving};
 
 fn template(deployment: &Deployment) -> Option<&PodTemplateSpec> {
     Some(&deployment.spec.as_ref()?.template)
@@ -48,7 +33,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
       - {maxSkew: 2, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: ScheduleAnyway, labelSelector: {matchLabels: {team: shop}}}
 ";
     ns.apply(&my_app("web", spec)).await;
-    running(&ns, 1, 1).await;
+    running_as(&ns, 1, 1).await;
     let pods = ns.api::<Pod>().list(&ListParams::default().labels("team=shop")).await.expect("pods can be listed");
     assert_eq!(pods.items.iter().filter(|pod| serves(pod)).count(), 1);
     let judge = |theirs: bool| {
@@ -77,7 +62,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
     ns.until::<Deployment, ()>("web", "what was given, and what is others'", judge(true)).await;
 
     ns.patch("myapp/web", &json!({ "spec": { "podOverrides": null } })).await;
-    running(&ns, 2, 1).await;
+    running_as(&ns, 2, 1).await;
     let deployment = ns.get::<Deployment>("web").await;
     let pod = template(&deployment).and_then(|template| template.spec.as_ref()).expect("a template");
     assert!(pod.node_selector.is_none() && pod.tolerations.is_none(), "{pod:?}");
@@ -88,7 +73,7 @@ async fn placement_labels_and_annotations_are_merged_and_put_back() {
 async fn what_cannot_be_is_told_while_the_pods_serve() {
     let ns = Namespace::new("no-overrides").await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, strategy: {type: Recreate}}")).await;
-    running(&ns, 1, 2).await;
+    running_as(&ns, 1, 2).await;
     let first = serving(&ns).await;
     let cases: [(Value, &str, &str); 4] = [
         (json!({ "priorityClassName": "nope" }), "Rejected", "no PriorityClass with name nope was found"),
@@ -118,6 +103,6 @@ async fn what_cannot_be_is_told_while_the_pods_serve() {
     }
     assert_eq!(serving(&ns).await, first, "no pod was touched");
     ns.patch("myapp/web", &json!({ "spec": { "podOverrides": { "spec": null } } })).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    running(&ns, 2).await;
     assert_eq!(serving(&ns).await, first);
 }

@@ -1,9 +1,7 @@
 //! What a MyApp says of its container, its files and volumes, and how its pods follow each other.
 
-use api::my_app::MyApp;
 use e2e::kubectl::Answer;
 use e2e::namespace::Namespace;
-use e2e::objects::runs;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
@@ -11,13 +9,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
-
-async fn running(ns: &Namespace, generation: i64) {
-    ns.until::<MyApp, ()>("web", &format!("generation {generation} to run"), |app| {
-        (app?.metadata.generation == Some(generation) && runs(app?, 1)).then_some(())
-    })
-    .await;
-}
+use crate::running::running_as;
 
 async fn pods(ns: &Namespace) -> Vec<Pod> {
     let ours = ListParams::default().labels("app.kubernetes.io/instance=web");
@@ -59,7 +51,7 @@ async fn the_container_runs_as_the_spec_says() {
   automountToken: true
 "#;
     ns.apply(&my_app("web", spec)).await;
-    running(&ns, 1).await;
+    running_as(&ns, 1, 1).await;
     assert_eq!(inside(&ns, "cat /scratch/said").await.ok().trim(), "64 blue /usr");
     assert_eq!(inside(&ns, "cat /etc/keys/a/token; stat -Lc ' %a' /etc/keys/a/token").await.ok().trim(), "hush 400");
     let pod = pods(&ns).await.pop().expect("a pod");
@@ -78,7 +70,7 @@ async fn the_container_runs_as_the_spec_says() {
     let mut patch = json!({ "spec": { "port": 80, "automountToken": null, "terminationGracePeriodSeconds": null } });
     none.iter().for_each(|field| patch["spec"][*field] = json!(null));
     ns.patch("myapp/web", &patch).await;
-    running(&ns, 2).await;
+    running_as(&ns, 2, 1).await;
     let template = ns.get::<Deployment>("web").await.spec.expect("a spec").template;
     let pod = template.spec.expect("pods have a spec");
     assert!(pod.volumes.is_none() && pod.containers[0].command.is_none() && pod.containers[0].lifecycle.is_none());
@@ -102,7 +94,7 @@ async fn what_is_written_to_a_claim_stays_and_recreate_never_runs_two_pods() {
   - {name: data, mountPath: /data}
 ";
     ns.apply(&my_app("web", spec)).await;
-    running(&ns, 1).await;
+    running_as(&ns, 1, 1).await;
     drop(ns.kubectl(&["exec", "deployment/web", "--", "sh", "-c", "echo kept > /data/file"]).await.ok());
     ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
     let both = ns
@@ -121,6 +113,6 @@ async fn what_is_written_to_a_claim_stays_and_recreate_never_runs_two_pods() {
         })
         .await;
     assert!(!both, "a new pod beside an earlier one");
-    running(&ns, 2).await;
+    running_as(&ns, 2, 1).await;
     assert_eq!(ns.kubectl(&["exec", "deployment/web", "--", "cat", "/data/file"]).await.ok().trim(), "kept");
 }

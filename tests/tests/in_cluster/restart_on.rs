@@ -5,20 +5,14 @@ use std::time::Duration;
 
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs, serves};
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
+use e2e::objects::{Ours, runs};
 use serde_json::json;
 
 use crate::manifest::my_app;
+use crate::running::{running, serving};
 
 /// A change is seen within 70 s; a look that has found another version counts as two.
 const SEEN: Duration = Duration::from_secs(160);
-
-async fn pods(ns: &Namespace) -> BTreeSet<String> {
-    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
-    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
-}
 
 /// Waits until no pod of these serves, and others do.
 async fn replaced(ns: &Namespace, before: &BTreeSet<String>) {
@@ -27,8 +21,8 @@ async fn replaced(ns: &Namespace, before: &BTreeSet<String>) {
         stalled.then_some(())
     })
     .await;
-    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 2).then_some(())).await;
-    let after = pods(ns).await;
+    running(ns, 2).await;
+    let after = serving(ns).await;
     assert!(after.is_disjoint(before) && after.len() == 2, "{before:?} became {after:?}");
 }
 
@@ -46,8 +40,8 @@ async fn two_pods(ns: &Namespace) -> BTreeSet<String> {
   - secretRef: {name: keys}
 ";
     ns.apply(&my_app("web", spec)).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
-    pods(ns).await
+    running(ns, 2).await;
+    serving(ns).await
 }
 
 #[tokio::test]
@@ -56,7 +50,7 @@ async fn a_label_of_a_config_map_replaces_no_pod() {
     let first = two_pods(&ns).await;
     drop(ns.kubectl(&["label", "configmap", "settings", "team=a"]).await.ok());
     tokio::time::sleep(Duration::from_secs(75)).await;
-    assert_eq!(pods(&ns).await, first);
+    assert_eq!(serving(&ns).await, first);
 }
 
 #[tokio::test]
@@ -84,8 +78,8 @@ async fn what_does_not_exist_is_told_while_the_pods_serve() {
     let ns = Namespace::new("restart-on-none").await;
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, restartOn: [{configMapRef: {name: settings}}]}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
-    let first = pods(&ns).await;
+    running(&ns, 2).await;
+    let first = serving(&ns).await;
     drop(ns.kubectl(&["delete", "configmap", "settings"]).await.ok());
     let message = ns
         .until_within::<MyApp, _>(SEEN, "web", "the missing ConfigMap to be told", |app| {
@@ -95,8 +89,8 @@ async fn what_does_not_exist_is_told_while_the_pods_serve() {
         .await;
     println!("restartOn: {message}");
     assert!(message.starts_with("2 of 2 pods are ready; restartOn: ConfigMap settings does not exist"), "{message}");
-    assert_eq!(pods(&ns).await, first);
+    assert_eq!(serving(&ns).await, first);
     drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
     ns.until_within::<MyApp, ()>(SEEN, "web", "it to run", |app| runs(app?, 2).then_some(())).await;
-    assert_eq!(pods(&ns).await, first, "the same content again replaces no pod");
+    assert_eq!(serving(&ns).await, first, "the same content again replaces no pod");
 }

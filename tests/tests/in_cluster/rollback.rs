@@ -1,26 +1,15 @@
 //! An image that does not come up is left for the one before, if that is asked for; and what passes by itself is no failure.
 
-use std::collections::BTreeSet;
-
 use api::my_app::{MyApp, Phase, RolledBack};
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, image, phase, runs, serves, status};
+use e2e::objects::{Ours, image, phase, status};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
-
-async fn running(ns: &Namespace, pods: i32) {
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, pods).then_some(())).await;
-}
-
-/// The uids of the pods that serve.
-async fn serving(ns: &Namespace) -> BTreeSet<String> {
-    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
-    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
-}
+use crate::running::{running, serving};
 
 /// Waits until that generation is rolled back, with so many pods of the image before; returns what is told of it.
 async fn rolled_back(ns: &Namespace, generation: i64, pods: i32) -> String {

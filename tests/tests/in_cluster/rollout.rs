@@ -1,39 +1,22 @@
 //! Changes of what runs replace the pods, step by step.
 
-use std::collections::BTreeSet;
-
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
-use e2e::objects::{image, runs, serves, status};
+use e2e::objects::{image, status};
 use k8s_openapi::api::apps::v1::Deployment;
-use k8s_openapi::api::core::v1::Pod;
-use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
-
-async fn running(ns: &Namespace, pods: i32, generation: i64) {
-    let what = format!("generation {generation} to run with {pods} pods");
-    ns.until::<MyApp, ()>("web", &what, |app| {
-        (app?.metadata.generation == Some(generation) && runs(app?, pods)).then_some(())
-    })
-    .await;
-}
-
-/// The uids of the pods that serve.
-async fn serving(ns: &Namespace) -> BTreeSet<String> {
-    let pods = ns.api::<Pod>().list(&ListParams::default()).await.expect("pods can be listed");
-    pods.items.into_iter().filter(serves).filter_map(|pod| pod.metadata.uid).collect()
-}
+use crate::running::{running_as, serving};
 
 #[tokio::test]
 async fn a_new_image_replaces_pods_within_the_strategys_bounds() {
     let ns = Namespace::new("rollout").await;
     ns.apply(&my_app("web", "{replicas: 4, image: nginx:1.25, port: 80}")).await;
-    running(&ns, 4, 1).await;
+    running_as(&ns, 1, 4).await;
     let (deployments, apps) = (ns.record::<Deployment>("web").await, ns.record::<MyApp>("web").await);
     ns.patch("myapp/web", &json!({ "spec": { "image": "nginx:1.26" } })).await;
-    running(&ns, 4, 2).await;
+    running_as(&ns, 2, 4).await;
 
     // By default a quarter of the pods may be missing.
     let available = |d: &Deployment| d.status.as_ref().and_then(|status| status.available_replicas).unwrap_or(0);
@@ -59,10 +42,10 @@ async fn a_new_image_replaces_pods_within_the_strategys_bounds() {
 async fn a_changed_variable_and_a_restart_roll_the_pods() {
     let ns = Namespace::new("restart").await;
     ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, env: [{name: A, value: one}]}")).await;
-    running(&ns, 2, 1).await;
+    running_as(&ns, 1, 2).await;
     let first = serving(&ns).await;
     ns.patch("myapp/web", &json!({ "spec": { "env": [{ "name": "A", "value": "two" }] } })).await;
-    running(&ns, 2, 2).await;
+    running_as(&ns, 2, 2).await;
     let second = serving(&ns).await;
     assert!(first.is_disjoint(&second), "new variables need new pods");
 
@@ -74,10 +57,10 @@ async fn a_changed_variable_and_a_restart_roll_the_pods() {
         if replaced { Ok(()) } else { Err(format!("{third:?} instead of {second:?}")) }
     })
     .await;
-    running(&ns, 2, 2).await;
+    running_as(&ns, 2, 2).await;
     let third = serving(&ns).await;
     // The same again changes nothing, nor does taking it away... which is a change of the template, but asked for.
     drop(ns.kubectl(&["annotate", "--overwrite", "myapp/web", at, "unrelated=yes"]).await.ok());
-    running(&ns, 2, 2).await;
+    running_as(&ns, 2, 2).await;
     assert_eq!(serving(&ns).await, third, "an annotation of another name restarts nothing");
 }

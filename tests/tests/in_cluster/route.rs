@@ -7,7 +7,7 @@ use api::ConditionStatus;
 use api::my_app::{MyApp, ROUTE_ACCEPTED};
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::Ours;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::networking::v1::Ingress;
 use kube::CustomResource;
@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 
 use crate::edits::{By, is_back, spec};
 use crate::manifest::my_app;
+use crate::running::running;
 use crate::writes::{calls, lines, settled, to, writes};
 
 const CRD: &str = "httproutes.gateway.networking.k8s.io";
@@ -72,16 +73,12 @@ async fn routed(ns: &Namespace, status: ConditionStatus, reason: &str) -> String
     .await
 }
 
-async fn run(ns: &Namespace) {
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
-}
-
 #[tokio::test]
 async fn a_host_makes_an_ingress_that_is_kept_as_asked_and_goes_with_it() {
     let ns = Namespace::new("ingress").await;
     let spec = "{replicas: 1, image: nginx:1.25, port: 80, route: {host: web.example.com, path: /shop, ingressClassName: none}}";
     ns.apply(&my_app("web", spec)).await;
-    run(&ns).await;
+    running(&ns, 1).await;
     routed(&ns, ConditionStatus::Unknown, "AddressPending").await;
     let made = ns.get::<Ingress>("web").await.spec.expect("a spec");
     let as_made = serde_json::to_value(&made).expect("JSON");
@@ -131,7 +128,7 @@ async fn an_ingress_that_is_refused_is_told_and_the_pods_serve() {
         })
         .await;
     assert!(message.contains("must be a DNS name, not an IP address"), "{message}");
-    run(&ns).await;
+    running(&ns, 1).await;
     ns.patch("myapp/web", &json!({ "spec": { "route": { "host": "web.example.com" } } })).await;
     ns.until::<MyApp, ()>("web", "it not to be Stalled", |app| {
         (app?.is_ready() && app?.condition("Stalled").is_none()).then_some(())
@@ -147,7 +144,7 @@ async fn a_gateway_makes_an_http_route_once_its_kind_is_served_and_tells_what_th
     let asked = "{replicas: 1, image: nginx:1.25, port: 80, route: {host: web.example.com, gateway: {name: public, namespace: infra}}}";
     ns.apply(&my_app("web", asked)).await;
     routed(&ns, ConditionStatus::False, "GatewayAPIMissing").await;
-    run(&ns).await;
+    running(&ns, 1).await;
     settled(&cluster::audit(), &ns).await;
     let mark = cluster::audit();
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -179,8 +176,8 @@ async fn a_gateway_makes_an_http_route_once_its_kind_is_served_and_tells_what_th
         drop(ns.kubectl(&patched).await.ok());
         routed(&ns, becomes, reason).await;
     }
-    run(&ns).await;
-    for by in [By::Update, By::Patch, By::ForcedApply] {
+    running(&ns, 1).await;
+    for by in By::ALL {
         for (what, fields) in [
             ("the hosts", json!({ "hostnames": ["theirs.example.com"] })),
             ("the gateway", json!({ "parentRefs": [{ "name": "theirs" }] })),

@@ -4,13 +4,14 @@ use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, runs};
+use e2e::objects::Ours;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
 use kube::ResourceExt;
 use kube::api::ListParams;
 
 use crate::manifest::{my_app, sample};
+use crate::running::running;
 use crate::writes::{lines, taken_of, to, writes};
 
 #[tokio::test]
@@ -45,7 +46,7 @@ async fn a_strangers_objects_of_our_names_are_left_alone() {
 
     // Once its owner has deleted it, the name is ours.
     drop(ns.kubectl(&["delete", "deployment/web", "service/srv", "configmap/text"]).await.ok());
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     ns.until::<MyApp, ()>("srv", "it to be ready", |app| app?.is_ready().then_some(())).await;
     ns.until::<Sample, ()>("text", "it to be ready", |sample| sample?.is_ready().then_some(())).await;
     assert_eq!(ns.get::<ConfigMap>("text").await.data.map(|data| data["testString"].clone()), Some("ours".to_owned()));
@@ -68,7 +69,7 @@ async fn an_orphan_is_adopted_without_touching_its_pods() {
     let ns = Namespace::new("orphan").await;
     let manifest = my_app("web", "{replicas: 2, image: nginx:1.25, port: 80}");
     ns.apply(&manifest).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 2).then_some(())).await;
+    running(&ns, 2).await;
     let (before, deployment) = (pods(&ns).await, ns.get::<Deployment>("web").await);
     drop(ns.kubectl(&["delete", "myapp/web", "--cascade=orphan"]).await.ok());
     ns.until::<Deployment, ()>("web", "an orphan", |seen| seen?.owner_references().is_empty().then_some(())).await;
@@ -77,7 +78,7 @@ async fn an_orphan_is_adopted_without_touching_its_pods() {
 
     let audit = cluster::audit();
     ns.apply(&manifest).await;
-    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 2).then_some(())).await;
+    running(&ns, 2).await;
     let owner = ns.get::<MyApp>("web").await.uid();
     let adopted = ns.get::<Deployment>("web").await;
     assert_eq!(adopted.owner_references().first().map(|reference| reference.uid.clone()), owner);

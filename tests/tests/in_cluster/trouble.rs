@@ -2,12 +2,13 @@
 
 use api::my_app::{MyApp, Phase};
 use e2e::namespace::Namespace;
-use e2e::objects::{Ours, phase, runs, status};
+use e2e::objects::{Ours, phase, status};
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
+use crate::running::running;
 
 /// Waits for trouble of that reason; returns its message. Stalled says the same as Ready.
 pub async fn stalled(ns: &Namespace, reason: &str) -> String {
@@ -18,11 +19,6 @@ pub async fn stalled(ns: &Namespace, reason: &str) -> String {
         (seen == reason && stalled.reason == reason).then(|| message.to_owned())
     })
     .await
-}
-
-/// Waits until it runs with so many pods.
-pub async fn running(ns: &Namespace, pods: i32) {
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, pods).then_some(())).await;
 }
 
 #[tokio::test]

@@ -13,7 +13,8 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
-use crate::trouble::{running, stalled};
+use crate::running::running;
+use crate::trouble::stalled;
 
 /// From a pod's failure to the condition. The promise is 5 s; a failure is what is far from it.
 const TOLD: Bar = Bar::work(Duration::from_secs(10));

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use api::my_app::MyApp;
 use e2e::cluster;
 use e2e::namespace::Namespace;
-use e2e::objects::{image, replicas, runs};
+use e2e::objects::{image, replicas};
 use e2e::patience::{Bar, Moment};
 use e2e::timing::Timing;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -14,6 +13,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};
 
 use crate::manifest::my_app;
+use crate::running::running;
 use crate::writes::{lines, settled, taken_of, to, writes};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
@@ -44,7 +44,7 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
     let ns = Namespace::alone("repair").await;
     let audit = cluster::audit();
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25}")).await;
-    ns.until::<MyApp, ()>("web", "it to run", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     settled(&audit, &ns).await;
     let deployments = ns.api::<Deployment>();
     let edits = [
@@ -84,7 +84,7 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
     back.await;
     back_in_time("deleted by hand", begun);
     drop(timing);
-    ns.until::<MyApp, ()>("web", "it to run again", |app| runs(app?, 1).then_some(())).await;
+    running(&ns, 1).await;
     settled(&mark, &ns).await;
     let written = taken_of(writes(&mark, &ns));
     println!("{}", lines(&written));
