@@ -160,6 +160,9 @@ impl Writer {
                 found
             }
         };
+        if self.restore(owner, &apply).await? {
+            return Ok(());
+        }
         if apply.gathers {
             self.gather(owner, &apply).await?;
         }

@@ -36,6 +36,7 @@ mod pods;
 mod public;
 mod random_databases;
 mod restart_on;
+mod restored;
 mod rollback;
 mod rollout;
 mod route;

@@ -95,10 +95,9 @@ impl<V: View> Entry<V> {
 
     /// Takes over from the version `before` what is still so and not told any more.
     pub(super) fn succeed(&mut self, before: Option<&Self>) {
-        if let (Self::Object(now), Some(Self::Object(before))) = (self, before)
-            && now.meta().uid == before.meta().uid
-            && let Some(now) = Arc::get_mut(now)
-        {
+        let Self::Object(now) = self else { return };
+        let before = before.and_then(Self::object).filter(|before| now.meta().uid == before.meta().uid);
+        if let Some(now) = Arc::get_mut(now) {
             now.succeed(before);
         }
     }

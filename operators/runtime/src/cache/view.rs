@@ -34,8 +34,8 @@ pub trait View: Sized + Send + Sync + 'static {
     /// Whether nothing that a planner reads differs, identity and metadata apart.
     fn same(&self, before: &Self) -> bool;
 
-    /// Takes over from the version `before` what is still so and not told any more.
-    fn succeed(&mut self, _before: &Self) {}
+    /// Takes over from the version `before`, if the store holds one, what is still so and not told any more.
+    fn succeed(&mut self, _before: Option<&Self>) {}
 
     /// Whether nothing differs that only others write. An event in which such a thing changes is news even if it bears
     /// the version of our own last write: an apply that changes nothing is answered with the version of somebody's else.

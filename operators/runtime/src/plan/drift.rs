@@ -19,6 +19,7 @@ use super::quantity;
 
 mod additions;
 mod defaults;
+mod overlay;
 mod ownership;
 pub mod repair;
 mod rules;

@@ -1,10 +1,12 @@
 //! What a plan may ask for.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::drift::repair::restoring;
 use super::drift::{Additions, Fingerprint, Made, are_defaults_known};
 use super::meta::{Key, Kind, Meta};
 
@@ -44,6 +46,9 @@ pub struct Apply {
     pub unapplied: bool,
     /// Whether these are gathered first, so that this takes away those that it does not send.
     pub gathers: bool,
+    /// The child as it is, whole, where others have changed what a creation or a patch of ours has made and nothing else is to be
+    /// done.
+    pub live: Option<Arc<str>>,
 }
 
 impl Apply {
@@ -59,7 +64,18 @@ impl Apply {
         body["metadata"]["name"] = json!(&*key.name);
         body["metadata"]["namespace"] = json!(&*key.namespace);
         let creates = are_defaults_known(&kind);
-        Self { kind, key, body, seen: None, creates, hand_over: None, repairs: false, unapplied: false, gathers: false }
+        Self {
+            kind,
+            key,
+            body,
+            seen: None,
+            creates,
+            hand_over: None,
+            repairs: false,
+            unapplied: false,
+            gathers: false,
+            live: None,
+        }
     }
 
     /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
@@ -103,9 +119,18 @@ impl Apply {
         if !repairs && self.has_made(fingerprint, additions) {
             return None;
         }
-        let first = additions.unapplied.as_ref().map(|unapplied| unapplied.first);
-        let gathers = first.is_some_and(|first| first != Made::of_rendered(&self.kind, &self.body).others);
-        Some(Self { seen: Some(meta.uid.clone()), repairs, unapplied: first.is_some(), gathers, ..self })
+        let unapplied = additions.unapplied.as_ref();
+        let others = Made::of_rendered(&self.kind, &self.body).others;
+        let gathers = unapplied.is_some_and(|unapplied| unapplied.first != others);
+        let live = unapplied.filter(|_| !repairs && !gathers).and_then(|unapplied| unapplied.whole.clone());
+        Some(Self { seen: Some(meta.uid.clone()), repairs, unapplied: unapplied.is_some(), gathers, live, ..self })
+    }
+
+    /// The patch that puts back what others have changed or removed; `None` if it takes an apply.
+    #[must_use]
+    pub fn restores(&self) -> Option<Value> {
+        let live = serde_json::from_str(self.live.as_deref()?).ok()?;
+        restoring(&live, &self.body)
     }
 
     /// Whether a child of which that is ours is as this makes it, what others have added apart.

@@ -182,6 +182,9 @@ impl World {
                 None => {}
             }
         }
+        if self.restore(&apply) {
+            return Ok(());
+        }
         if apply.gathers {
             self.gather(&apply);
         }
@@ -217,15 +220,31 @@ impl World {
     fn repair(&mut self, apply: &Apply) -> Option<bool> {
         let live = self.told(apply)?;
         let repair = repair::of(&apply.kind, &live, &apply.body).expect("objects here can be read")?;
+        self.patch(apply, live, &repair.patch);
+        Some(repair.leaves)
+    }
+
+    /// The real one's patch of what was seen; false if there is none, or if it is not of the version that is there.
+    fn restore(&mut self, apply: &Apply) -> bool {
+        let (Some(patch), Some(live)) = (apply.restores(), self.told(apply)) else { return false };
+        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+        if version(&patch) != version(&live) {
+            return false;
+        }
+        self.patch(apply, live, &patch);
+        true
+    }
+
+    /// Merges a patch into what is there, as our manager.
+    fn patch(&mut self, apply: &Apply, live: Value, patch: &Value) {
         let mut after = live;
-        json_patch::merge(&mut after, &repair.patch);
+        json_patch::merge(&mut after, patch);
         drop(after["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields")));
         let change = |object: &mut Value| {
             *object = after;
             fill_in(apply.kind, object);
         };
         self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
-        Some(repair.leaves)
     }
 
     fn gather(&mut self, apply: &Apply) {

@@ -48,8 +48,8 @@ impl<K: ChildKind> View for Child<K> {
         self.fingerprint
     }
 
-    fn succeed(&mut self, before: &Self) {
-        self.additions.succeed(&before.additions);
+    fn succeed(&mut self, before: Option<&Self>) {
+        self.additions.succeed(before.map(|before| &before.additions));
     }
 
     fn same(&self, before: &Self) -> bool {

@@ -65,8 +65,8 @@ impl View for Ingress {
         self.fingerprint
     }
 
-    fn succeed(&mut self, before: &Self) {
-        self.additions.succeed(&before.additions);
+    fn succeed(&mut self, before: Option<&Self>) {
+        self.additions.succeed(before.map(|before| &before.additions));
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

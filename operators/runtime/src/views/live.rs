@@ -16,6 +16,7 @@ use crate::plan::meta::{Kind, Meta};
 pub(super) struct Live<'a> {
     fields: BTreeMap<&'a str, &'a RawValue>,
     owners: Owners,
+    json: &'a str,
     /// Who it is.
     pub(super) meta: Meta,
 }
@@ -24,7 +25,7 @@ impl<'a> Live<'a> {
     pub(super) fn read(json: &'a str) -> serde_json::Result<Self> {
         let fields: BTreeMap<&str, &RawValue> = serde_json::from_str(json)?;
         let metadata = fields.get("metadata").map_or("null", |raw| raw.get());
-        Ok(Self { owners: Owners::read(metadata)?, meta: serde_json::from_str(metadata)?, fields })
+        Ok(Self { owners: Owners::read(metadata)?, meta: serde_json::from_str(metadata)?, fields, json })
     }
 
     /// One top-level field; the default if there is none.
@@ -73,7 +74,10 @@ impl<'a> Live<'a> {
             (Some(ours), Some(_)) => {
                 let made = Made::of_owned(kind, &parts, &ours, self.owners.applied.as_ref());
                 let others = made.others;
-                additions.unapplied = Some(Box::new(Unapplied { made, first: others, since: self.owners.since }));
+                // Without others there is nobody who could have changed it.
+                let whole = (!self.owners.others.is_empty()).then(|| self.json.into());
+                additions.unapplied =
+                    Some(Box::new(Unapplied { made, first: others, since: self.owners.since, whole }));
                 others
             }
         };

@@ -120,8 +120,8 @@ impl View for Pod {
         self.trouble == before.trouble && self.starting == before.starting && self.running == before.running
     }
 
-    fn succeed(&mut self, before: &Self) {
-        if let (Some(now), Some(before)) = (&mut self.trouble, &before.trouble) {
+    fn succeed(&mut self, before: Option<&Self>) {
+        if let (Some(now), Some(before)) = (&mut self.trouble, before.and_then(|before| before.trouble.as_ref())) {
             now.remember(before);
         }
     }

@@ -14,7 +14,7 @@ use crate::cache::{Store, View as _};
 use crate::leader::Fence;
 use crate::plan::Effect;
 use crate::plan::meta::labels;
-use crate::queue::Queue;
+use crate::queue::{News, Outcome, Queue, Version};
 use crate::views::ConfigMap;
 
 const OWNERS: Kind = Kind { group: "example.com", version: "v1", kind: "Owner", plural: "owners" };
@@ -25,6 +25,8 @@ struct State {
     objects: BTreeMap<String, Value>,
     asked: Vec<String>,
     version: u64,
+    /// Whether the version of a merge patch is an earlier one.
+    refuses_merges: bool,
 }
 
 #[derive(Clone, Default)]
@@ -74,6 +76,7 @@ impl Server {
             ("POST", Some(_)) => (409, refusal(409, "AlreadyExists")),
             ("GET", None) => (404, refusal(404, "NotFound")),
             ("GET", Some(live)) => (200, live),
+            ("PATCH", _) if state.refuses_merges && !query.contains("force") => (409, refusal(409, "Conflict")),
             (_, before) => {
                 let mut object = before.unwrap_or_else(|| body.clone());
                 object["metadata"]["uid"] = object["metadata"]["uid"].as_str().unwrap_or("new").into();
@@ -92,6 +95,7 @@ fn refusal(code: u16, reason: &str) -> Value {
 const CHILD: &str = "/api/v1/namespaces/n/configmaps/a";
 const OWNER: &str = "/apis/example.com/v1/namespaces/n/owners/a";
 const MADE: &str = "POST configmaps?fieldManager=multi-operator-test&fieldValidation=Strict";
+const PATCHED: &str = "PATCH a?fieldManager=multi-operator-test";
 const APPLIED: &str = "PATCH a?fieldManager=multi-operator-test&force=true";
 
 fn owner() -> Meta {
@@ -209,9 +213,51 @@ async fn what_a_creation_made_is_gathered_before_an_apply_that_sends_less() {
     let effect = Effect::<Infallible>::Apply(apply);
     let writer = writer(&server).await;
     writer.perform(&OWNERS, &owner(), true, effect, async |act| match act {}).await.unwrap();
-    assert_eq!(server.asked(), ["GET a", "PATCH a?fieldManager=multi-operator-test", APPLIED]);
+    assert_eq!(server.asked(), ["GET a", PATCHED, APPLIED]);
 
     let heal = Apply { seen: Some("c".into()), unapplied: true, ..child() };
-    writer.perform(&OWNERS, &owner(), true, Effect::<Infallible>::Apply(heal), async |act| match act {}).await.unwrap();
+    write(&writer, heal).await;
     assert_eq!(server.asked(), [APPLIED], "what was sent before is put back by one request");
+}
+
+async fn write(writer: &Writer, apply: Apply) {
+    let effect = Effect::<Infallible>::Apply(apply);
+    writer.perform(&OWNERS, &owner(), true, effect, async |act| match act {}).await.unwrap();
+}
+
+/// The child with another value, as a plan has seen it.
+fn edited(server: &Server) -> Apply {
+    let metadata = json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5" });
+    let live = json!({ "metadata": metadata, "data": { "a": "edited" } });
+    server.put(CHILD, live.clone());
+    Apply { seen: Some("c".into()), unapplied: true, live: Some(live.to_string().into()), ..child() }
+}
+
+#[tokio::test]
+async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_if_it_has_changed_since() {
+    for (changed, requests) in [(false, &[PATCHED][..]), (true, &[PATCHED, APPLIED])] {
+        let server = Server::default();
+        let writer = writer(&server).await;
+        let apply = edited(&server);
+        server.0.lock().unwrap().refuses_merges = changed;
+        write(&writer, apply).await;
+        assert_eq!(server.asked(), requests);
+    }
+    let server = Server::default();
+    let as_sent = Apply { live: Some(child().body.to_string().into()), ..edited(&server) };
+    write(&writer(&server).await, as_sent).await;
+    assert_eq!(server.asked(), [APPLIED], "it is as sent, and somebody else's");
+}
+
+/// The event of that write is no news, and what it could not take back shows in the child alone.
+#[tokio::test]
+async fn after_a_patch_the_child_is_looked_at_again() {
+    let server = Server::default();
+    let writer = writer(&server).await;
+    write(&writer, edited(&server)).await;
+    let version = server.0.lock().unwrap().version;
+    let event = Version { kind: ConfigMap::KIND, key: Key::new("n", "a"), at: At::Version(version) };
+    writer.queue.done(&owner().key, 1, &Outcome::Settled);
+    writer.queue.observe(&owner().key, event, None, News::UnlessOwn);
+    assert_eq!(writer.queue.depth(), 1);
 }

@@ -7,6 +7,7 @@
 //! one name, two handlers in a probe. `rules` lists these places.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
@@ -25,7 +26,7 @@ pub struct Additions {
 }
 
 /// Of a child of which fields are ours by a creation or a patch: what is ours, one way or the other.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Unapplied {
     /// As it is now.
     pub made: Made,
@@ -34,7 +35,18 @@ pub struct Unapplied {
     pub first: Fingerprint,
     /// When our last write was, in the API server's time.
     pub since: Option<Timestamp>,
+    /// The child as it is, whole, if others have changed since then what is not at its default: what puts that back is made from it.
+    pub whole: Option<Arc<str>>,
 }
+
+/// What else the child has is no news.
+impl PartialEq for Unapplied {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.made, self.first, self.since) == (&other.made, other.first, other.since)
+    }
+}
+
+impl Eq for Unapplied {}
 
 /// One of them, by its path in FieldsV1's steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,12 +74,16 @@ impl Additions {
         Self { found: found.into(), unapplied: None }
     }
 
-    /// Takes over from an earlier version of the same child what it told first.
-    pub(crate) fn succeed(&mut self, before: &Self) {
-        if let (Some(now), Some(before)) = (&mut self.unapplied, &before.unapplied)
+    /// Takes over from an earlier version of the same child, if there is one, what it told first.
+    pub(crate) fn succeed(&mut self, before: Option<&Self>) {
+        let Some(now) = &mut self.unapplied else { return };
+        if let Some(before) = before.and_then(|before| before.unapplied.as_ref())
             && now.since == before.since
         {
             now.first = before.first;
+        }
+        if now.first == now.made.others {
+            now.whole = None;
         }
     }
 

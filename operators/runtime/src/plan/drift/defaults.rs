@@ -13,7 +13,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::rules::{Alone, Line, Rules, Step};
 use super::{Fingerprint, Selector};
@@ -26,9 +26,9 @@ const SERVICE: &[Line] = &[
     ("spec/internalTrafficPolicy", Some("Cluster")),
     ("spec/externalTrafficPolicy", Some("Cluster")),
     ("spec/allocateLoadBalancerNodePorts", Some("true")),
-    ("spec/ports/[port]/protocol", Some("TCP")),
+    ("spec/ports/[port,protocol]/protocol", Some("TCP")),
     // The number of the port.
-    ("spec/ports/[port]/targetPort", None),
+    ("spec/ports/[port,protocol]/targetPort", None),
 ];
 
 const DEPLOYMENT: &[Line] = &[
@@ -59,7 +59,7 @@ const CONTAINER: &[Line] = &[
     ("resources", Some("{}")),
     ("terminationMessagePath", Some("/dev/termination-log")),
     ("terminationMessagePolicy", Some("File")),
-    ("ports/[containerPort]/protocol", Some("TCP")),
+    ("ports/[containerPort,protocol]/protocol", Some("TCP")),
     ("env/[name]/valueFrom/fieldRef/apiVersion", Some("v1")),
     ("env/[name]/valueFrom/resourceFieldRef/divisor", Some("0")),
     ("lifecycle/postStart/httpGet/path", Some("/")),
@@ -210,12 +210,21 @@ fn take_below(place: &mut Value, defaults: &Rules, path: u64, taken: &mut Vec<u3
             }
             (Step::Items(keys), Value::Array(items)) => {
                 for item in items {
-                    let key = keys.first().and_then(|key| item.get(key)).map(ToString::to_string);
+                    let key: Vec<String> = keys.iter().map(|key| key_of(item, key)).collect();
                     take_below(item, below, hash(&(path, key)), taken);
                 }
             }
             _ => {}
         }
+    }
+}
+
+/// The key of a list's item, be it sent or filled in.
+fn key_of(item: &Value, key: &str) -> String {
+    match (item.get(key), key) {
+        (Some(value), _) => value.to_string(),
+        (None, "protocol") => json!("TCP").to_string(),
+        (None, _) => String::new(),
     }
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::Selector;
 use super::additions::{Additions, child, is_cluster_ip};
 use super::defaults::disown_defaults;
+use super::overlay::put_over;
 use super::ownership::{Owners, gathered};
 use super::rules::rules;
 use crate::plan::meta::Kind;
@@ -40,6 +41,16 @@ pub fn of(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<
     let mut patch = difference(live, &after).unwrap_or_else(|| json!({}));
     patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
     Ok(Some(Repair { patch, leaves }))
+}
+
+/// The merge patch that puts what `body` says into `live`, and is of that version; `None` if it is there already.
+#[must_use]
+pub fn restoring(live: &Value, body: &Value) -> Option<Value> {
+    let mut restored = live.clone();
+    put_over(&mut restored, body);
+    let mut patch = difference(live, &restored)?;
+    patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+    Some(patch)
 }
 
 /// Whether `after` has some of what a FieldsV1 names and `body` has not.
@@ -101,14 +112,6 @@ fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
     repaired
 }
 
-fn put_over(live: &mut Value, body: &Value) {
-    for (part, sent) in
-        body.as_object().into_iter().flatten().filter(|(part, _)| !matches!(&***part, "apiVersion" | "kind"))
-    {
-        overlay(part, &mut live[part], sent);
-    }
-}
-
 /// What the API server refuses in a Service of the type ClusterIP, or takes away with the type unless it is changed.
 fn remove_what_a_type_brings(spec: &mut Value) {
     const BROUGHT: [&str; 7] = [
@@ -158,70 +161,6 @@ fn child_mut<'a>(place: &'a mut Value, step: &str) -> Option<&'a mut Value> {
     }
     let selector = Selector::parse(step)?;
     place.as_array_mut()?.iter_mut().find(|item| selector.matches(item))
-}
-
-/// Puts `ours` over `live`, as an apply would: fields and items that we do not send stay.
-fn overlay(name: &str, live: &mut Value, ours: &Value) {
-    match (&mut *live, ours) {
-        (_, Value::Null) => {}
-        (Value::Object(fields), Value::Object(sent)) if !is_atomic(name) => {
-            for (name, value) in sent {
-                match fields.get_mut(name) {
-                    Some(field) => overlay(name, field, value),
-                    None if value.is_null() => {}
-                    None => drop(fields.insert(name.clone(), value.clone())),
-                }
-            }
-        }
-        (Value::Array(items), Value::Array(sent)) if !keys(name, sent).is_empty() => {
-            let keys = keys(name, sent);
-            for value in sent {
-                let same = |item: &&mut Value| keys.iter().all(|key| item.get(key) == value.get(key));
-                match items.iter_mut().find(same) {
-                    Some(item) => overlay("", item, value),
-                    None => items.push(value.clone()),
-                }
-            }
-        }
-        // Others' finalizers are theirs.
-        (Value::Array(items), Value::Array(sent)) if name == "finalizers" => {
-            let missing: Vec<Value> = sent.iter().filter(|value| !items.contains(value)).cloned().collect();
-            items.extend(missing);
-        }
-        _ => *live = ours.clone(),
-    }
-}
-
-/// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
-fn is_atomic(name: &str) -> bool {
-    matches!(
-        name,
-        "selector"
-            | "strategy"
-            | "configMapKeyRef"
-            | "secretKeyRef"
-            | "fieldRef"
-            | "resourceFieldRef"
-            | "nodeSelector"
-            | "labelSelector"
-            | "requiredDuringSchedulingIgnoredDuringExecution"
-    )
-}
-
-/// The keys by which the API server tells apart the items of a list; none of one that it takes as a whole.
-fn keys(name: &str, items: &[Value]) -> &'static [&'static str] {
-    match name {
-        "containers" | "initContainers" | "env" | "volumes" | "imagePullSecrets" | "resourceClaims" | "claims"
-        | "schedulingGates" => &["name"],
-        "volumeMounts" => &["mountPath"],
-        "volumeDevices" => &["devicePath"],
-        "topologySpreadConstraints" => &["topologyKey", "whenUnsatisfiable"],
-        "hostAliases" => &["ip"],
-        "ports" if items.iter().any(|port| !port["containerPort"].is_null()) => &["containerPort", "protocol"],
-        "ports" => &["port", "protocol"],
-        "ownerReferences" => &["uid"],
-        _ => &[],
-    }
 }
 
 /// The merge patch that leads from one value to another; `None` if they are the same.

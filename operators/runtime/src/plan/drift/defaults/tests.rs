@@ -1,7 +1,5 @@
 //! Children as Kubernetes 1.36.3 makes them of a creation, with the ownership that it notes.
 
-use serde_json::json;
-
 use super::super::repair::gathering;
 use super::*;
 use crate::cache::View;
@@ -136,8 +134,44 @@ fn what_was_edited_comes_back_by_one_request_if_the_process_has_seen_it_whole() 
     let edited = edited(created(), "/spec/template/spec/containers/0/image", json!("nginx:by-hand"), &path);
     let mut live = deployment(&edited);
     assert!(over(&live, &sent()).unwrap().gathers, "what was there before is not known after a restart");
-    live.succeed(&deployment(&created()));
+    live.succeed(Some(&deployment(&created())));
     assert!(!over(&live, &sent()).unwrap().gathers);
+}
+
+/// The whole child is held for that, and no longer than needed.
+#[test]
+fn what_was_edited_is_put_back_by_a_patch_of_the_version_that_was_seen() {
+    let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
+    let mut edited = edited(created(), "/spec/template/spec/containers/0/image", json!("nginx:by-hand"), &path);
+    edited["metadata"]["resourceVersion"] = json!("8");
+    let theirs = entry("somebody", "Update", &json!({ "f:metadata": { "f:annotations": { "f:theirs": {} } } }));
+    edited["metadata"]["managedFields"].as_array_mut().unwrap().push(theirs.clone());
+    let before = deployment(&created());
+    let mut live = deployment(&edited);
+    live.succeed(Some(&before));
+    let patch = over(&live, &sent()).unwrap().restores().expect("it is known whole");
+    let containers = &created()["spec"]["template"]["spec"]["containers"];
+    assert_eq!(
+        patch,
+        json!({ "metadata": { "resourceVersion": "8" }, "spec": { "template": { "spec": { "containers": containers } } } })
+    );
+
+    let mut other = sent();
+    other["spec"]["minReadySeconds"] = json!(3);
+    assert!(over(&live, &other).unwrap().restores().is_none(), "an apply tells what is to go");
+    let holds =
+        |live: &Deployment| live.additions.unapplied.as_ref().is_some_and(|unapplied| unapplied.whole.is_some());
+    let mut relisted = deployment(&edited);
+    relisted.succeed(None);
+    assert!(!holds(&relisted) && !holds(&before), "nobody is known to have changed anything");
+    let mut beside = created();
+    beside["metadata"]["managedFields"].as_array_mut().unwrap().push(theirs);
+    beside["metadata"]["annotations"] = json!({ "theirs": "" });
+    let mut beside = deployment(&beside);
+    assert!(holds(&beside));
+    beside.succeed(Some(&before));
+    assert!(!holds(&beside), "what others have put beside it is no change of ours");
+    assert_eq!(beside.additions, before.additions);
 }
 
 #[test]
@@ -167,7 +201,7 @@ fn what_is_sent_no_longer_is_gathered_and_goes() {
     let mut fewer = sent();
     fewer["spec"]["template"]["spec"]["containers"][0].as_object_mut().unwrap().remove("readinessProbe");
     let mut live = deployment(&created());
-    live.succeed(&deployment(&created()));
+    live.succeed(Some(&deployment(&created())));
     assert!(over(&live, &fewer).unwrap().gathers);
     let patch = gathering(&Deployment::KIND, &created(), &fewer).unwrap().unwrap();
     let managed = patch["metadata"]["managedFields"].as_array().unwrap();
@@ -218,7 +252,7 @@ fn a_heal_leaves_both_ways_of_owning_and_the_next_change_gathers_them() {
 
     let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
     let mut again = deployment(&edited(healed, "/spec/template/spec/containers/0/image", json!("nginx:2"), &path));
-    again.succeed(&live);
+    again.succeed(Some(&live));
     assert!(!over(&again, &sent()).unwrap().gathers, "another edit comes back by one request, too");
 }
 
@@ -235,7 +269,7 @@ fn what_a_later_write_of_ours_has_added_is_gathered_before_it_goes() {
     let ours = &mut patched["metadata"]["managedFields"][0]["fieldsV1"];
     ours["f:spec"]["f:template"]["f:spec"]["f:containers"][APP]["f:workingDir"] = json!({});
     let mut live = deployment(&patched);
-    live.succeed(&deployment(&before));
+    live.succeed(Some(&deployment(&before)));
     assert_eq!(over(&live, &more), None);
     assert!(over(&live, &sent()).unwrap().gathers);
 }
@@ -279,6 +313,30 @@ fn a_service_and_a_config_map_too() {
     let live = named(sent.clone(), json!([entry(US, "Update", &fields)]));
     let live = ConfigMap::decode(&live.to_string()).unwrap();
     assert_eq!(live.fingerprint, Fingerprint::of_rendered(&sent), "nothing is filled in");
+}
+
+/// Both protocols on one port, and where one of them leads is edited.
+#[test]
+fn fields_at_their_default_in_two_ports_of_one_number_are_told_apart() {
+    let port = |protocol: &str, target: u16| json!({ "name": protocol, "port": 53, "protocol": protocol, "targetPort": target });
+    let sent = json!({ "metadata": {}, "spec": { "ports": [port("UDP", 53), port("TCP", 53)] } });
+    let all = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
+    let mut fields = json!({ "f:spec": { "f:ports": {
+        ".": {}, "k:{\"port\":53,\"protocol\":\"TCP\"}": all, "k:{\"port\":53,\"protocol\":\"UDP\"}": all,
+    } } });
+    let made = |spec: &Value, fields: &Value| {
+        let live = named(json!({ "metadata": {}, "spec": spec }), json!([entry(US, "Update", fields)]));
+        let live = Service::decode(&live.to_string()).unwrap();
+        Apply::new(Service::KIND, Key::new("n", "a"), &sent).has_made(live.fingerprint, &live.additions)
+    };
+    assert!(made(&sent["spec"], &fields));
+    drop(
+        fields["f:spec"]["f:ports"]["k:{\"port\":53,\"protocol\":\"TCP\"}"]
+            .as_object_mut()
+            .unwrap()
+            .remove("f:targetPort"),
+    );
+    assert!(!made(&json!({ "ports": [port("UDP", 53), port("TCP", 99)] }), &fields));
 }
 
 #[test]
