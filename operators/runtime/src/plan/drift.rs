@@ -126,7 +126,7 @@ impl Selector {
 
     fn matches(&self, item: &Value) -> bool {
         match self {
-            Self::Keys(keys) => keys.iter().all(|(key, value)| item.get(key) == Some(value)),
+            Self::Keys(keys) => keys.iter().all(|(key, value)| *overlay::key_of(item, key) == *value),
             Self::Value(value) => item == value,
         }
     }

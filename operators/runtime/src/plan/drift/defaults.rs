@@ -13,8 +13,9 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::overlay::key_of;
 use super::rules::{Alone, Line, Rules, Step};
 use super::{Fingerprint, Selector};
 use crate::plan::meta::Kind;
@@ -210,21 +211,12 @@ fn take_below(place: &mut Value, defaults: &Rules, path: u64, taken: &mut Vec<u3
             }
             (Step::Items(keys), Value::Array(items)) => {
                 for item in items {
-                    let key: Vec<String> = keys.iter().map(|key| key_of(item, key)).collect();
+                    let key: Vec<String> = keys.iter().map(|key| key_of(item, key).to_string()).collect();
                     take_below(item, below, hash(&(path, key)), taken);
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// The key of a list's item, be it sent or filled in.
-fn key_of(item: &Value, key: &str) -> String {
-    match (item.get(key), key) {
-        (Some(value), _) => value.to_string(),
-        (None, "protocol") => json!("TCP").to_string(),
-        (None, _) => String::new(),
     }
 }
 

@@ -2,6 +2,8 @@
 //!
 //! Source: the markers `listType`, `listMapKey`, `mapType` and `structType` in `k8s.io/api`.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 /// Puts `body` over `live`.
@@ -39,7 +41,7 @@ fn overlay(name: &str, live: &mut Value, ours: &Value) {
 
 /// A list with the items that are sent, in their order, and those of others where they stood between them.
 fn overlaid(items: Vec<Value>, sent: &[Value], keys: &[&str]) -> Vec<Value> {
-    let same = |a: &Value, b: &Value| keys.iter().all(|key| a.get(key) == b.get(key));
+    let same = |a: &Value, b: &Value| keys.iter().all(|key| key_of(a, key) == key_of(b, key));
     let mut theirs: Vec<Vec<Value>> = vec![Vec::new()];
     let mut ours: Vec<Value> = Vec::new();
     for item in items {
@@ -60,6 +62,15 @@ fn overlaid(items: Vec<Value>, sent: &[Value], keys: &[&str]) -> Vec<Value> {
     }
     list.extend(theirs.flatten());
     list
+}
+
+/// One of the keys of a list's item, be it sent or filled in.
+pub(super) fn key_of<'a>(item: &'a Value, key: &str) -> Cow<'a, Value> {
+    match (item.get(key), key) {
+        (Some(value), _) => Cow::Borrowed(value),
+        (None, "protocol") => Cow::Owned(Value::from("TCP")),
+        (None, _) => Cow::Owned(Value::Null),
+    }
 }
 
 /// Maps that are taken as a whole: by the API server, or, of a strategy, because a pace does not go with every type.
@@ -120,6 +131,22 @@ mod tests {
         assert_eq!(over(&["x", "B", "y"], &["A", "B"]), "x A y B", "nothing tells where it stood");
         assert_eq!(over(&["x"], &["A"]), "x A");
         assert_eq!(over(&[], &["A", "B"]), "A B");
+    }
+
+    /// An apply takes it for TCP as well, and a second port of that number would be refused for its name.
+    #[test]
+    fn a_port_that_is_sent_without_a_protocol_is_that_of_the_default() {
+        let port = |more: Value| {
+            let mut port = json!({ "name": "web", "containerPort": 80 });
+            json_patch::merge(&mut port, &more);
+            json!({ "ports": [port] })
+        };
+        let mut live = port(json!({ "protocol": "TCP", "hostPort": 1 }));
+        put_over(&mut live, &port(json!({})));
+        assert_eq!(live, port(json!({ "protocol": "TCP", "hostPort": 1 })));
+        let mut live = port(json!({ "protocol": "UDP" }));
+        put_over(&mut live, &port(json!({})));
+        assert_eq!(live["ports"].as_array().map(Vec::len), Some(2));
     }
 
     #[test]

@@ -136,3 +136,13 @@ fn only_an_apply_of_ours_to_the_object_itself_is_ours() {
     assert!(!ours("hand-over/multi-operator-my-app", "Apply", ""));
     assert!(!ours("kubectl", "Apply", ""));
 }
+
+/// The API server names it by the protocol that it has filled in.
+#[test]
+fn a_port_that_is_sent_without_a_protocol_is_found_by_its_keys() {
+    let of_port = |protocol: &str| Selector::parse(&format!("k:{{\"port\":80,\"protocol\":\"{protocol}\"}}")).unwrap();
+    assert!(of_port("TCP").matches(&json!({ "port": 80 })));
+    assert!(!of_port("UDP").matches(&json!({ "port": 80 })));
+    assert!(!of_port("TCP").matches(&json!({ "port": 81 })));
+    assert!(!of_port("TCP").matches(&json!({ "port": 80, "protocol": "UDP" })));
+}

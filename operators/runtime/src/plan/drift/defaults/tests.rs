@@ -1,5 +1,7 @@
 //! Children as Kubernetes 1.36.3 makes them of a creation, with the ownership that it notes.
 
+use serde_json::json;
+
 use super::super::repair::gathering;
 use super::*;
 use crate::cache::View;
