@@ -56,7 +56,7 @@ impl ByName {
     }
 
     async fn get(&self, kind: Kind, key: &Key) -> Answer {
-        let path = format!("{}/{}", kind.path(&key.namespace), key.name);
+        let path = kind.path_of(key);
         let Ok(request) = http::Request::get(path).body(Vec::new()) else { return Answer::Unknown };
         match self.client.request::<Value>(request).await {
             Ok(live) => Answer::Live(Arc::new(live)),

@@ -166,7 +166,7 @@ impl Writer {
         if apply.gathers {
             self.gather(owner, &apply).await?;
         }
-        let path = format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name);
+        let path = apply.kind.path_of(&apply.key);
         let manager = match apply.hand_over {
             Some(suffix) => format!("{suffix}/{}", self.manager),
             None => self.manager.clone(),
@@ -206,7 +206,7 @@ impl Writer {
             // The cache is behind; the next pass sees what this look has seen.
             return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
         }
-        let path = format!("{}/{}", delete.kind.path(&delete.key.namespace), delete.key.name);
+        let path = delete.kind.path_of(&delete.key);
         self.check_fence()?;
         match self.client.request::<Value>(request::delete(&path, &delete)?).await {
             Ok(_) => {}
@@ -220,7 +220,7 @@ impl Writer {
     }
 
     async fn exists(&self, kind: Kind, key: &Key) -> Result<bool, Error> {
-        let path = format!("{}/{}", kind.path(&key.namespace), key.name);
+        let path = kind.path_of(key);
         match self.client.request::<Answer>(request::get_metadata(&path)?).await {
             Ok(_) => Ok(true),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),

@@ -43,7 +43,7 @@ fn judge(answer: Result<DynamicObject, kube::Error>) -> DryRun {
 /// # Errors
 /// If it cannot be read now.
 pub async fn get(client: &Client, key: &Key) -> Result<Option<Value>, Error> {
-    let path = format!("{}/{}", Pod::KIND.path(&key.namespace), key.name);
+    let path = Pod::KIND.path_of(key);
     let request = http::Request::get(path).body(Vec::new());
     let request = request.map_err(|error| Error::transient("Unsendable", error.to_string()))?;
     match client.request::<Value>(request).await {

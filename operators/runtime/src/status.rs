@@ -148,7 +148,7 @@ impl StatusWriter {
         if let Some(lacks) = crd.lacking() {
             hold(&mut body, lacks);
         }
-        let path = format!("{}/{}/status", kind.path(&key.namespace), key.name);
+        let path = format!("{}/status", kind.path_of(key));
         match self.writer.send(&path, manager, true, &body).await {
             Ok(answer) => {
                 self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version));

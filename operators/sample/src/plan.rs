@@ -59,8 +59,7 @@ fn kept(seen: &Seen<ConfigMap>, wanted: Apply) -> Vec<Effect> {
     let Some(apply) = seen.kept(wanted) else { return Vec::new() };
     match seen.ours().filter(|live| live.immutable) {
         Some(live) => {
-            let another = Apply { seen: None, repairs: false, unapplied: false, gathers: false, live: None, ..apply };
-            vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(another)]
+            vec![Effect::Delete(Delete::of(ConfigMap::KIND, &live.meta)), Effect::Apply(apply.anew())]
         }
         None => vec![Effect::Apply(apply)],
     }

@@ -13,7 +13,7 @@ use kube::ResourceExt;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::edits::{By, content, edit, is_back, spec};
+use crate::edits::{By, content, edit, is_back, spec, with_container};
 use crate::manifest::{my_app, sample};
 use crate::running::running;
 use crate::writes::{lines, settled, to, writes};
@@ -105,13 +105,6 @@ async fn what_is_not_asked_for_any_more_goes_with_what_others_added_meanwhile() 
     assert_eq!(content(&live)[0]["selector"]["x"], Value::Null, "{live:?}");
 }
 
-/// A change of the one container, as a whole: a merge patch knows no items.
-fn container(live: &Deployment, change: &Value) -> Value {
-    let mut container = content(live)[0]["template"]["spec"]["containers"][0].clone();
-    json_patch::merge(&mut container, change);
-    spec(json!({ "template": { "spec": { "containers": [container] } } }))
-}
-
 #[tokio::test]
 async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_stays() {
     let ns = Namespace::new("injected").await;
@@ -153,9 +146,7 @@ async fn what_others_add_to_a_pod_template_goes_at_once_and_what_is_injected_sta
         ("rights", rights),
     ] {
         let live = ns.get::<Deployment>("web").await;
-        let mut change = container(&live, &change);
-        let sidecar = content(&live)[0]["template"]["spec"]["containers"][1].clone();
-        change["spec"]["template"]["spec"]["containers"].as_array_mut().expect("a list").push(sidecar);
+        let change = with_container(&live, |app| json_patch::merge(app, &change));
         is_back::<Deployment>(&ns, &audit, "web", By::Update, what, change).await;
         running(&ns, 1).await;
     }

@@ -7,6 +7,7 @@ use e2e::audit::Audit;
 use e2e::namespace::Namespace;
 use e2e::patience::{Bar, Moment};
 use k8s_openapi::NamespaceResourceScope;
+use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::core::Resource;
@@ -99,6 +100,13 @@ where
     println!("{}", lines(&written));
     let taken = taken_of(written.clone());
     assert_eq!(to(&taken, &target).len(), 1, "{what} ({by:?}) by one write:\n{}", lines(&written));
+}
+
+/// A Deployment's containers with the first one changed so: a merge patch knows no items of lists.
+pub fn with_container(live: &Deployment, change: impl FnOnce(&mut Value)) -> Value {
+    let mut containers = content(live)[0]["template"]["spec"]["containers"].clone();
+    change(&mut containers[0]);
+    spec(json!({ "template": { "spec": { "containers": containers } } }))
 }
 
 /// Fields of a spec.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::Service;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 
-use crate::edits::{By, content, is_back, spec};
+use crate::edits::{By, content, is_back, spec, with_container};
 use crate::manifest::my_app;
 use crate::writes::{lines, settled, to, writes};
 
@@ -21,18 +21,6 @@ const SPEC: &str = "{
   files: [{mountPath: /a, configMap: {name: a}}, {mountPath: /b, configMap: {name: b}}],
   resources: {requests: {cpu: 10m, memory: 16Mi}},
 }";
-
-/// The template with another pod.
-fn template(pod: Value) -> Value {
-    spec(json!({ "template": { "spec": pod } }))
-}
-
-/// The pod's spec with the first container changed so; a merge patch knows no items of lists.
-fn with_container(live: &Deployment, change: impl FnOnce(&mut Value)) -> Value {
-    let mut containers = content(live)[0]["template"]["spec"]["containers"].clone();
-    change(&mut containers[0]);
-    template(json!({ "containers": containers }))
-}
 
 fn items(list: &mut Value) -> &mut Vec<Value> {
     list.as_array_mut().expect("a list")

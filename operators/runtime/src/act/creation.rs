@@ -105,7 +105,7 @@ impl Writer {
             #[serde(default)]
             labels: BTreeMap<String, String>,
         }
-        let path = format!("{}/{}", child.path(&key.namespace), key.name);
+        let path = child.path_of(key);
         let found: Value = match self.client.request(request::get_metadata(&path)?).await {
             Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
             other => other?,
@@ -134,7 +134,7 @@ impl Writer {
     /// the garbage collector would take away what we make, and that as fast as both of us can, until the owner's own
     /// watch tells; and it would take away the orphans that somebody wanted to keep, once we had adopted them.
     pub(super) async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
-        let path = format!("{}/{}", kind.path(&owner.key.namespace), owner.key.name);
+        let path = kind.path_of(&owner.key);
         let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {
             // What goes on until it may go makes children knowingly.
             Ok(live) => live.metadata.deleting && !owner.deleting || live.metadata.uid != owner.uid,

@@ -46,12 +46,12 @@ impl Writer {
     pub(super) async fn restore(&self, owner: &Meta, apply: &Apply) -> Result<bool, Error> {
         let Some(patch) = apply.restores() else { return Ok(false) };
         self.check_fence()?;
-        let request = request::merge_as(&self.manager, &path_of(apply), &patch)?;
+        let request = request::merge_as(&self.manager, &apply.kind.path_of(&apply.key), &patch)?;
         let version = match self.client.request::<Answer>(request).await {
             Ok(answer) => answer.metadata.version,
             // It has changed since. An apply does without a version.
             Err(kube::Error::Api(status)) if status.code == 409 => return Ok(false),
-            Err(error) => return Err(Error::of_child(error.into())),
+            Err(error) => return Err(error.into()),
         };
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
@@ -73,7 +73,7 @@ impl Writer {
 
     /// The child as it is, whole, and its path.
     async fn live(&self, apply: &Apply) -> Result<(String, Value), Error> {
-        let path = path_of(apply);
+        let path = apply.kind.path_of(&apply.key);
         let live = self.client.request(request::get(&path)?).await?;
         Ok((path, live))
     }
@@ -83,10 +83,6 @@ impl Writer {
         let answer: Answer = self.client.request(request::merge_as(&self.manager, path, patch)?).await?;
         Ok(answer.metadata.version)
     }
-}
-
-fn path_of(apply: &Apply) -> String {
-    format!("{}/{}", apply.kind.path(&apply.key.namespace), apply.key.name)
 }
 
 fn unreadable(error: serde_json::Error) -> Error {

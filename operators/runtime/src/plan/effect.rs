@@ -78,6 +78,12 @@ impl Apply {
         }
     }
 
+    /// The same of a child that takes the place of the one that is there.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self { seen: None, repairs: false, unapplied: false, gathers: false, live: None, ..self }
+    }
+
     /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
     #[must_use]
     pub fn finalizers(kind: Kind, meta: &Meta, finalizers: &[&str]) -> Self {

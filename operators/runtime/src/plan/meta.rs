@@ -61,6 +61,12 @@ impl Kind {
         format!("{root}/{}/namespaces/{namespace}/{}", self.api_version(), self.plural)
     }
 
+    /// URL path of one object.
+    #[must_use]
+    pub fn path_of(&self, key: &Key) -> String {
+        format!("{}/{}", self.path(&key.namespace), key.name)
+    }
+
     /// `<Kind>.<group>`.
     #[must_use]
     pub fn qualified(&self) -> String {

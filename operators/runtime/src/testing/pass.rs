@@ -9,11 +9,12 @@ use super::ownership::{self, Owned, PATCHED, at, remove, set};
 use super::{NOW, World};
 use crate::Error;
 use crate::plan::adoption::{self, Verdict};
-use crate::plan::drift::repair;
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
 use crate::plan::{Apply, Create, Delete, Effect, Plan};
 use crate::views::Resource;
+
+mod repair;
 
 impl World {
     /// One pass of an operator over `object`: performs the plan, then writes status, as the real one does.
@@ -211,56 +212,6 @@ impl World {
         fill_in(apply.kind, &mut object.value);
         self.changed(apply.kind, &apply.key, &before);
         Ok(())
-    }
-}
-
-/// What an apply is not enough for.
-impl World {
-    /// The real one's patch, if there is one to make; whether that leaves something for an apply to take away.
-    fn repair(&mut self, apply: &Apply) -> Option<bool> {
-        let live = self.told(apply)?;
-        let repair = repair::of(&apply.kind, &live, &apply.body).expect("objects here can be read")?;
-        self.patch(apply, live, &repair.patch);
-        Some(repair.leaves)
-    }
-
-    /// The real one's patch of what was seen; false if there is none, or if it is not of the version that is there.
-    fn restore(&mut self, apply: &Apply) -> bool {
-        let (Some(patch), Some(live)) = (apply.restores(), self.told(apply)) else { return false };
-        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
-        if version(&patch) != version(&live) {
-            return false;
-        }
-        self.patch(apply, live, &patch);
-        true
-    }
-
-    /// Merges a patch into what is there, as our manager.
-    fn patch(&mut self, apply: &Apply, live: Value, patch: &Value) {
-        let mut after = live;
-        json_patch::merge(&mut after, patch);
-        drop(after["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields")));
-        let change = |object: &mut Value| {
-            *object = after;
-            fill_in(apply.kind, object);
-        };
-        self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
-    }
-
-    fn gather(&mut self, apply: &Apply) {
-        let Some(live) = self.told(apply) else { return };
-        let gathering = repair::gathering(&apply.kind, &live, &apply.body).expect("objects here can be read");
-        if let (Some(_), Some(object)) = (gathering, self.objects.get_mut(&(apply.kind.plural, apply.key.clone()))) {
-            let patched = object.owned.remove(&format!("{PATCHED}{}", field_manager("test"))).unwrap_or_default();
-            object.owned.entry(field_manager("test")).or_default().extend(patched);
-        }
-    }
-
-    fn told(&self, apply: &Apply) -> Option<Value> {
-        let object = self.objects.get(&(apply.kind.plural, apply.key.clone()))?;
-        let mut live = object.value.clone();
-        live["metadata"]["managedFields"] = ownership::managed_fields(&object.owned, &object.applied);
-        Some(live)
     }
 }
 

@@ -194,8 +194,7 @@ async fn an_orphan_is_adopted_unless_its_owner_is_going() {
 async fn of_other_kinds_a_look_precedes_the_first_apply() {
     let server = Server::default();
     let apply = Apply { creates: false, ..child() };
-    let effect = Effect::<Infallible>::Apply(apply);
-    writer(&server).await.perform(&OWNERS, &owner(), true, effect, async |act| match act {}).await.unwrap();
+    write(&writer(&server).await, apply).await;
     assert_eq!(server.asked(), ["GET a", "GET a", "PATCH a?fieldManager=multi-operator-test&force=false"]);
     let claim = Kind { group: "", version: "v1", kind: "PersistentVolumeClaim", plural: "persistentvolumeclaims" };
     assert!(!Apply::new(claim, Key::new("n", "a"), &json!({ "metadata": {} })).creates);
@@ -210,9 +209,8 @@ async fn what_a_creation_made_is_gathered_before_an_apply_that_sends_less() {
         json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5", "managedFields": managed });
     server.put(CHILD, json!({ "metadata": metadata, "data": { "a": "b", "gone": "x" } }));
     let apply = Apply { seen: Some("c".into()), unapplied: true, gathers: true, ..child() };
-    let effect = Effect::<Infallible>::Apply(apply);
     let writer = writer(&server).await;
-    writer.perform(&OWNERS, &owner(), true, effect, async |act| match act {}).await.unwrap();
+    write(&writer, apply).await;
     assert_eq!(server.asked(), ["GET a", PATCHED, APPLIED]);
 
     let heal = Apply { seen: Some("c".into()), unapplied: true, ..child() };

@@ -1,0 +1,84 @@
+//! What the process has seen of a child before somebody changed it.
+
+use super::*;
+
+#[test]
+fn what_was_edited_comes_back_by_one_request_if_the_process_has_seen_it_whole() {
+    let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
+    let edited = edited(created(), "/spec/template/spec/containers/0/image", json!("nginx:by-hand"), &path);
+    let mut live = deployment(&edited);
+    assert!(over(&live, &sent()).unwrap().gathers, "what was there before is not known after a restart");
+    live.succeed(Some(&deployment(&created())));
+    assert!(!over(&live, &sent()).unwrap().gathers);
+}
+
+/// The whole child is held for that, and no longer than needed.
+#[test]
+fn what_was_edited_is_put_back_by_a_patch_of_the_version_that_was_seen() {
+    let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
+    let mut edited = edited(created(), "/spec/template/spec/containers/0/image", json!("nginx:by-hand"), &path);
+    edited["metadata"]["resourceVersion"] = json!("8");
+    let theirs = entry("somebody", "Update", &json!({ "f:metadata": { "f:annotations": { "f:theirs": {} } } }));
+    edited["metadata"]["managedFields"].as_array_mut().unwrap().push(theirs.clone());
+    let before = deployment(&created());
+    let mut live = deployment(&edited);
+    live.succeed(Some(&before));
+    let patch = over(&live, &sent()).unwrap().restores().expect("it is known whole");
+    let containers = &created()["spec"]["template"]["spec"]["containers"];
+    assert_eq!(
+        patch,
+        json!({ "metadata": { "resourceVersion": "8" }, "spec": { "template": { "spec": { "containers": containers } } } })
+    );
+
+    let mut other = sent();
+    other["spec"]["minReadySeconds"] = json!(3);
+    assert!(over(&live, &other).unwrap().restores().is_none(), "an apply tells what is to go");
+    let holds =
+        |live: &Deployment| live.additions.unapplied.as_ref().is_some_and(|unapplied| unapplied.whole.is_some());
+    let mut relisted = deployment(&edited);
+    relisted.succeed(None);
+    assert!(!holds(&relisted) && !holds(&before), "nobody is known to have changed anything");
+    let mut beside = created();
+    beside["metadata"]["managedFields"].as_array_mut().unwrap().push(theirs);
+    beside["metadata"]["annotations"] = json!({ "theirs": "" });
+    let mut beside = deployment(&beside);
+    assert!(holds(&beside));
+    beside.succeed(Some(&before));
+    assert!(!holds(&beside), "what others have put beside it is no change of ours");
+    assert_eq!(beside.additions, before.additions);
+}
+
+#[test]
+fn a_heal_leaves_both_ways_of_owning_and_the_next_change_gathers_them() {
+    let mut healed = created();
+    let managed = healed["metadata"]["managedFields"].as_array_mut().unwrap();
+    managed.push(entry(US, "Apply", &json!({ "f:spec": { "f:selector": {} } })));
+    let live = deployment(&healed);
+    assert_eq!(over(&live, &sent()), None);
+    let mut another = sent();
+    another["spec"]["template"]["spec"]["containers"][0]["image"] = json!("nginx:2");
+    assert!(over(&live, &another).unwrap().gathers);
+
+    let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
+    let mut again = deployment(&edited(healed, "/spec/template/spec/containers/0/image", json!("nginx:2"), &path));
+    again.succeed(Some(&live));
+    assert!(!over(&again, &sent()).unwrap().gathers, "another edit comes back by one request, too");
+}
+
+/// While others' additions are taken away by a patch, the spec may ask for a field more, and then for it no longer.
+#[test]
+fn what_a_later_write_of_ours_has_added_is_gathered_before_it_goes() {
+    let mut more = sent();
+    more["spec"]["template"]["spec"]["containers"][0]["workingDir"] = json!("/srv");
+    let at = |live: &mut Value, time: &str| live["metadata"]["managedFields"][0]["time"] = json!(time);
+    let (mut before, mut patched) = (created(), created());
+    at(&mut before, "2026-11-25T10:00:00Z");
+    at(&mut patched, "2026-11-25T10:00:09Z");
+    patched["spec"]["template"]["spec"]["containers"][0]["workingDir"] = json!("/srv");
+    let ours = &mut patched["metadata"]["managedFields"][0]["fieldsV1"];
+    ours["f:spec"]["f:template"]["f:spec"]["f:containers"][APP]["f:workingDir"] = json!({});
+    let mut live = deployment(&patched);
+    live.succeed(Some(&deployment(&before)));
+    assert_eq!(over(&live, &more), None);
+    assert!(over(&live, &sent()).unwrap().gathers);
+}
