@@ -1,8 +1,9 @@
 //! A cluster of one member: its volume is all there is.
 
 use api::ConditionStatus;
-use e2e::etcd::{Etcd, Writer, act_on_volume, cluster_id, ids, namespace};
+use e2e::etcd::{Etcd, Writer, act_on_volume, cluster_id, ids, namespace, restarts};
 use e2e::objects::Ours;
+use serde_json::json;
 
 use crate::writes::settled;
 
@@ -37,4 +38,22 @@ async fn data_outlives_the_pod_and_nothing_takes_the_place_of_lost_data() {
     }
     let answer = etcd.etcdctl(&name, &["endpoint", "health"]).await;
     assert!(!answer.success, "an etcd runs on the wiped volume: {answer:?}");
+}
+
+/// While it has no pod, nobody tells that a version was to come after other pods.
+#[tokio::test]
+async fn other_options_and_another_minor_version_take_one_pod_and_one_restart() {
+    let ns = namespace("etcd-single-both").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, version: 3.6.16}").await;
+    let before = etcd.stands(1).await;
+    let (pods, writer) = (etcd.pod_uids().await, Writer::start(&etcd).await);
+    writer.writes(20).await;
+    etcd.patch(json!({ "version": "3.7.3", "options": { "max-wals": "7" } })).await;
+    let after = etcd.stands(1).await;
+    assert_eq!((ids(&after), cluster_id(&after)), (ids(&before), cluster_id(&before)));
+    let verdict = writer.verdict(&after).await;
+    assert!(verdict.members.iter().all(|member| member.version == "3.7.3"), "{verdict:#?}");
+    let pod = etcd.pods().await.into_values().next().expect("a pod");
+    assert_ne!(etcd.pod_uids().await, pods);
+    assert_eq!(restarts(&pod), 1, "it keeps the pod that came first");
 }

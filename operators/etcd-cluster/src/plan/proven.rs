@@ -160,14 +160,25 @@ pub(super) fn version_of_data(node: &Node<'_>) -> Option<Version> {
 /// Whether a member is about to start as wished, or tries to.
 fn tries(node: &Node<'_>, wish: &Wish) -> bool {
     let mark = mark_of(wish);
-    let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
-    node.endpoint.is_none() && (next == Some(&mark) || made_as(node) == Some(mark))
+    node.endpoint.is_none() && (next(node) == Some(&mark) || made_as(node) == Some(mark))
+}
+
+/// Whether a member has lost its pod for one that is made of this, and has not answered since. Until it has, nothing else comes
+/// next: of what the others were to have later, a member that does not answer tells nothing.
+pub(super) fn is_due(roster: &Roster<'_>, template: &str, version: &Version) -> bool {
+    let due = mark(template, &version.to_string());
+    roster.nodes.iter().any(|node| node.endpoint.is_none() && next(node) == Some(&due))
 }
 
 /// The fingerprint of what a member's pod is made of.
 fn made_as(node: &Node<'_>) -> Option<String> {
     let made = node.annotation(objects::TEMPLATE).zip(node.annotation(objects::VERSION));
     made.map(|(template, version)| mark(template, version))
+}
+
+/// The fingerprint of what a member's pod has been taken away for.
+fn next<'a>(node: &Node<'a>) -> Option<&'a String> {
+    node.claim?.labels.get(NEXT)
 }
 
 fn told<'a>(node: &Node<'a>) -> Option<&'a String> {
@@ -188,10 +199,9 @@ fn runs_well(node: &Node<'_>) -> bool {
 /// without a volume only the version is remembered, by status.
 pub(super) fn is_being_renewed(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
     let mark = mark_of(wish);
-    let next = node.claim.and_then(|claim| claim.labels.get(NEXT));
     let as_wished = || made_as(node).as_ref() == Some(&mark);
     let planned = match (node.claim, told(node)) {
-        _ if next == Some(&mark) => true,
+        _ if next(node) == Some(&mark) => true,
         (None, _) => as_wished() && ran_another_version(cluster, node, wish),
         (Some(_), last) => last.is_some_and(|last| *last != mark) && as_wished(),
     };

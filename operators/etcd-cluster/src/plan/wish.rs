@@ -3,10 +3,10 @@
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
 use serde_json::{Value, json};
 
-use super::membership::adopting;
+use super::membership::{adopting, unreached};
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
-use super::{Observed, leaving_3_6, names, objects};
+use super::{Observed, leaving_3_6, names, objects, proven};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -34,11 +34,14 @@ impl Wish {
         let cluster = &*observed.cluster;
         let (version, refusal) = version(cluster, roster);
         let template = template_of(cluster, roster);
+        let kept = kept(&running(cluster, roster));
         let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template)
+            || !version.same_minor(&kept) && comes_after_the_pod(cluster, roster, &template, &kept)
+            || proven::is_due(roster, &template, &kept)
             || comes_after_the_first_answer(cluster, roster, &version);
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
-            version: if comes_later { kept(&running(cluster, roster)) } else { version },
+            version: if comes_later { kept } else { version },
             repository: Self::repository(cluster),
             template,
             durable,
@@ -119,6 +122,18 @@ fn comes_after_the_first_answer(cluster: &EtcdCluster, roster: &Roster<'_>, targ
     let silent = |node: &&Node<'_>| cluster.status.cluster_id.is_none() && node.endpoint.is_none();
     let ran = roster.nodes.iter().filter(silent).filter_map(|node| told(cluster, &node.name));
     ran.into_iter().any(|ran| !ran.same_minor(target))
+}
+
+/// Whether another minor version has to wait until the only member has another pod, because the operator does not reach the one it
+/// has: what lets it through may be just what the spec says of pods by now.
+fn comes_after_the_pod(cluster: &EtcdCluster, roster: &Roster<'_>, template: &str, kept: &Version) -> bool {
+    let only = unreached::only_voter(cluster, roster).filter(|_| !roster.listed);
+    let node = only.and_then(|name| roster.nodes.iter().find(|node| node.name == name && node.endpoint.is_none()));
+    node.is_some_and(|node| {
+        let made = node.annotation(objects::VERSION).and_then(Version::parse);
+        let outdated = node.annotation(objects::TEMPLATE).is_some_and(|of| of != template);
+        outdated && made.is_some_and(|made| made.same_minor(kept))
+    })
 }
 
 /// What a member ran last, as status remembers.

@@ -15,7 +15,7 @@ use crate::raft::Cluster;
 pub use crate::step::{Edit, Step, VERSIONS};
 
 /// What is done to labels by hand.
-const LABELS: [(&str, Option<&str>); 5] = [
+pub const LABELS: [(&str, Option<&str>); 5] = [
     ("app.kubernetes.io/managed-by", None),
     ("etcd_cluster", None),
     ("app.kubernetes.io/instance", Some("other")),
@@ -186,30 +186,46 @@ impl Bench {
 
     /// Somebody takes a label from a member's claim, or gives it another value.
     fn relabel_claim(&mut self, pod: usize, label: usize) {
-        // Before anything is latched, and of claims that no pod and no status refer to, labels are all that tells of them.
-        let Some(pod) = self.pick(pod).filter(|_| self.cluster_id().is_some()) else { return };
+        // While nothing is latched, and of claims that no pod and no status refer to, labels are all that tells of them.
+        let Some(pod) = self.pick(pod).filter(|_| self.status()["clusterID"].is_string()) else { return };
         let is_listed = self.cluster().is_some_and(|cluster| cluster.voters().any(|member| name_of(member) == pod));
-        if !is_listed {
+        let key = self.key.sibling(&pod);
+        // One that goes has to be found until its member has been replaced, and one that does not tell yet what it holds, at all.
+        let stays = self.world.get(Claim::KIND, &key).is_some_and(|claim| {
+            let labels = &claim["metadata"]["labels"];
+            claim["metadata"]["deletionTimestamp"].is_null()
+                && labels["multi-operator.example.com/cluster-id"].is_string()
+        });
+        if !is_listed || !stays {
             return;
         }
         let (label, value) = LABELS[label % LABELS.len()];
-        self.world.edit(Claim::KIND, &self.key.sibling(&pod), |claim| {
+        self.world.edit(Claim::KIND, &key, |claim| {
             let labels = claim["metadata"]["labels"].as_object_mut();
             labels.map(|labels| match value {
                 Some(value) => labels.insert(label.to_owned(), json!(value)),
                 None => labels.remove(label),
             });
         });
+        // Should its pod go in the same moment, nobody could have known.
+        self.world.deliver_all();
     }
 
-    /// Somebody replaces the status by nothing.
+    /// Somebody replaces the status by nothing; not while it alone tells of something.
     fn lose_status(&mut self) {
+        let is_found = self.latched.is_none() || self.status()["clusterID"].is_string();
+        if !self.is_labeled() || self.is_unknown() || !is_found {
+            return;
+        }
         self.latched = self.cluster_id().map(str::to_owned);
         self.edit(|object| object["status"] = json!({}));
     }
 
     /// The object goes and comes back. What it owned goes with it.
     fn reborn(&mut self, status: bool) {
+        if !status && !self.is_labeled() {
+            return;
+        }
         self.latched = self.cluster_id().map(str::to_owned);
         let mut object = self.object().clone();
         self.earlier = object["metadata"]["uid"].as_str().map(str::to_owned);

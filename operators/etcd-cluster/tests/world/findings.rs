@@ -283,3 +283,19 @@ fn before_3_3_a_leader_whose_claim_goes_is_removed_without_handing_over() {
         assert_eq!(bench.guard.led, 0, "{}", bench.story());
     }
 }
+
+/// It is the whole cluster, or half of it, so nobody answers while it has no pod.
+#[test]
+fn other_pods_and_another_minor_version_are_asked_for_at_once() {
+    for (from, to) in [("3.6.16", "v3.7.3"), ("3.5.35", "3.6.16"), ("3.5.35", "3.5.16")] {
+        for size in 1..=3 {
+            let mut bench = settled(&json!({ "size": size, "version": from }));
+            let before = members(&bench);
+            bench.take(&Step::Edit(Edit::Quota(true)));
+            bench.take(&Step::Edit(Edit::Version(version(to))));
+            settle(&mut bench);
+            let runs = bench.etcds.processes.values().all(|of| of.version.to_string() == to.trim_start_matches('v'));
+            assert!(runs && members(&bench) == before, "{}", bench.story());
+        }
+    }
+}

@@ -73,7 +73,7 @@ impl Guard {
         let storage = observed.cluster.spec.storage.as_ref();
         self.before.retain = storage.is_none_or(|storage| storage.on_delete == api::etcd_cluster::OnDelete::Retain);
         self.before.size = usize::try_from(observed.cluster.spec.size).unwrap_or(0);
-        self.before.listed = listed(etcds);
+        self.before.listed = self.listed(etcds);
         self.before.going = observed.cluster.meta.deleting;
         let status = &observed.cluster.status;
         let latched = status.cluster_id.as_deref().and_then(|id| u64::from_str_radix(id, 16).ok());
@@ -209,7 +209,10 @@ impl Guard {
             if deleted && *filled && self.before.retain && !(*retired && many) {
                 etcds.violations.push(format!("claim {name} is deleted, and should be retained"));
             }
-            if (deleted || put_away || released) && self.before.listed.contains(name) && listed(etcds).contains(name) {
+            if (deleted || put_away || released)
+                && self.before.listed.contains(name)
+                && self.listed(etcds).contains(name)
+            {
                 etcds.violations.push(format!("claim {name} is given up, and its member is listed"));
             }
         }
@@ -231,6 +234,12 @@ impl Guard {
 
     fn cluster<'e>(&self, etcds: &'e Etcds) -> Option<&'e Cluster> {
         etcds.clusters.get(&self.latched?)
+    }
+
+    /// Who is a member, by name; before one is latched, of whatever clusters there are.
+    fn listed(&self, etcds: &Etcds) -> BTreeSet<String> {
+        let latched = self.cluster(etcds).map_or_else(|| etcds.clusters.values().collect(), |cluster| vec![cluster]);
+        latched.into_iter().flat_map(|cluster| &cluster.members).map(|member| name_of(member).to_owned()).collect()
     }
 
     fn voters(&self, etcds: &Etcds) -> usize {
@@ -259,12 +268,6 @@ fn is_of_membership(change: &Change) -> bool {
 /// Whether the process of a pod is of that image.
 fn runs(etcds: &Etcds, pod: &str, image: &str) -> bool {
     etcds.processes.get(pod).is_some_and(|process| image.ends_with(&format!(":v{}", process.version)))
-}
-
-/// Who is a member, by name.
-fn listed(etcds: &Etcds) -> BTreeSet<String> {
-    let members = etcds.clusters.values().flat_map(|cluster| &cluster.members);
-    members.map(|member| name_of(member).to_owned()).collect()
 }
 
 impl Sight {

@@ -2,11 +2,12 @@
 
 use etcd_cluster::plan::Member;
 use runtime::cache::View;
-use runtime::plan::Kind;
+use runtime::plan::{Key, Kind};
 use runtime::views::{Claim, Pod};
 
 use crate::bench::Bench;
-use crate::faults::name_of;
+use crate::faults::{LABELS, name_of};
+use crate::kubelet::is_pull;
 
 impl Bench {
     /// Whether what others have is still a majority's without this one.
@@ -40,6 +41,18 @@ impl Bench {
         statuses.is_some_and(|all| all.iter().any(|status| status["name"] == pod))
             || self.world.get(Claim::KIND, &self.key.sibling(pod)).is_some()
             || self.pods().len() == 1
+    }
+
+    /// Whether pods, and claims of members, have the labels that they are found by. Where they do not, status alone may tell of them.
+    pub fn is_labeled(&self) -> bool {
+        let pods = self.world.all(Pod::KIND).filter(|(key, _)| !is_pull(key));
+        let listed =
+            |key: &Key| self.cluster().is_some_and(|of| of.members.iter().any(|member| name_of(member) == &*key.name));
+        let claims = self.world.all(Claim::KIND).filter(|(key, _)| listed(key));
+        pods.chain(claims).all(|(_, live)| {
+            let labels = &live["metadata"]["labels"];
+            LABELS.iter().all(|(label, wrong)| labels[label].as_str().is_some_and(|is| Some(is) != *wrong))
+        })
     }
 
     /// Whether a first member has run of which nobody may have been told: then it cannot be known what its data is of.

@@ -72,6 +72,38 @@ fn a_member_that_runs_isolated_is_given_what_is_asked_for_next() {
     assert!(bench.is("Ready"), "{}", bench.story());
 }
 
+/// There is nothing that it could come back on.
+#[test]
+fn a_member_that_runs_isolated_and_loses_its_volume_is_replaced_once_something_else_is_asked_for() {
+    for damage in [Step::Lose, Step::DropClaim] {
+        for next in [None, Some(Edit::Option { good: true }), Some(Edit::Version(version("v3.7.3")))] {
+            let mut bench = settled(3);
+            let before = ids(&bench);
+            bench.take(&Step::Edit(Edit::Isolated(true)));
+            bench.take(&Step::Calm(20));
+            let pods = seen(&bench.world);
+            let isolated = pods.iter().find(|pod| pod.isolated).expect("a roll begins");
+            let place = bench.pods().iter().position(|pod| *pod == isolated.name).expect("it is one of them");
+            bench.take(&damage(place));
+            bench.take(&Step::Calm(40));
+            assert_eq!(ids(&bench), before, "another one would be isolated as well: {}", bench.story());
+            next.iter().for_each(|edit| bench.take(&Step::Edit(edit.clone())));
+            settle(&mut bench);
+            let kept = ids(&bench).iter().filter(|id| before.contains(id)).count();
+            assert_eq!(kept, 2, "{next:?} {}", bench.story());
+        }
+    }
+}
+
+#[test]
+fn a_member_that_runs_isolated_and_keeps_its_data_in_its_pod_is_replaced_once_something_else_is_asked_for() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
+    settle(&mut bench);
+    bench.take(&Step::Edit(Edit::Isolated(true)));
+    bench.take(&Step::Calm(40));
+    settle(&mut bench);
+}
+
 /// A first member that is isolated from the start.
 fn first(size: u8, version: &str, storage: Value) -> Bench {
     let labels = json!({ "labels": { "isolated": "yes" } });
@@ -182,12 +214,17 @@ fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() 
 /// Before 3.4 it votes as soon as it is listed.
 #[test]
 fn a_second_member_that_votes_and_was_never_reached_is_given_what_is_asked_for_next() {
-    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.2.13" }));
-    bench.take(&Step::Calm(3));
-    bench.take(&Step::Edit(Edit::Isolated(true)));
-    bench.take(&Step::Calm(10));
-    assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
-    settle(&mut bench);
+    for (calm, storage) in [(3, json!({})), (2, json!({ "ephemeral": true }))] {
+        for next in [None, Some(Edit::Version(version("3.3.27")))] {
+            let mut bench = Bench::new(&json!({ "size": 3, "version": "3.2.13", "storage": storage }));
+            bench.take(&Step::Calm(calm));
+            bench.take(&Step::Edit(Edit::Isolated(true)));
+            bench.take(&Step::Calm(10));
+            assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
+            next.iter().for_each(|edit| bench.take(&Step::Edit(edit.clone())));
+            settle(&mut bench);
+        }
+    }
 }
 
 #[test]
@@ -255,4 +292,18 @@ fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isol
     bench.take(&Step::Edit(Edit::Quota(false)));
     settle(&mut bench);
     assert_eq!(ids(&bench), before, "{}", bench.story());
+}
+
+/// With its pod its data would go, and it has only been silent for a moment.
+#[test]
+fn a_member_without_a_volume_that_does_not_answer_once_keeps_its_pod_though_the_spec_changes() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
+    settle(&mut bench);
+    bench.take(&Step::Calm(40));
+    let before = ids(&bench);
+    bench.take(&Step::Cut { pod: 0, cut: true });
+    bench.take(&Step::Edit(Edit::Option { good: true }));
+    bench.take(&Step::Calm(20));
+    assert_eq!(ids(&bench), before, "{}", bench.story());
+    settle(&mut bench);
 }

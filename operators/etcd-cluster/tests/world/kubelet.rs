@@ -270,7 +270,8 @@ fn keep_claims(world: &mut World) {
     }
 }
 
-fn is_pull(key: &Key) -> bool {
+/// Whether a pod only tries an image.
+pub fn is_pull(key: &Key) -> bool {
     key.name.ends_with("-pull")
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step};
+use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
 /// Three members, of which the first has been replaced: none of the pods is that of a first member any more.
@@ -177,4 +178,40 @@ fn at_each_moment_of_a_deletion() {
             assert_eq!((stay.count(), bench.etcds.clusters.len()), (3, 1), "{claims} {moment}: {}", bench.told());
         }
     }
+}
+
+/// Its data is in its pod, which is on a node that is away, and what it runs is not what is asked for by then.
+#[test]
+fn the_pod_of_an_ephemeral_member_is_kept_while_nothing_tells_of_its_cluster() {
+    for node in 0..3 {
+        let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
+        bench.take(&Step::Pass(Pass::default()));
+        bench.take(&Step::Calm(8));
+        let first = bench.cluster().expect("it is latched").members[0].name.clone();
+        let pod = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+        bench.take(&Step::Kill(pod));
+        bench.take(&Step::Node { node, up: false });
+        bench.take(&Step::Edit(Edit::Option { good: false }));
+        bench.take(&Step::Pass(Pass::default()));
+        bench.take(&Step::LoseStatus);
+        bench.take(&Step::Calm(2));
+        settle(&mut bench);
+    }
+}
+
+/// Clients have been let in, so its data may be somebody's.
+#[test]
+fn the_only_pod_of_an_ephemeral_cluster_is_kept_though_it_fails_and_something_else_is_asked_for() {
+    let pod = json!({ "labels": { "fragile": "yes" } });
+    let mut bench = Bench::new(&json!({ "size": 1, "storage": { "ephemeral": true }, "pod": pod }));
+    settle(&mut bench);
+    let uid = |bench: &Bench| seen(&bench.world)[0].uid.clone();
+    let before = uid(&bench);
+    bench.take(&Step::LoseStatus);
+    bench.take(&Step::Edit(Edit::Option { good: true }));
+    bench.kubelet.worn = true;
+    bench.take(&Step::Calm(20));
+    bench.kubelet.worn = false;
+    assert_eq!(uid(&bench), before, "{}", bench.story());
+    settle(&mut bench);
 }

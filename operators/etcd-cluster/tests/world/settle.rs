@@ -13,7 +13,7 @@ use crate::faults::name_of;
 use crate::kubelet::seen;
 
 /// Within so many rounds a world without faults is at rest.
-const ROUNDS: usize = 240;
+const ROUNDS: usize = 360;
 /// After so many, time flies: something is waited for that takes minutes.
 const PATIENCE: usize = 160;
 

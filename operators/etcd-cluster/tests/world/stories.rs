@@ -55,6 +55,24 @@ fn three_members_come_up() {
     settled(&json!({ "size": 3 }));
 }
 
+/// Its pod has been there for long by then.
+#[test]
+fn a_member_has_its_time_to_join_from_when_it_is_listed() {
+    let (mut bench, unborn) = with_an_unborn_member("3.6.16");
+    let first = bench.pods()[unborn].clone();
+    bench.etcds.pace.slow = true;
+    let listed =
+        |bench: &Bench, name: &str| bench.cluster().is_some_and(|of| of.members.iter().any(|m| name_of(m) == name));
+    while listed(&bench, &first) {
+        bench.now += jiff::SignedDuration::from_secs(30);
+        bench.round();
+    }
+    bench.etcds.pace.slow = false;
+    let waiting = bench.pods().into_iter().find(|pod| *pod != first && !listed(&bench, pod)).expect("it is made ahead");
+    settle(&mut bench);
+    assert!(listed(&bench, &waiting), "{}", bench.story());
+}
+
 #[test]
 fn members_shrink_after_an_upgrade() {
     let mut bench = settled(&json!({ "size": 3, "version": "3.5.35" }));

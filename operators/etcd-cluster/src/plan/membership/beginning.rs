@@ -36,8 +36,8 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
     }
     // If it answers, it is the cluster from now on.
-    let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(observed, seed, wish);
-    if seed.endpoint.is_none() && useless() {
+    let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(seed, wish);
+    if seed.endpoint.is_none() && useless() && may_lose_pod(observed, seed, wish) {
         return Step::DropPod { name: seed.name.clone() };
     }
     second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))
@@ -161,12 +161,15 @@ fn is_hopeless(seed: &Node<'_>, wish: &Wish) -> bool {
     rolling::is_outdated(seed, wish) && trouble(seed).is_some() && !comes_back
 }
 
-/// A first member whose etcd runs and cannot be reached, and whose spec has been corrected since. It keeps its volume. Where its
-/// data would go with its pod, nobody must ever have been let in.
-fn is_isolated(observed: &Observed, seed: &Node<'_>, wish: &Wish) -> bool {
-    let in_vain = seed.endpoint.is_none() && seed.runs_for_long();
-    let harmless = wish.durable || matches!(observed.clients, Seen::Absent);
-    in_vain && harmless && rolling::needs_other_pod(seed, wish)
+/// A first member whose etcd runs and cannot be reached, and whose spec has been corrected since.
+fn is_isolated(seed: &Node<'_>, wish: &Wish) -> bool {
+    seed.endpoint.is_none() && seed.runs_for_long() && rolling::needs_other_pod(seed, wish)
+}
+
+/// Whether a first member keeps its data without its pod, or has none: where it would go with the pod, nobody must ever have been
+/// let in.
+fn may_lose_pod(observed: &Observed, seed: &Node<'_>, wish: &Wish) -> bool {
+    wish.durable || !seed.has_run() || matches!(observed.clients, Seen::Absent)
 }
 
 /// The pod of the second member, which starts while the first does; it waits until it is listed.

@@ -65,7 +65,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
 
 /// A listed member without a pod.
 fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
-    let replace = |why: String| Some(replace_absent(observed, roster, node, why, now));
+    let replace = |why: String| Some(replace_stopped(observed, roster, node, why, now));
     if let Some(pod) = node.pod {
         let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
         return pod.meta.deleting.then(|| Step::wait("WaitingForDeletion", gone));
@@ -94,13 +94,13 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
 /// A listed member with a pod.
 fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
     if let Some(why) = lost(roster, node) {
-        return Some(replace(roster, node, why));
+        return Some(replace_stopped(observed, roster, node, why, now));
     }
     if node.is_healthy() {
         return None;
     }
     if node.is_doomed() && !node.runs_etcd() && node.endpoint.is_none() && node.running().is_some() {
-        return Some(replace(roster, node, "its claim is being deleted, or its volume lost".to_owned()));
+        return Some(replace_doomed(roster, node));
     }
     // Replacing a pod that does not work takes nothing away.
     let repaired = repair::failing(roster, wish, node, false);
@@ -117,10 +117,12 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
 }
 
-/// Whether a member that joins has been getting no further for long, as far as it tells of that itself.
+/// Whether a member that joins has been getting no further for long, as far as it tells of that itself; from when status first had
+/// its id: before that it waited to be listed.
 pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let joining = known.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
+    let listed = known.filter(|status| status.id.is_some());
+    let joining = listed.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
 }
@@ -187,8 +189,13 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
     )
 }
 
-/// The same, for a member without a pod. Those that hold quorum without it need not be those that the manager reaches.
-fn replace_absent(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, why: String, now: Timestamp) -> Step {
+/// The same, for a member that would not find its data again in another pod.
+pub(super) fn replace_doomed(roster: &Roster<'_>, node: &Node<'_>) -> Step {
+    replace(roster, node, "its claim is being deleted, or its volume lost".to_owned())
+}
+
+/// The same, for a member whose etcd does not run. Those that hold quorum without it need not be those that the manager reaches.
+fn replace_stopped(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, why: String, now: Timestamp) -> Step {
     let step = replace(roster, node, why.clone());
     let silent = unreached::hold_quorum_without(roster, node).filter(|_| matches!(step, Step::Stuck(..)));
     let (Some(silent), Some(member)) = (silent, node.member) else { return step };

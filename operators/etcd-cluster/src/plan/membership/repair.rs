@@ -44,7 +44,8 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
 /// What has to be done before a member leaves a minor version takes one that answers. So where another one is asked for
 /// meanwhile, the member first comes back as it ran last, and the roll takes it from there. So it does without quorum, where
 /// what is asked for has never been seen to run. If nothing is known to have run in it, it is given what is asked for, on its
-/// volume and of the minor version that its data is of: a member that lost its pod would come back as that, too.
+/// volume and of the minor version that its data is of: a member that lost its pod would come back as that, too. With no volume to
+/// come back on, another member takes its place, as in a roll.
 ///
 /// An only member that its kubelet finds ready is another matter, see [`unreached`].
 pub(super) fn isolated(
@@ -56,12 +57,16 @@ pub(super) fn isolated(
     now: Timestamp,
 ) -> Option<Step> {
     let in_vain = !node.is_learner() && !node.is_healthy() && node.runs_for_long();
-    let replaceable = rolling::takes_other_pod(node, wish);
+    let replaceable =
+        rolling::takes_other_pod(node, wish) || unborn && is_second(observed) && rolling::needs_other_pod(node, wish);
     if in_vain && replaceable && unreached::is_alone(observed, roster, node, now) {
         return unreached::another_pod(observed, roster, wish, node, now);
     }
-    if !(in_vain && replaceable && proven::is_unproven(node)) {
+    if !(in_vain && proven::is_unproven(node)) {
         return None;
+    }
+    if !replaceable {
+        return as_another(observed, roster, wish, node, now);
     }
     let ran = proven::version_of_data(node);
     let keeps_minor = proven::keeps_minor(node, wish) || ran.as_ref().is_some_and(|ran| ran.same_minor(&wish.version));
@@ -70,14 +75,37 @@ pub(super) fn isolated(
     // or its claim tells nothing that it could come back as instead.
     let may_differ = roster.listed || alone || unborn || !proven::is_told(node);
     let as_wished = keeps_minor && (may_differ || proven::is_proven(roster, wish));
-    let as_before = proven::is_told(node) || !keeps_minor && may_differ && ran.is_some();
-    let harmless = if roster.listed { roster.can_lose(node) } else { is_useless(observed, node, now) };
+    let as_before = unborn || proven::is_told(node) || !keeps_minor && may_differ && ran.is_some();
+    let harmless = match roster.listed {
+        true => unreached::hold_quorum_meanwhile(observed, roster, node, now),
+        false => is_useless(observed, node, now),
+    };
     let name = node.name.clone();
     match harmless {
         true if as_wished => Some(Step::Renew { name }),
         true if as_before => Some(Step::DropPod { name }),
         _ => None,
     }
+}
+
+/// Another member in the place of one that has not answered for long and would not come back in another pod as itself, since its
+/// volume, or its data, goes with the one that it has; if there are to be enough members without volumes.
+fn as_another(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
+    let dispensable = roster.listed && roster.can_lose(node) && unreached::is_silent(observed, node, now);
+    if !(dispensable && rolling::needs_other_pod(node, wish)) {
+        return None;
+    }
+    if wish.durable {
+        return Some(healing::replace_doomed(roster, node));
+    }
+    let why = || "it cannot be reached, it keeps its data in its pod, and the spec has changed since".to_owned();
+    (wish.size >= 3).then(|| healing::replace(roster, node, why()))
+}
+
+/// Whether no more than one other member votes: it has all that has ever been agreed to, so one that was listed beside it and has
+/// never been seen to start loses nothing of that with its pod, be its data in there.
+fn is_second(observed: &Observed) -> bool {
+    observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some()).count() == 1
 }
 
 /// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet
@@ -105,6 +133,7 @@ pub(super) fn hung(
     let silent = known.filter(|status| status.role == MemberRole::Unreachable && node.endpoint.is_none())?.since?;
     let hangs = started <= silent && now.duration_since(silent) >= SILENCE && node.running()?.ready;
     let keeps_data = wish.durable && !node.is_doomed();
-    let harmless = keeps_data && roster.listed && !node.is_learner() && roster.can_lose(node);
+    let others_do = roster.listed && unreached::hold_quorum_meanwhile(observed, roster, node, now);
+    let harmless = keeps_data && !node.is_learner() && others_do;
     (hangs && harmless && !objects::is_asked_for_health(&version)).then(|| Step::DropPod { name: node.name.clone() })
 }

@@ -114,7 +114,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
         return refused(why);
     }
     if wish.durable && node.is_doomed() {
-        return super::healing::replace(roster, node, "its claim is being deleted, or its volume lost".to_owned());
+        return super::healing::replace_doomed(roster, node);
     }
     if wish.durable {
         return Step::Renew { name };

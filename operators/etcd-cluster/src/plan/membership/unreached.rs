@@ -5,7 +5,8 @@ use api::etcd_cluster::MemberRole;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, pull, rolling};
-use crate::plan::objects::{CLIENT_PORT, VERSION};
+use crate::EtcdCluster;
+use crate::plan::objects::CLIENT_PORT;
 use crate::plan::proven;
 use crate::plan::roster::Node;
 
@@ -14,29 +15,36 @@ pub(super) const SILENCE: SignedDuration = SignedDuration::from_mins(2);
 
 /// Whether a member is one of those, for long. One that wants to know who asks has answered.
 pub(super) fn is_unreached(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
-    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let silent = known.filter(|status| status.id.is_some() && status.role == MemberRole::Unreachable);
-    let since = silent.and_then(|status| status.since);
     let asked_in_vain = observed.etcd.endpoints.get(node.name.as_str()).is_some_and(Result::is_err);
-    let long = since.is_some_and(|since| now.duration_since(since) >= SILENCE) && node.runs_for_long();
+    let long = is_silent(observed, node, now) && node.runs_for_long();
     long && asked_in_vain && node.ready && !observed.etcd.denied
 }
 
-/// Whether an only voter is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that. One that
-/// says that it only learns is no voter; had it not heard yet that it is one, quorum would come back with the pod.
-pub(super) fn is_alone(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
+/// Whether a member has not answered for long, whatever the reason.
+pub(super) fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
+    let silent = known.filter(|status| status.id.is_some() && status.role == MemberRole::Unreachable);
+    silent.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) >= SILENCE)
+}
+
+/// The name of the only voter, if there is just one. One that says that it only learns is no voter; had it not heard yet that it is
+/// one, quorum would come back with the pod.
+pub(in crate::plan) fn only_voter<'c>(cluster: &'c EtcdCluster, roster: &Roster<'_>) -> Option<&'c str> {
     let learns =
         |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
-    let listed = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
+    let listed = cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
     let mut voters = listed.filter(|status| !learns(&status.name));
-    let first = voters.next().is_some_and(|status| status.name == node.name);
-    let alone = first && voters.next().is_none();
-    alone && !roster.listed && is_unreached(observed, node, now)
+    voters.next().filter(|_| voters.next().is_none()).map(|status| status.name.as_str())
+}
+
+/// Whether an only voter is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that.
+pub(super) fn is_alone(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
+    let alone = !roster.listed && only_voter(&observed.cluster, roster) == Some(&node.name);
+    alone && is_unreached(observed, node, now)
 }
 
 /// Another pod for such a member, where the spec by now says something else of pods, whatever is known to have run in it: what lets
-/// the operator through may be just that. What comes before another minor version takes a member that answers; so where one is asked
-/// for as well, it comes back as it ran last, if that was of the version that it runs now.
+/// the operator through may be just that. Another minor version has to wait for it.
 pub(super) fn another_pod(
     observed: &Observed,
     roster: &Roster<'_>,
@@ -44,17 +52,7 @@ pub(super) fn another_pod(
     node: &Node<'_>,
     now: Timestamp,
 ) -> Option<Step> {
-    if proven::keeps_minor(node, wish) {
-        return Some(renewed(observed, roster, wish, node, now));
-    }
-    comes_back(node).then(|| Step::DropPod { name: node.name.clone() })
-}
-
-/// Whether what a member ran last, before its pod of now, is of the version that it runs.
-fn comes_back(node: &Node<'_>) -> bool {
-    let versions = proven::version_of_data(node).zip(node.version_found_ready());
-    let same = versions.is_some_and(|(ran, runs)| ran.same_minor(&runs));
-    same && proven::is_unproven(node) && proven::is_told(node)
+    proven::keeps_minor(node, wish).then(|| renewed(observed, roster, wish, node, now))
 }
 
 /// The pod that is wished, or what comes before: clients may be served, so the next pod is proved as in a roll.
@@ -73,17 +71,23 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
     now: Timestamp,
 ) -> Option<&'r Node<'a>> {
-    let lacks = |node: &&Node<'_>| lacks_pod(observed, roster, wish, node, now);
+    let lacks = |node: &&Node<'_>| rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now);
     roster.nodes.iter().find(|node| lacks(node) && proven::keeps_minor(node, wish))
 }
 
-/// Whether such a member is to get another pod on its volume.
-fn lacks_pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> bool {
-    rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now)
+/// Whether the others hold quorum while a member is started again: with those that kubelets find ready, though the manager does not
+/// reach them. Of two, none can do without the other.
+pub(super) fn hold_quorum_meanwhile(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
+    let voters = roster.voters().count();
+    if node.is_learner() || voters <= 2 {
+        return roster.can_lose(node);
+    }
+    let serves = |other: &&Node<'_>| other.is_healthy() && !other.is_restarting() || is_unreached(observed, other, now);
+    roster.voters().filter(|other| other.name != node.name).filter(serves).count() > voters / 2
 }
 
 /// Those that do not answer the manager, and hold quorum with those that do, if there is no quorum but with them. A read that takes
-/// quorum has just been answered, and somebody who has no pod has not agreed to it: so enough of the others have, and are still
+/// quorum has just been answered, and a member whose etcd does not run has not agreed to it: so enough of the others have, and are still
 /// enough once that one is off the list. etcd itself lets a member go that it is not connected to, and looks whether the others are
 /// there otherwise (`mayRemoveMember` in `server/etcdserver/server.go`).
 pub(super) fn hold_quorum_without<'r, 'a>(roster: &'r Roster<'a>, node: &Node<'_>) -> Option<Vec<&'r Node<'a>>> {
@@ -91,14 +95,13 @@ pub(super) fn hold_quorum_without<'r, 'a>(roster: &'r Roster<'a>, node: &Node<'_
     let answering = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
     let silent: Vec<_> = others().filter(|other| other.silence.is_some() && other.ready).collect();
     let enough = answering + silent.len() > others().count() / 2;
-    (roster.listed && node.pod.is_none() && enough).then_some(silent)
+    (roster.listed && node.is_stopped() && enough).then_some(silent)
 }
 
 /// What is told of such members, where there may be a quorum with them: then nothing is said to be lost. `count` says who answers.
 pub(super) fn told(
     observed: &Observed,
     roster: &Roster<'_>,
-    wish: &Wish,
     count: &str,
     needed: usize,
     now: Timestamp,
@@ -108,18 +111,10 @@ pub(super) fn told(
         return None;
     }
     let names = unreached.iter().map(|node| node.name.as_str()).collect::<Vec<_>>().join(", ");
-    let mut message = format!(
+    let message = format!(
         "{count}, and the kubelet finds {names} ready: the manager has not reached that for {} minutes; let it through to port \
          {CLIENT_PORT} of the pods (network policies), or, if etcd hangs in one, delete that pod",
         SILENCE.as_mins()
     );
-    if let Some(node) = unreached.iter().find(|node| lacks_pod(observed, roster, wish, node, now)) {
-        let made = node.annotation(VERSION).unwrap_or_default();
-        message = format!(
-            "{message}; what else the spec says of pods has to wait for that, since it asks for version {}, too: set \
-             spec.version to {made} to have the rest at once",
-            wish.version
-        );
-    }
     Some(Step::Stuck("MembersUnreachable", message))
 }

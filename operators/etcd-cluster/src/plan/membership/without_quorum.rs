@@ -18,17 +18,17 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     let known = &observed.cluster.status.member_statuses;
     let mut lost = None;
     // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
-    let unborn = |status: &&MemberStatus| {
+    let without_pod = |status: &&MemberStatus| {
         status.id.is_none()
             && status.role == MemberRole::Joining
             && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
     };
-    if let Some(status) = known.iter().find(unborn) {
+    if let Some(status) = known.iter().find(without_pod) {
         return Step::Start { name: status.name.as_str().into(), start: Start::Join };
     }
     for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
-        let unborn = status.id.is_none() && status.role == MemberRole::Joining;
+        let unborn = is_unborn(known, status);
         let repaired = node.and_then(|node| {
             let failing = repair::failing(roster, wish, node, unborn);
             failing.or_else(|| repair::isolated(observed, roster, wish, node, unborn, now))
@@ -64,7 +64,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
     let count = format!("{answering} of {voters} members answer ({why})");
     let needed = (voters / 2 + 1).saturating_sub(answering);
-    if let Some(told) = unreached::told(observed, roster, wish, &count, needed, now) {
+    if let Some(told) = unreached::told(observed, roster, &count, needed, now) {
         return told;
     }
     match lost {
@@ -82,6 +82,12 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
             Step::ask_again(quorum::LOST, format!("{count}{first}"))
         }
     }
+}
+
+/// Whether a member has never been seen to be listed. Where no id is known of any, status was lost, and that tells nothing.
+fn is_unborn(known: &[MemberStatus], status: &MemberStatus) -> bool {
+    let joins = status.id.is_none() && status.role == MemberRole::Joining;
+    joins && known.iter().any(|other| other.id.is_some())
 }
 
 /// A member whose volume tells that it is one, though the status does not: that came from a backup, or was found again from

@@ -176,6 +176,13 @@ impl<'a> Node<'a> {
         self.container(ETCD).is_some_and(|etcd| etcd.running)
     }
 
+    /// Whether it has no pod, or one in which etcd does not run.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        let ended = || self.running().is_some() && self.endpoint.is_none() && !self.runs_etcd();
+        self.pod.is_none() || ended()
+    }
+
     /// Whether etcd has ever been started in its pod, before which it waits to be listed.
     #[must_use]
     pub fn has_run(&self) -> bool {
