@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::objects::{OWNER_UID, RETIRED};
@@ -122,4 +123,9 @@ pub fn hex(id: u64) -> String {
 #[must_use]
 pub fn read_hex(id: &str) -> Option<u64> {
     u64::from_str_radix(id, 16).ok()
+}
+
+/// Whether a member was yet to vote when etcd listed it last.
+pub(super) fn is_to_vote(status: &MemberStatus) -> bool {
+    matches!(status.role, MemberRole::Joining | MemberRole::Learner)
 }

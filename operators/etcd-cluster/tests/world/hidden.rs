@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::bench::{Bench, Pass};
-use crate::faults::{Edit, Step};
+use crate::faults::{Edit, Step, name_of};
 use crate::isolated::{ids, settled_at};
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
@@ -229,20 +229,29 @@ fn a_member_whose_data_is_broken_is_replaced_where_one_that_the_operator_cannot_
 /// Nobody but itself agrees to anything yet.
 #[test]
 fn an_only_voter_that_the_operator_cannot_reach_is_given_what_is_asked_for_next_though_another_member_learns() {
-    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
-    (0..3).for_each(|_| bench.take(&Step::Pass(Pass::default())));
-    bench.take(&Step::Edit(Edit::Hidden(true)));
-    bench.tick();
-    bench.take(&Step::Calm(5));
-    let members = ids(&bench);
-    assert!(members.len() == 2 && bench.cluster().is_some_and(|of| of.voters().count() == 1), "{}", bench.story());
-    bench.take(&Step::Evict(0));
-    bench.take(&Step::Calm(1));
-    bench.take(&Step::Edit(Edit::Hidden(false)));
-    bench.take(&Step::Calm(LONG + 20));
-    assert!(bench.is("Ready"), "{}", bench.story());
-    settle(&mut bench);
-    assert!(members.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+    for is_lost in [false, true] {
+        let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+        (0..3).for_each(|_| bench.take(&Step::Pass(Pass::default())));
+        bench.take(&Step::Edit(Edit::Hidden(true)));
+        bench.tick();
+        bench.take(&Step::Calm(5));
+        let cluster = bench.cluster().expect("it is latched");
+        let (first, members) = (cluster.members[0].name.clone(), ids(&bench));
+        assert!(members.len() == 2 && cluster.voters().count() == 1, "{}", bench.story());
+        let place = |bench: &Bench, name: &str| bench.pods().iter().position(|pod| pod == name).expect("it has a pod");
+        bench.take(&Step::Evict(place(&bench, &first)));
+        bench.take(&Step::Calm(1));
+        if is_lost {
+            let learner = name_of(&bench.cluster().expect("it is latched").members[1]).to_owned();
+            bench.take(&Step::EvictFully(place(&bench, &learner)));
+        }
+        bench.take(&Step::Edit(Edit::Hidden(false)));
+        bench.take(&Step::Calm(LONG + 20));
+        assert!(bench.is("Ready"), "{}", bench.story());
+        settle(&mut bench);
+        let kept = members.iter().filter(|id| ids(&bench).contains(id)).count();
+        assert_eq!(kept, 2 - usize::from(is_lost), "{}", bench.story());
+    }
 }
 
 /// Without quorum its kubelet does not find it ready, and to the operator it is like one that nobody reaches. It has not been as

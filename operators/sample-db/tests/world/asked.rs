@@ -11,8 +11,8 @@ use sample_db::SampleDB;
 use sample_db::plan::objects::SecretOf;
 use sample_db::plan::{self, Asked, DbAct, Line, Login, SecretSeen, names};
 
-use crate::kubelet::mounted;
-use crate::pods::seen;
+use crate::kubelet::{Server, mounted};
+use crate::pods::{PodSeen, seen};
 use crate::site::{Secret, Site, is_going, text};
 
 /// What becomes of an answer.
@@ -136,9 +136,7 @@ impl Site {
         };
         let file = mounted(world, pod);
         let lines: Vec<Line> = file.iter().map(line(false)).chain(data.settings.iter().map(line(true))).collect();
-        let holds = self.effective(world, pod, &server.claim);
-        let waits = |name: &&&str| holds.get(**name) != server.started.get(**name);
-        let restart = STARTING.iter().filter(waits).map(|name| (*name).to_owned()).collect();
+        let restart = self.waiting(world, pod, &server);
         let ours = BTreeSet::from(["listen_addresses", "password_encryption", "wal_level"]);
         let wanted = &plan::wanted(db);
         let known = wanted.keys().cloned().collect();
@@ -158,6 +156,21 @@ impl Site {
         let (system_identifier, version) = (data.id.clone(), server.release);
         let bytes = 1 << 20;
         Asked::Answered(Box::new(plan::Answer { system_identifier, version, login, parameters, bytes, room: None }))
+    }
+
+    /// The parameters that wait for the next start of a server.
+    fn waiting(&self, world: &World, pod: &PodSeen, server: &Server) -> Vec<String> {
+        let holds = self.effective(world, pod, &server.claim);
+        let waits = |name: &&&str| holds.get(**name) != server.started.get(**name);
+        STARTING.iter().filter(waits).map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Whether the server in a pod is to start again, be that it has been asked or not.
+    pub fn waits_for_restart(&self, world: &World, pod: &str) -> bool {
+        let server = self.lives.get(pod).and_then(|life| life.server.as_ref());
+        let pods = seen(world);
+        let pod = pods.iter().find(|of| of.uid == pod);
+        server.zip(pod).is_some_and(|(server, pod)| !self.waiting(world, pod, server).is_empty())
     }
 
     /// Performs an act, unless the question is lost; the answer may be.

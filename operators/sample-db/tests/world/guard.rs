@@ -155,7 +155,9 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
         return;
     }
     let others = world.all(Claim::KIND).filter(|(_, other)| {
-        other["metadata"]["uid"] != *uid && !is_going(other) && other["metadata"]["labels"][INSTANCE] == *owner
+        // What a finalizer keeps stays until it is saved.
+        let stays = !is_going(other) || other["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        other["metadata"]["uid"] != *uid && stays && other["metadata"]["labels"][INSTANCE] == *owner
     });
     let elsewhere = others
         .filter_map(|(_, other)| site.disks.data(other["metadata"]["uid"].as_str()?))

@@ -1,5 +1,6 @@
 //! Somebody reads conditions, and does what they ask for.
 
+use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, ADOPT, SKIP_FINAL_SNAPSHOT};
 use runtime::cache::View as _;
 use runtime::views::Job;
 use sample_db::{SampleDB, Snapshot};
@@ -26,6 +27,7 @@ impl Bench {
             let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
             match &*reason {
                 "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
+                "StatusLost" => edit(take_back),
                 "ServerFails" if message.contains("configuration") => {
                     edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
                 }
@@ -33,14 +35,15 @@ impl Bench {
                     self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
                 }
                 "InitFailed" => self.site.sql = ("mended".to_owned(), true),
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(|db| {
-                    let name = db["metadata"]["name"].clone();
-                    db["metadata"]["annotations"][api::sample_db::SKIP_FINAL_SNAPSHOT] = name;
-                }),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(give_up),
+                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "StatusLost" => {
+                    let tried = db["metadata"]["annotations"][ADOPT].is_string();
+                    edit(if tried { give_up } else { take_back });
+                }
                 "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
                     edit(|db| {
                         let last = db["status"]["deletion"]["finalSnapshot"].clone();
-                        db["metadata"]["annotations"][api::sample_db::ACCEPT_FINAL_SNAPSHOT] = last;
+                        db["metadata"]["annotations"][ACCEPT_FINAL_SNAPSHOT] = last;
                     });
                 }
                 "DeletionBlocked" => {
@@ -56,6 +59,20 @@ impl Bench {
             self.say(&format!("a person mends {reason}"));
         }
     }
+}
+
+/// Somebody says that data of which nothing tells any more are the database's.
+fn take_back(db: &mut Value) {
+    db["metadata"]["annotations"][ADOPT] = db["metadata"]["uid"].clone();
+    let version = &mut db["spec"]["engine"]["version"];
+    if version.is_null() {
+        *version = json!("17");
+    }
+}
+
+/// Somebody lets the data go.
+fn give_up(db: &mut Value) {
+    db["metadata"]["annotations"][SKIP_FINAL_SNAPSHOT] = db["metadata"]["name"].clone();
 }
 
 /// Whether no pod can come back to its data any more, or these are gone before anybody was let in.

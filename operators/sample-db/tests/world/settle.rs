@@ -132,6 +132,7 @@ impl Bench {
         let as_asked = asked.is_none_or(|asked| release == asked || release.starts_with(&format!("{asked}.")));
         let manual = db["spec"]["upgrade"]["policy"] == "Manual";
         check(as_asked || manual, || format!("{release} runs, not {asked:?}"))?;
+        check(!self.site.waits_for_restart(&self.world, &pod), || "the server is to start again".to_owned())?;
         let settings = self.wanted(db, &pod, &claim);
         check(settings || is(db, "Stalled"), || "parameters are not as asked".to_owned())
     }

@@ -4,12 +4,10 @@
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
-use api::etcd_cluster::MemberRole;
-
 use super::unreached::{self, SILENCE};
 use super::{Observed, Roster, Step, Wish, repair, rolling, waiting_for};
 use crate::plan::objects::{ETCD, WAIT};
-use crate::plan::roster::Node;
+use crate::plan::roster::{Node, is_to_vote};
 use crate::plan::{hold, names};
 
 /// How long a listed member may get no further (or not start at all) before it is given up, unless a snapshot is on its way
@@ -121,8 +119,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
 /// its id: before that it waited to be listed.
 pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let listed = known.filter(|status| status.id.is_some());
-    let joining = listed.filter(|status| matches!(status.role, MemberRole::Joining | MemberRole::Learner));
+    let joining = known.filter(|status| status.id.is_some() && is_to_vote(status));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
 }

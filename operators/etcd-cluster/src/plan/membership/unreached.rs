@@ -8,7 +8,7 @@ use super::{Observed, Roster, Step, Wish, pull, rolling};
 use crate::EtcdCluster;
 use crate::plan::objects::CLIENT_PORT;
 use crate::plan::proven;
-use crate::plan::roster::Node;
+use crate::plan::roster::{Node, is_to_vote};
 
 /// How long a member does not answer, though its pod is ready, before somebody should know.
 pub(super) const SILENCE: SignedDuration = SignedDuration::from_mins(2);
@@ -27,13 +27,13 @@ pub(super) fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) ->
     silent.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) >= SILENCE)
 }
 
-/// The name of the only voter, if there is just one. One that says that it only learns is no voter; had it not heard yet that it is
-/// one, quorum would come back with the pod.
+/// The name of the only voter, if there is just one. One that only learns, by its own word or as it was listed last, is no voter; had
+/// it become one that nobody has heard of yet, quorum would come back with the pod.
 pub(in crate::plan) fn only_voter<'c>(cluster: &'c EtcdCluster, roster: &Roster<'_>) -> Option<&'c str> {
     let learns =
         |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
     let listed = cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
-    let mut voters = listed.filter(|status| !learns(&status.name));
+    let mut voters = listed.filter(|status| !learns(&status.name) && !is_to_vote(status));
     voters.next().filter(|_| voters.next().is_none()).map(|status| status.name.as_str())
 }
 

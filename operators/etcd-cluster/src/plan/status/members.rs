@@ -6,7 +6,7 @@ use runtime::plan::Announcement;
 
 use super::super::membership::Step;
 use super::super::objects::VERSION;
-use super::super::roster::{Node, Roster, hex};
+use super::super::roster::{Node, Roster, hex, is_to_vote};
 use super::super::size;
 use super::{announcement, conditions};
 use crate::EtcdCluster;
@@ -26,8 +26,7 @@ pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, 
         let gone =
             before.iter().filter(|status| status.id.is_some() && !roster.nodes.iter().any(|n| n.name == status.name));
         statuses.extend(gone.map(|status| {
-            let joins = status.role == MemberRole::Joining;
-            let role = if joins { MemberRole::Joining } else { MemberRole::Unreachable };
+            let role = if is_to_vote(status) { status.role } else { MemberRole::Unreachable };
             aged(MemberStatus { role, ..status.clone() }, Some(status), now)
         }));
     }
@@ -55,8 +54,10 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         Some(_) => MemberRole::Follower,
         None if node.member.is_some() && !node.has_started() => MemberRole::Joining,
         None if node.is_learner() => MemberRole::Learner,
-        None if !listed && before.is_some_and(|before| before.role == MemberRole::Joining) => MemberRole::Joining,
-        None => MemberRole::Unreachable,
+        None => match before.filter(|before| !listed && is_to_vote(before)) {
+            Some(before) => before.role,
+            None => MemberRole::Unreachable,
+        },
     };
     let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
     let version = match endpoint {
