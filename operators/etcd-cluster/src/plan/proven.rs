@@ -163,8 +163,8 @@ fn tries(node: &Node<'_>, wish: &Wish) -> bool {
     node.endpoint.is_none() && (next(node) == Some(&mark) || made_as(node) == Some(mark))
 }
 
-/// Whether a member has lost its pod for one that is made of this, and has not answered since. Until it has, nothing else comes
-/// next: of what the others were to have later, a member that does not answer tells nothing.
+/// Whether a member has lost its pod for one that is made of this, and has not answered since. Until it has, no other minor version
+/// comes: of what has to precede that, a member that does not answer tells nothing.
 pub(super) fn is_due(roster: &Roster<'_>, template: &str, version: &Version) -> bool {
     let due = mark(template, &version.to_string());
     roster.nodes.iter().any(|node| node.endpoint.is_none() && next(node) == Some(&due))

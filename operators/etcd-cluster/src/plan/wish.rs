@@ -32,12 +32,14 @@ impl Wish {
     #[must_use]
     pub fn of(observed: &Observed, roster: &Roster<'_>, durable: bool) -> Self {
         let cluster = &*observed.cluster;
-        let (version, refusal) = version(cluster, roster);
+        let running = running(cluster, roster);
+        let (version, refusal) = version(cluster, &running);
         let template = template_of(cluster, roster);
-        let kept = kept(&running(cluster, roster));
+        let kept = kept(&running);
+        let pods_come_first =
+            || comes_after_the_pod(cluster, roster, &template, &kept) || proven::is_due(roster, &template, &kept);
         let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template)
-            || !version.same_minor(&kept) && comes_after_the_pod(cluster, roster, &template, &kept)
-            || proven::is_due(roster, &template, &kept)
+            || !version.same_minor(&kept) && pods_come_first()
             || comes_after_the_first_answer(cluster, roster, &version);
         Self {
             size: usize::try_from(cluster.spec.size).unwrap_or(1).max(1),
@@ -96,7 +98,7 @@ fn without_tls(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
 }
 
 /// The version to run, and why it is not the one asked for.
-fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'static str, String)>) {
+fn version(cluster: &EtcdCluster, running: &[Version]) -> (Version, Option<(&'static str, String)>) {
     let latched = cluster.status.target_version.as_deref();
     let asked = cluster.spec.version.as_deref().or(latched).unwrap_or(DEFAULT_VERSION);
     let Some(target) = Version::parse(asked) else {
@@ -104,11 +106,10 @@ fn version(cluster: &EtcdCluster, roster: &Roster<'_>) -> (Version, Option<(&'st
         let message = format!("spec.version {asked:?} is no version of etcd: write it as 3.6.16");
         return (default, Some(("InvalidVersion", message)));
     };
-    let running = running(cluster, roster);
-    match may_follow(&running, &target) {
+    match may_follow(running, &target) {
         Ok(()) => (target, None),
         Err(why) => {
-            let kept = latched.and_then(Version::parse).filter(|latched| may_follow(&running, latched).is_ok());
+            let kept = latched.and_then(Version::parse).filter(|latched| may_follow(running, latched).is_ok());
             let lowest = || running.iter().min_by_key(|version| version.numbers()).cloned();
             let kept = kept.or_else(lowest).unwrap_or_else(default_version);
             (kept, Some(("UpgradeRefused", why)))

@@ -183,3 +183,21 @@ fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
     );
     settle(&mut bench);
 }
+
+/// What can no longer be had holds nothing up that can.
+#[test]
+fn a_version_of_which_the_image_is_gone_gives_way_to_its_next_patch() {
+    for size in 1..=3 {
+        let mut bench = settled(size);
+        let before = ids(&bench);
+        bench.take(&Step::Image { version: version("3.6.16"), there: false });
+        bench.take(&Step::Edit(Edit::Restart(1)));
+        bench.take(&Step::Calm(20));
+        assert!(!bench.is("Ready"), "{}", bench.story());
+        bench.take(&Step::Edit(Edit::Version(version("3.6.99"))));
+        bench.take(&Step::Calm(60));
+        assert!(bench.is("Ready"), "{size}: {}", bench.story());
+        settle(&mut bench);
+        assert_eq!(ids(&bench), before, "{}", bench.story());
+    }
+}
