@@ -78,6 +78,19 @@ pub struct EtcdClusterStatus {
     pub contract: Contract,
 }
 
+impl EtcdClusterStatus {
+    /// What it says of a member.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&MemberStatus> {
+        self.member_statuses.iter().find(|status| status.name == name)
+    }
+
+    /// Those that etcd listed when it was last asked.
+    pub fn listed(&self) -> impl Iterator<Item = &MemberStatus> {
+        self.member_statuses.iter().filter(|status| status.id.is_some())
+    }
+}
+
 /// Where the cluster stands, in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {

@@ -192,7 +192,7 @@ fn runs_as(node: &Node<'_>, wish: &Wish) -> bool {
 
 /// Whether a member serves with what its pod is made of.
 fn runs_well(node: &Node<'_>) -> bool {
-    node.is_healthy() && node.ready && node.runs_its_version() && !node.is_restarting()
+    node.serves_on() && node.ready && node.runs_its_version()
 }
 
 /// Whether a member is silent because its pod is just being replaced, or its image changed, for what is wished now. Of a member
@@ -215,8 +215,7 @@ fn is_back(node: &Node<'_>) -> bool {
 
 /// Whether a member ran another version when it answered last.
 fn ran_another_version(cluster: &EtcdCluster, node: &Node<'_>, wish: &Wish) -> bool {
-    let last = cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let last = last.and_then(|status| Version::parse(status.version.as_deref()?));
+    let last = cluster.status.member(&node.name).and_then(|status| Version::parse(status.version.as_deref()?));
     last.is_some_and(|last| last.numbers() != wish.version.numbers())
 }
 

@@ -69,15 +69,18 @@ impl<'a> Roster<'a> {
         self.members().filter(|node| !node.is_learner())
     }
 
+    /// Those that vote beside `node`.
+    pub fn others(&self, node: &Node<'_>) -> impl Iterator<Item = &Node<'a>> {
+        self.voters().filter(|other| other.name != node.name)
+    }
+
     /// Whether the cluster keeps quorum, and gets no closer to losing it, if it does without `node` for good.
     #[must_use]
     pub fn can_lose(&self, node: &Node<'_>) -> bool {
         if node.is_learner() {
             return true;
         }
-        let others = || self.voters().filter(|other| other.name != node.name);
-        let healthy = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
-        healthy > others().count() / 2
+        self.others(node).filter(|other| other.serves_on()).count() > self.others(node).count() / 2
     }
 
     /// Whether a member is where the others are.

@@ -139,8 +139,7 @@ fn comes_after_the_pod(cluster: &EtcdCluster, roster: &Roster<'_>, template: &st
 
 /// What a member ran last, as status remembers.
 fn told(cluster: &EtcdCluster, name: &str) -> Option<Version> {
-    let status = cluster.status.member_statuses.iter().find(|status| status.name == name)?;
-    status.version.as_deref().and_then(Version::parse)
+    cluster.status.member(name)?.version.as_deref().and_then(Version::parse)
 }
 
 /// The version that members stay at for now: the highest of the minor version that the slowest runs.

@@ -13,10 +13,6 @@ fn settled(size: u8) -> Bench {
     bench
 }
 
-fn ids(bench: &Bench) -> Vec<u64> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
-}
-
 /// A pod whose etcd runs.
 fn well(bench: &Bench) -> usize {
     let runs = |pod: &String| bench.etcds.processes.contains_key(pod);
@@ -55,7 +51,7 @@ fn a_halted_roll_and_a_lost_pod_cost_no_quorum() {
 fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
     for lost in 0..3 {
         let mut bench = settled(3);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Option { good: false }));
         bench.take(&Step::Calm(20));
         // Whichever it is, and once more after that.
@@ -65,7 +61,7 @@ fn setting_a_bad_spec_back_cures_whatever_came_of_it() {
         });
         bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
         settle(&mut bench);
-        assert_eq!(ids(&bench), before, "{}", bench.story());
+        assert_eq!(bench.ids(), before, "{}", bench.story());
     }
 }
 
@@ -130,7 +126,7 @@ fn members_without_volumes_are_not_given_up_for_one_that_never_runs() {
     for other in [Edit::Option { good: true }, Edit::Isolated(false)] {
         let mut bench = Bench::new(&json!({ "size": 3, "storage": { "ephemeral": true } }));
         settle(&mut bench);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Option { good: false }));
         bench.take(&Step::Calm(30));
         let cluster = bench.cluster().expect("it is latched");
@@ -156,14 +152,14 @@ fn members_without_volumes_are_replaced_after_another_one_votes() {
     for version in ["3.2.13", "3.3.27", "3.6.16"] {
         let mut bench = Bench::new(&json!({ "size": 3, "version": version, "storage": { "ephemeral": true } }));
         settle(&mut bench);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Restart(1)));
         for _ in 0..120 {
             bench.round();
             assert!(bench.cluster().is_some_and(|cluster| cluster.voters().count() >= 3), "{}", bench.story());
         }
         settle(&mut bench);
-        assert!(ids(&bench).iter().all(|id| !before.contains(id)), "{version} {}", bench.story());
+        assert!(bench.ids().iter().all(|id| !before.contains(id)), "{version} {}", bench.story());
     }
 }
 
@@ -189,7 +185,7 @@ fn no_healthy_pod_is_given_up_for_one_that_the_api_server_refuses() {
 fn a_version_of_which_the_image_is_gone_gives_way_to_its_next_patch() {
     for size in 1..=3 {
         let mut bench = settled(size);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Image { version: version("3.6.16"), there: false });
         bench.take(&Step::Edit(Edit::Restart(1)));
         bench.take(&Step::Calm(20));
@@ -198,6 +194,6 @@ fn a_version_of_which_the_image_is_gone_gives_way_to_its_next_patch() {
         bench.take(&Step::Calm(60));
         assert!(bench.is("Ready"), "{size}: {}", bench.story());
         settle(&mut bench);
-        assert_eq!(ids(&bench), before, "{}", bench.story());
+        assert_eq!(bench.ids(), before, "{}", bench.story());
     }
 }

@@ -60,7 +60,7 @@ fn a_claim_that_is_being_deleted_is_released_though_its_labels_were_edited_by_ha
     for edit in EDITS {
         let mut bench = settled(&json!({ "size": 3 }));
         let member = members(&bench)[1].clone();
-        let place = bench.pods().iter().position(|pod| *pod == member).expect("it has a pod");
+        let place = bench.place_of(&member);
         bench.take(&Step::DropClaim(place));
         relabel(&mut bench, &member, edit);
         settle(&mut bench);

@@ -262,6 +262,16 @@ impl Bench {
         self.world.all(Pod::KIND).map(|(key, _)| key.name.to_string()).collect()
     }
 
+    /// The ids of its members, in their order.
+    pub fn ids(&self) -> Vec<u64> {
+        self.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
+    }
+
+    /// By what a step picks that pod.
+    pub fn place_of(&self, name: &str) -> usize {
+        self.pods().iter().position(|pod| pod == name).expect("it has a pod")
+    }
+
     fn pick(&self, which: usize) -> Option<String> {
         let names = self.pods();
         names.get(which.checked_rem(names.len())?).cloned()

@@ -238,8 +238,8 @@ impl Guard {
 
     /// Who is a member, by name; before one is latched, of whatever clusters there are.
     fn listed(&self, etcds: &Etcds) -> BTreeSet<String> {
-        let latched = self.cluster(etcds).map_or_else(|| etcds.clusters.values().collect(), |cluster| vec![cluster]);
-        latched.into_iter().flat_map(|cluster| &cluster.members).map(|member| name_of(member).to_owned()).collect()
+        let clusters = etcds.clusters.iter().filter(|(id, _)| self.latched.is_none_or(|latched| latched == **id));
+        clusters.flat_map(|(_, cluster)| &cluster.members).map(|member| name_of(member).to_owned()).collect()
     }
 
     fn voters(&self, etcds: &Etcds) -> usize {

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::bench::{Bench, Pass};
 use crate::faults::{Edit, Step, name_of};
-use crate::isolated::{ids, settled_at};
+use crate::isolated::settled_at;
 use crate::kubelet::seen;
 use crate::stories::{settle, version};
 
@@ -15,6 +15,20 @@ const LONG: u8 = 80;
 
 fn uids(bench: &Bench) -> BTreeSet<String> {
     seen(&bench.world).into_iter().map(|pod| pod.uid).collect()
+}
+
+/// Where one of the pods is that a roll has not reached, which has hidden its first one.
+fn beside_the_hidden_one(bench: &Bench) -> usize {
+    let hidden = seen(&bench.world).into_iter().find(|pod| pod.hidden).expect("a roll begins").name;
+    bench.pods().iter().position(|pod| *pod != hidden).expect("there are others")
+}
+
+/// Lets that many rounds pass, in which nothing is done that must never be.
+fn innocently(bench: &mut Bench, rounds: usize) {
+    for _ in 0..rounds {
+        bench.round();
+        assert_eq!(bench.innocent(), Ok(()), "{}", bench.story());
+    }
 }
 
 fn stalled(bench: &Bench) -> Option<&str> {
@@ -42,14 +56,14 @@ fn is_well(bench: &mut Bench, members: &[u64]) {
     bench.take(&Step::Calm(60));
     assert!(bench.is("Ready"), "{}", bench.story());
     settle(bench);
-    assert_eq!(ids(bench), members, "{}", bench.story());
+    assert_eq!(bench.ids(), members, "{}", bench.story());
 }
 
 #[test]
 fn members_that_the_operator_alone_cannot_reach_are_told_of_and_left_alone() {
     for size in [1, 2, 3] {
         let mut bench = settled_at(size, "3.6.16");
-        let (members, pods) = (ids(&bench), uids(&bench));
+        let (members, pods) = (bench.ids(), uids(&bench));
         bench.policy = true;
         bench.take(&Step::Calm(20));
         assert!(!bench.is("Ready") && stalled(&bench).is_none(), "{}", bench.story());
@@ -77,7 +91,7 @@ fn two_of_three_that_the_operator_cannot_reach_are_told_of() {
 #[test]
 fn a_member_that_the_operator_cannot_reach_is_not_said_to_be_restarting_for_ever() {
     let mut bench = settled_at(1, "3.6.16");
-    let members = ids(&bench);
+    let members = bench.ids();
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(LONG));
     assert_eq!(stalled(&bench), Some("MembersUnreachable"), "{}", bench.story());
@@ -90,18 +104,18 @@ fn a_member_that_the_operator_cannot_reach_is_not_said_to_be_restarting_for_ever
 #[test]
 fn a_corrected_spec_reaches_an_only_member_that_the_operator_cannot_reach() {
     let mut bench = cut_off(1, "3.6.16");
-    let members = ids(&bench);
+    let members = bench.ids();
     allow(&mut bench);
     bench.take(&Step::Calm(60));
     assert!(bench.is("Ready"), "{}", bench.story());
-    assert_eq!(ids(&bench), members, "{}", bench.story());
+    assert_eq!(bench.ids(), members, "{}", bench.story());
     is_well(&mut bench, &members);
 }
 
 #[test]
 fn an_only_member_that_the_operator_cannot_reach_keeps_its_pod_until_the_next_one_is_proved() {
     let mut bench = cut_off(1, "3.6.16");
-    let (members, pods) = (ids(&bench), uids(&bench));
+    let (members, pods) = (bench.ids(), uids(&bench));
     bench.refuses = Some("violates PodSecurity".to_owned());
     allow(&mut bench);
     bench.take(&Step::Calm(20));
@@ -120,7 +134,7 @@ fn an_only_member_that_the_operator_cannot_reach_keeps_its_pod_until_the_next_on
 fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_after_it_is_reached() {
     for (from, to) in [("3.6.16", "v3.7.3"), ("3.5.35", "3.6.16"), ("3.4.40", "3.5.35")] {
         let mut bench = cut_off(1, from);
-        let members = ids(&bench);
+        let members = bench.ids();
         allow(&mut bench);
         bench.take(&Step::Edit(Edit::Version(version(to))));
         is_well(&mut bench, &members);
@@ -133,20 +147,16 @@ fn an_only_member_that_the_operator_cannot_reach_goes_to_another_minor_version_a
 #[test]
 fn a_member_that_the_operator_cannot_reach_keeps_its_pod_while_quorum_takes_it() {
     let mut bench = settled_at(4, "3.6.16");
-    let members = ids(&bench);
+    let members = bench.ids();
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(40));
-    let hidden = seen(&bench.world).into_iter().find(|pod| pod.hidden).expect("a roll begins").name;
-    let broken = bench.pods().iter().position(|pod| *pod != hidden).expect("there are others");
-    bench.take(&Step::Spoil { pod: broken, wiped: false });
+    let pod = beside_the_hidden_one(&bench);
+    bench.take(&Step::Spoil { pod, wiped: false });
     bench.take(&Step::Edit(Edit::Hidden(false)));
-    for _ in 0..120 {
-        bench.round();
-        assert_eq!(bench.innocent(), Ok(()), "{}", bench.story());
-    }
+    innocently(&mut bench, 120);
     assert!(bench.is("Ready"), "{}", bench.story());
     settle(&mut bench);
-    assert_eq!(ids(&bench).iter().filter(|id| members.contains(id)).count(), 3, "{}", bench.story());
+    assert_eq!(bench.ids().iter().filter(|id| members.contains(id)).count(), 3, "{}", bench.story());
 }
 
 /// The second one lost its pod before anything was known to have run in it, so it came back as the spec asked.
@@ -159,15 +169,12 @@ fn two_of_three_that_the_operator_cannot_reach_come_back_one_after_the_other() {
     bench.take(&Step::Calm(6));
     bench.take(&Step::Evict(2));
     bench.take(&Step::Calm(2));
-    let members = ids(&bench);
+    let members = bench.ids();
     bench.take(&Step::Calm(4));
     assert_eq!(seen(&bench.world).iter().filter(|pod| pod.hidden).count(), 2, "{}", bench.story());
     bench.take(&Step::Edit(Edit::Hidden(false)));
-    for _ in 0..240 {
-        bench.round();
-        assert_eq!(bench.innocent(), Ok(()), "{}", bench.story());
-    }
-    assert!(bench.is("Ready") && ids(&bench) == members, "{}", bench.story());
+    innocently(&mut bench, 240);
+    assert!(bench.is("Ready") && bench.ids() == members, "{}", bench.story());
 }
 
 /// The second one has its data in its pod. Before 3.4 it votes as soon as it is listed; later it is given up after ten minutes.
@@ -189,20 +196,20 @@ fn a_member_that_cannot_come_back_is_replaced_where_one_that_the_operator_cannot
     bench.take(&Step::Calm(14));
     bench.take(&Step::Edit(Edit::Hidden(true)));
     bench.take(&Step::Calm(7));
-    let before = ids(&bench);
+    let before = bench.ids();
     bench.take(&Step::EvictFully(1));
     bench.take(&Step::Calm(5));
     assert!(bench.is("QuorumHealthy") && !bench.is("Ready") && !bench.is("Stalled"), "{}", bench.story());
-    assert_eq!(ids(&bench), before, "the hidden one may only be late: {}", bench.story());
+    assert_eq!(bench.ids(), before, "the hidden one may only be late: {}", bench.story());
     bench.take(&Step::Calm(LONG));
     assert!(bench.is("QuorumHealthy"), "{}", bench.story());
-    let kept = ids(&bench);
+    let kept = bench.ids();
     assert_eq!(kept.len(), 2, "{}", bench.story());
     bench.take(&Step::Edit(Edit::Hidden(false)));
     bench.take(&Step::Calm(60));
     assert!(bench.is("Ready"), "{}", bench.story());
     settle(&mut bench);
-    assert!(kept.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+    assert!(kept.iter().all(|id| bench.ids().contains(id)), "{}", bench.story());
 }
 
 /// What cannot be read does not start, so it agrees to nothing either.
@@ -212,9 +219,8 @@ fn a_member_whose_data_is_broken_is_replaced_where_one_that_the_operator_cannot_
         let mut bench = settled_at(3, "3.6.16");
         bench.take(&Step::Edit(Edit::Hidden(true)));
         bench.take(&Step::Calm(20));
-        let before = ids(&bench);
-        let hidden = seen(&bench.world).into_iter().find(|pod| pod.hidden).expect("a roll begins").name;
-        let pod = bench.pods().iter().position(|pod| *pod != hidden).expect("there are others");
+        let before = bench.ids();
+        let pod = beside_the_hidden_one(&bench);
         bench.take(&Step::Spoil { pod, wiped });
         bench.take(&Step::Calm(LONG + 20));
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
@@ -222,7 +228,7 @@ fn a_member_whose_data_is_broken_is_replaced_where_one_that_the_operator_cannot_
         bench.take(&Step::Calm(60));
         assert!(bench.is("Ready"), "{}", bench.story());
         settle(&mut bench);
-        assert_eq!(ids(&bench).iter().filter(|id| before.contains(id)).count(), 2, "{}", bench.story());
+        assert_eq!(bench.ids().iter().filter(|id| before.contains(id)).count(), 2, "{}", bench.story());
     }
 }
 
@@ -236,20 +242,19 @@ fn an_only_voter_that_the_operator_cannot_reach_is_given_what_is_asked_for_next_
         bench.tick();
         bench.take(&Step::Calm(5));
         let cluster = bench.cluster().expect("it is latched");
-        let (first, members) = (cluster.members[0].name.clone(), ids(&bench));
+        let (first, members) = (cluster.members[0].name.clone(), bench.ids());
         assert!(members.len() == 2 && cluster.voters().count() == 1, "{}", bench.story());
-        let place = |bench: &Bench, name: &str| bench.pods().iter().position(|pod| pod == name).expect("it has a pod");
-        bench.take(&Step::Evict(place(&bench, &first)));
+        bench.take(&Step::Evict(bench.place_of(&first)));
         bench.take(&Step::Calm(1));
         if is_lost {
             let learner = name_of(&bench.cluster().expect("it is latched").members[1]).to_owned();
-            bench.take(&Step::EvictFully(place(&bench, &learner)));
+            bench.take(&Step::EvictFully(bench.place_of(&learner)));
         }
         bench.take(&Step::Edit(Edit::Hidden(false)));
         bench.take(&Step::Calm(LONG + 20));
         assert!(bench.is("Ready"), "{}", bench.story());
         settle(&mut bench);
-        let kept = members.iter().filter(|id| ids(&bench).contains(id)).count();
+        let kept = members.iter().filter(|id| bench.ids().contains(id)).count();
         assert_eq!(kept, 2 - usize::from(is_lost), "{}", bench.story());
     }
 }
@@ -264,12 +269,12 @@ fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_
     bench.take(&Step::Calm(17));
     let first = bench.cluster().expect("it is latched").members[0].name.clone();
     assert!(!bench.is("QuorumHealthy") && bench.cluster().is_some_and(|of| of.members.len() == 2), "{}", bench.story());
-    let members = ids(&bench);
-    let place = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+    let members = bench.ids();
+    let place = bench.place_of(&first);
     bench.take(&Step::Cut { pod: place, cut: true });
     bench.take(&Step::Calm(60));
     settle(&mut bench);
-    assert!(members.iter().all(|id| ids(&bench).contains(id)), "{}", bench.story());
+    assert!(members.iter().all(|id| bench.ids().contains(id)), "{}", bench.story());
 }
 
 /// What it runs, its kubelet tells: there is no way back to what it ran when it answered last.
@@ -277,7 +282,7 @@ fn a_member_that_the_operator_cannot_reach_and_that_has_no_quorum_is_given_what_
 fn an_upgrade_that_hides_a_member_is_taken_back_only_as_far_as_etcd_can() {
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
         let mut bench = settled_at(size, "3.5.35");
-        let members = ids(&bench);
+        let members = bench.ids();
         bench.take(&Step::Edit(Edit::Hidden(true)));
         bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
         bench.take(&Step::Calm(LONG));
@@ -290,6 +295,6 @@ fn an_upgrade_that_hides_a_member_is_taken_back_only_as_far_as_etcd_can() {
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
         settle(&mut bench);
         let now: BTreeSet<String> = bench.etcds.processes.values().map(|of| of.version.to_string()).collect();
-        assert_eq!((ids(&bench), now), (members, BTreeSet::from([runs.to_owned()])), "{}", bench.story());
+        assert_eq!((bench.ids(), now), (members, BTreeSet::from([runs.to_owned()])), "{}", bench.story());
     }
 }

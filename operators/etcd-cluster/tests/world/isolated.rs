@@ -17,10 +17,6 @@ pub fn settled_at(size: u8, version: &str) -> Bench {
     bench
 }
 
-pub fn ids(bench: &Bench) -> Vec<u64> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
-}
-
 /// The versions that pods run, each once.
 fn running(bench: &Bench) -> Vec<String> {
     let mut all: Vec<_> = bench.etcds.processes.values().map(|process| process.version.to_string()).collect();
@@ -33,7 +29,7 @@ fn running(bench: &Bench) -> Vec<String> {
 fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
     for lost in [None, Some(0), Some(1), Some(2)] {
         let mut bench = settled(3);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Isolated(true)));
         bench.take(&Step::Calm(20));
         let isolated = || seen(&bench.world).iter().filter(|pod| pod.isolated).count();
@@ -48,7 +44,7 @@ fn setting_a_spec_back_reaches_a_member_whose_etcd_runs_isolated() {
         bench.take(&Step::Calm(90));
         assert!(bench.is("QuorumHealthy"), "{lost:?} {}", bench.story());
         settle(&mut bench);
-        assert_eq!(ids(&bench), before, "{}", bench.story());
+        assert_eq!(bench.ids(), before, "{}", bench.story());
     }
 }
 
@@ -78,18 +74,18 @@ fn a_member_that_runs_isolated_and_loses_its_volume_is_replaced_once_something_e
     for damage in [Step::Lose, Step::DropClaim] {
         for next in [None, Some(Edit::Option { good: true }), Some(Edit::Version(version("v3.7.3")))] {
             let mut bench = settled(3);
-            let before = ids(&bench);
+            let before = bench.ids();
             bench.take(&Step::Edit(Edit::Isolated(true)));
             bench.take(&Step::Calm(20));
             let pods = seen(&bench.world);
             let isolated = pods.iter().find(|pod| pod.isolated).expect("a roll begins");
-            let place = bench.pods().iter().position(|pod| *pod == isolated.name).expect("it is one of them");
+            let place = bench.place_of(&isolated.name);
             bench.take(&damage(place));
             bench.take(&Step::Calm(40));
-            assert_eq!(ids(&bench), before, "another one would be isolated as well: {}", bench.story());
+            assert_eq!(bench.ids(), before, "another one would be isolated as well: {}", bench.story());
             next.iter().for_each(|edit| bench.take(&Step::Edit(edit.clone())));
             settle(&mut bench);
-            let kept = ids(&bench).iter().filter(|id| before.contains(id)).count();
+            let kept = bench.ids().iter().filter(|id| before.contains(id)).count();
             assert_eq!(kept, 2, "{next:?} {}", bench.story());
         }
     }
@@ -180,7 +176,7 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
     ] {
         for size in [1, 3] {
             let mut bench = settled_at(size, from);
-            let before = ids(&bench);
+            let before = bench.ids();
             bench.take(&Step::Edit(Edit::Isolated(true)));
             bench.take(&Step::Calm(40));
             assert_eq!(seen(&bench.world).iter().filter(|pod| pod.isolated).count(), 1, "{}", bench.story());
@@ -189,7 +185,7 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
             bench.take(&Step::Calm(120));
             assert!(bench.is("QuorumHealthy"), "{from} to {to}: {}", bench.story());
             settle(&mut bench);
-            assert_eq!((ids(&bench), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
+            assert_eq!((bench.ids(), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
         }
     }
 }
@@ -198,7 +194,7 @@ fn an_isolation_and_the_version_are_corrected_at_once() {
 fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() {
     for other in [Edit::Quota(true), Edit::Option { good: true }, Edit::Version(version("v3.7.3"))] {
         let mut bench = settled(2);
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Isolated(true)));
         bench.take(&Step::Calm(40));
         assert!(!bench.is("QuorumHealthy"), "{}", bench.story());
@@ -207,7 +203,7 @@ fn an_isolation_that_costs_the_quorum_is_corrected_together_with_other_things() 
         bench.take(&Step::Calm(120));
         assert!(bench.is("Ready"), "{other:?}: {}", bench.story());
         settle(&mut bench);
-        assert_eq!(ids(&bench), before, "{}", bench.story());
+        assert_eq!(bench.ids(), before, "{}", bench.story());
     }
 }
 
@@ -232,7 +228,7 @@ fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
     // The only member is a whole cluster that has gone up, though nobody has seen that: there is no way back.
     for (size, runs) in [(1, "3.6.16"), (3, "3.5.35")] {
         let mut bench = settled_at(size, "3.5.35");
-        let before = ids(&bench);
+        let before = bench.ids();
         bench.take(&Step::Edit(Edit::Isolated(true)));
         bench.take(&Step::Edit(Edit::Version(version("3.6.16"))));
         bench.take(&Step::Calm(40));
@@ -241,7 +237,7 @@ fn an_isolation_and_an_upgrade_are_taken_back_at_once() {
         bench.take(&Step::Calm(120));
         assert!(bench.is("QuorumHealthy"), "{}", bench.story());
         settle(&mut bench);
-        assert_eq!((ids(&bench), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
+        assert_eq!((bench.ids(), running(&bench)), (before, vec![runs.to_owned()]), "{}", bench.story());
     }
 }
 
@@ -255,18 +251,18 @@ fn a_member_that_comes_back_isolated_before_the_second_one_has_joined_is_given_w
         bench.take(&Step::Edit(Edit::Isolated(true)));
         bench.take(&Step::Calm(3));
         let first = bench.etcds.processes.keys().next().cloned().expect("it runs");
-        let place = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+        let place = bench.place_of(&first);
         bench.take(&Step::Evict(place));
         bench.take(&Step::Calm(40));
         let isolated: Vec<String> =
             seen(&bench.world).into_iter().filter(|pod| pod.isolated).map(|pod| pod.name).collect();
         assert!(bench.pods().len() == 2 && isolated.contains(&first), "{}", bench.story());
-        let before = ids(&bench);
+        let before = bench.ids();
         assert_eq!(before.len(), 1, "{}", bench.story());
         bench.take(&Step::Edit(Edit::Isolated(false)));
         next.iter().for_each(|edit| bench.take(&Step::Edit(edit.clone())));
         settle(&mut bench);
-        assert!(ids(&bench).contains(&before[0]), "{}", bench.story());
+        assert!(bench.ids().contains(&before[0]), "{}", bench.story());
     }
 }
 
@@ -282,7 +278,7 @@ fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isol
             break;
         }
     }
-    let before = ids(&bench);
+    let before = bench.ids();
     assert_eq!(before.len(), 2, "{}", bench.story());
     bench.take(&Step::Edit(Edit::Isolated(true)));
     bench.take(&Step::Evict(0));
@@ -291,7 +287,7 @@ fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isol
     bench.take(&Step::Edit(Edit::Isolated(false)));
     bench.take(&Step::Edit(Edit::Quota(false)));
     settle(&mut bench);
-    assert_eq!(ids(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
 }
 
 /// With its pod its data would go, and it has only been silent for a moment.
@@ -300,10 +296,10 @@ fn a_member_without_a_volume_that_does_not_answer_once_keeps_its_pod_though_the_
     let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
     settle(&mut bench);
     bench.take(&Step::Calm(40));
-    let before = ids(&bench);
+    let before = bench.ids();
     bench.take(&Step::Cut { pod: 0, cut: true });
     bench.take(&Step::Edit(Edit::Option { good: true }));
     bench.take(&Step::Calm(20));
-    assert_eq!(ids(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
     settle(&mut bench);
 }

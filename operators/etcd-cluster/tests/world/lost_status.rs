@@ -21,24 +21,20 @@ fn without_its_first_member() -> Bench {
     bench
 }
 
-fn members(bench: &Bench) -> Vec<u64> {
-    bench.cluster().expect("it is latched").members.iter().map(|member| member.id).collect()
-}
-
 #[test]
 fn while_all_members_run() {
     let mut bench = without_its_first_member();
-    let before = members(&bench);
+    let before = bench.ids();
     bench.take(&Step::LoseStatus);
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
     assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
 }
 
 #[test]
 fn while_no_pod_is_there() {
     let mut bench = without_its_first_member();
-    let before = members(&bench);
+    let before = bench.ids();
     bench.take(&Step::Edit(Edit::Paused(true)));
     for _ in 0..3 {
         bench.round();
@@ -48,7 +44,7 @@ fn while_no_pod_is_there() {
     bench.take(&Step::LoseStatus);
     bench.take(&Step::Edit(Edit::Paused(false)));
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
     assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
 }
 
@@ -87,24 +83,24 @@ fn reason(bench: &Bench) -> String {
 #[test]
 fn an_object_from_a_backup_holds_until_its_volumes_are_adopted() {
     let mut bench = without_its_first_member();
-    let before = members(&bench);
+    let before = bench.ids();
     bench.take(&Step::Reborn { status: false });
     bench.take(&Step::Calm(30));
     assert_eq!((reason(&bench).as_str(), bench.pods()), ("VolumesFound", Vec::new()), "{}", bench.story());
     assert!(bench.is("Stalled"), "{}", bench.story());
     bench.take(&Step::Adopt);
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
     assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
 }
 
 #[test]
 fn an_object_from_a_backup_with_its_status_takes_its_volumes_back_by_itself() {
     let mut bench = without_its_first_member();
-    let before = members(&bench);
+    let before = bench.ids();
     bench.take(&Step::Reborn { status: true });
     settle(&mut bench);
-    assert_eq!(members(&bench), before, "{}", bench.story());
+    assert_eq!(bench.ids(), before, "{}", bench.story());
     assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
 }
 
@@ -112,14 +108,14 @@ fn an_object_from_a_backup_with_its_status_takes_its_volumes_back_by_itself() {
 fn adoption_is_carried_through_whenever_the_manager_dies() {
     for lives in 0..6 {
         let mut bench = without_its_first_member();
-        let before = members(&bench);
+        let before = bench.ids();
         bench.take(&Step::Reborn { status: false });
         bench.take(&Step::Calm(3));
         bench.take(&Step::Adopt);
         bench.world.deliver_all();
         bench.take(&Step::Pass(Pass { lives: Some(lives), ..Pass::default() }));
         settle(&mut bench);
-        assert_eq!(members(&bench), before, "after {lives} writes: {}", bench.story());
+        assert_eq!(bench.ids(), before, "after {lives} writes: {}", bench.story());
         assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
     }
 }
@@ -188,7 +184,7 @@ fn the_pod_of_an_ephemeral_member_is_kept_while_nothing_tells_of_its_cluster() {
         bench.take(&Step::Pass(Pass::default()));
         bench.take(&Step::Calm(8));
         let first = bench.cluster().expect("it is latched").members[0].name.clone();
-        let pod = bench.pods().iter().position(|pod| *pod == first).expect("it has a pod");
+        let pod = bench.place_of(&first);
         bench.take(&Step::Kill(pod));
         bench.take(&Step::Node { node, up: false });
         bench.take(&Step::Edit(Edit::Option { good: false }));

@@ -43,7 +43,7 @@ fn with_an_unborn_member(version: &str) -> (Bench, usize) {
         bench.round();
         let unborn = bench.cluster().and_then(|cluster| cluster.members.iter().find(|member| member.name.is_empty()));
         if let Some(name) = unborn.map(|member| name_of(member).to_owned()) {
-            let place = bench.pods().iter().position(|pod| *pod == name).expect("it has a pod");
+            let place = bench.place_of(&name);
             return (bench, place);
         }
     }

@@ -8,7 +8,7 @@ use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
 use crate::sets::owned;
-use crate::site::{Site, is_going, text};
+use crate::site::{Site, is_going, is_held, text};
 
 /// Annotation of what is deleted in the foreground: what holds the object may write its finalizers as a whole here.
 const FOREGROUND: &str = "foreground";
@@ -36,7 +36,7 @@ pub enum Propagation {
 /// Deletes an object, as a user does.
 pub fn delete(world: &mut World, kind: Kind, key: &Key, propagation: Propagation) {
     let Some(live) = world.get(kind, key).filter(|live| !is_going(live)) else { return };
-    let held = live["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+    let held = is_held(live);
     if propagation == Propagation::Foreground {
         world.edit(kind, key, |live| {
             live["metadata"]["annotations"][FOREGROUND] = json!("true");

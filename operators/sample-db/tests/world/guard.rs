@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::data::Rows;
-use crate::site::{Site, claim_uid, is_going, path_of, text};
+use crate::site::{Site, claim_uid, is_going, is_held, path_of, text};
 
 const INSTANCE: &str = "app.kubernetes.io/instance";
 
@@ -156,7 +156,7 @@ fn judge_loss(world: &World, site: &mut Site, uid: &str, claim: &Value) {
     }
     let others = world.all(Claim::KIND).filter(|(_, other)| {
         // What a finalizer keeps stays until it is saved.
-        let stays = !is_going(other) || other["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
+        let stays = !is_going(other) || is_held(other);
         other["metadata"]["uid"] != *uid && stays && other["metadata"]["labels"][INSTANCE] == *owner
     });
     let elsewhere = others

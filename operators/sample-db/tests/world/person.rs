@@ -24,6 +24,7 @@ impl Bench {
             }
             let ready = condition(&db, "Ready");
             let (reason, message) = (text(&ready["reason"]), text(&ready["message"]));
+            let blocked = text(&condition(&db, "DeletionBlocked")["reason"]);
             let mut edit = |change: fn(&mut Value)| self.world.edit(SampleDB::KIND, &key, change);
             match &*reason {
                 "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
@@ -35,12 +36,12 @@ impl Bench {
                     self.world.remove(Job::KIND, &key.sibling(&format!("{}-init", key.name)));
                 }
                 "InitFailed" => self.site.sql = ("mended".to_owned(), true),
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "ClaimTerminating" => edit(give_up),
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "StatusLost" => {
+                "DeletionBlocked" if blocked == "ClaimTerminating" => edit(give_up),
+                "DeletionBlocked" if blocked == "StatusLost" => {
                     let tried = db["metadata"]["annotations"][ADOPT].is_string();
                     edit(if tried { give_up } else { take_back });
                 }
-                "DeletionBlocked" if condition(&db, "DeletionBlocked")["reason"] == "FinalSnapshotIncomplete" => {
+                "DeletionBlocked" if blocked == "FinalSnapshotIncomplete" => {
                     edit(|db| {
                         let last = db["status"]["deletion"]["finalSnapshot"].clone();
                         db["metadata"]["annotations"][ACCEPT_FINAL_SNAPSHOT] = last;

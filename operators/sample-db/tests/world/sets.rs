@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::guard::judge_end;
 use crate::kubelet::waits_for_claim;
-use crate::site::{Site, is_going, text};
+use crate::site::{Site, is_going, is_held, text};
 
 impl Site {
     /// One pod for each StatefulSet, made as it was last read.
@@ -51,8 +51,7 @@ impl Site {
                     let waits = waits && !key.name.starts_with("data-");
                     !waits && pod["spec"].to_string().contains(&uses(&key.name))
                 });
-                let held = claim["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
-                if !used && !held {
+                if !used && !is_held(&claim) {
                     judge_end(world, self, &claim);
                     self.disks.volumes.remove(&text(&claim["metadata"]["uid"]));
                     world.remove(Claim::KIND, &key);

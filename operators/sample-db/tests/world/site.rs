@@ -144,6 +144,11 @@ pub fn is_going(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
+/// Whether a finalizer keeps it.
+pub fn is_held(object: &Value) -> bool {
+    object["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+}
+
 /// Under which name a snapshot's files are.
 pub fn path_of(snapshot: &Value) -> String {
     text(&snapshot["status"]["location"]["path"])

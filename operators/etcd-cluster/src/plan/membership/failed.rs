@@ -22,8 +22,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, now: Timestamp) -> 
 /// Whether a pod has failed so soon that the next one would, too.
 fn is_young(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let Some(created) = node.running().and_then(|running| running.created) else { return false };
-    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let since = known.and_then(|status| status.since);
+    let since = observed.cluster.status.member(&node.name).and_then(|status| status.since);
     let persists = since.is_some_and(|since| now.duration_since(since) >= PERSISTENT);
     now.duration_since(created) < if persists { LONG_PAUSE } else { PAUSE }
 }

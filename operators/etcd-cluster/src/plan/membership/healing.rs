@@ -97,7 +97,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
     if node.is_healthy() {
         return None;
     }
-    if node.is_doomed() && !node.runs_etcd() && node.endpoint.is_none() && node.running().is_some() {
+    if node.is_doomed() && node.is_down() {
         return Some(replace_doomed(roster, node));
     }
     // Replacing a pod that does not work takes nothing away.
@@ -118,8 +118,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
 /// Whether a member that joins has been getting no further for long, as far as it tells of that itself; from when status first had
 /// its id: before that it waited to be listed.
 pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
-    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let joining = known.filter(|status| status.id.is_some() && is_to_vote(status));
+    let joining = observed.cluster.status.member(&node.name).filter(|status| status.id.is_some() && is_to_vote(status));
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
 }
@@ -144,7 +143,7 @@ pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
             return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
         }
-        let others_well = roster.voters().filter(|other| other.name != node.name).all(Node::is_healthy);
+        let others_well = roster.others(node).all(Node::is_healthy);
         let alike = |other: &Node<'_>| other.is_healthy() && rolling::same_pod(other, node);
         let own = OF_ITS_OWN.contains(&ended.code);
         let crashes = container.restarts - node.restarts_before();

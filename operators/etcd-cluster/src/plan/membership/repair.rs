@@ -1,7 +1,6 @@
 //! Other pods for members that do not work, where the spec by now says something else of pods.
 
 use api::ConditionStatus;
-use api::etcd_cluster::MemberRole;
 use jiff::{SignedDuration, Timestamp};
 
 use super::unreached::SILENCE;
@@ -20,7 +19,7 @@ const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
 /// a bad spec back gets all members back. What has run may stop to, so a member whose pod is of a proven spec may try
 /// another one, but only one member at a time. With its pod, a member that is `unborn` loses nothing.
 pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn: bool) -> Option<Step> {
-    if node.running().is_none() || node.runs_etcd() || node.endpoint.is_some() || trouble(node).is_none() {
+    if !node.is_down() || trouble(node).is_none() {
         return None;
     }
     if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || proven::may_try(roster, wish, node)) {
@@ -105,7 +104,7 @@ fn as_another(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node
 /// Whether no more than one other member votes: it has all that has ever been agreed to, so one that was listed beside it and has
 /// never been seen to start loses nothing of that with its pod, be its data in there.
 fn is_second(observed: &Observed) -> bool {
-    observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some()).count() == 1
+    observed.cluster.status.listed().count() == 1
 }
 
 /// Whether, without quorum, a member that does not answer is of no use to the others either: for long, not even the kubelet
@@ -129,8 +128,7 @@ pub(super) fn hung(
 ) -> Option<Step> {
     let version = node.annotation(objects::VERSION).and_then(Version::parse)?;
     let started = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
-    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let silent = known.filter(|status| status.role == MemberRole::Unreachable && node.endpoint.is_none())?.since?;
+    let silent = unreached::silent_since(observed, node).filter(|_| node.endpoint.is_none())?;
     let hangs = started <= silent && now.duration_since(silent) >= SILENCE && node.running()?.ready;
     let keeps_data = wish.durable && !node.is_doomed();
     let others_do = roster.listed && unreached::hold_quorum_meanwhile(observed, roster, node, now);

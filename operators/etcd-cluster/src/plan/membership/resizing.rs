@@ -40,7 +40,7 @@ fn promotion(learner: &Node<'_>, id: u64) -> Step {
 
 /// An entry for a learner that runs and has waited for a while.
 fn nudge(observed: &Observed, learner: &Node<'_>, now: Timestamp) -> Option<Step> {
-    let status = observed.cluster.status.member_statuses.iter().find(|status| status.name == learner.name)?;
+    let status = observed.cluster.status.member(&learner.name)?;
     let waits = now.duration_since(status.since?) >= PATIENCE;
     (waits && learner.runs_etcd()).then(|| Step::Nudge { name: learner.name.clone() })
 }

@@ -22,9 +22,13 @@ pub(super) fn is_unreached(observed: &Observed, node: &Node<'_>, now: Timestamp)
 
 /// Whether a member has not answered for long, whatever the reason.
 pub(super) fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
-    let known = observed.cluster.status.member_statuses.iter().find(|status| status.name == node.name);
-    let silent = known.filter(|status| status.id.is_some() && status.role == MemberRole::Unreachable);
-    silent.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) >= SILENCE)
+    silent_since(observed, node).is_some_and(|since| now.duration_since(since) >= SILENCE)
+}
+
+/// Since when a member has not answered, as status remembers.
+pub(super) fn silent_since(observed: &Observed, node: &Node<'_>) -> Option<Timestamp> {
+    let known = observed.cluster.status.member(&node.name);
+    known.filter(|status| status.id.is_some() && status.role == MemberRole::Unreachable)?.since
 }
 
 /// The name of the only voter, if there is just one. One that only learns, by its own word or as it was listed last, is no voter; had
@@ -32,8 +36,7 @@ pub(super) fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) ->
 pub(in crate::plan) fn only_voter<'c>(cluster: &'c EtcdCluster, roster: &Roster<'_>) -> Option<&'c str> {
     let learns =
         |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
-    let listed = cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
-    let mut voters = listed.filter(|status| !learns(&status.name) && !is_to_vote(status));
+    let mut voters = cluster.status.listed().filter(|status| !learns(&status.name) && !is_to_vote(status));
     voters.next().filter(|_| voters.next().is_none()).map(|status| status.name.as_str())
 }
 
@@ -52,16 +55,15 @@ pub(super) fn another_pod(
     node: &Node<'_>,
     now: Timestamp,
 ) -> Option<Step> {
-    proven::keeps_minor(node, wish).then(|| renewed(observed, roster, wish, node, now))
-}
-
-/// The pod that is wished, or what comes before: clients may be served, so the next pod is proved as in a roll.
-fn renewed(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Step {
+    if !proven::keeps_minor(node, wish) {
+        return None;
+    }
+    // Clients may be served, so the next pod is proved as in a roll.
     if let Some(why) = &observed.refused {
-        return rolling::refused(why);
+        return Some(rolling::refused(why));
     }
     let before = pull::step(observed, roster, node, wish, now);
-    before.unwrap_or_else(|| Step::Renew { name: node.name.clone() })
+    Some(before.unwrap_or_else(|| Step::Renew { name: node.name.clone() }))
 }
 
 /// The only member that is about to lose its pod for another one, though the operator does not reach it.
@@ -82,8 +84,8 @@ pub(super) fn hold_quorum_meanwhile(observed: &Observed, roster: &Roster<'_>, no
     if node.is_learner() || voters <= 2 {
         return roster.can_lose(node);
     }
-    let serves = |other: &&Node<'_>| other.is_healthy() && !other.is_restarting() || is_unreached(observed, other, now);
-    roster.voters().filter(|other| other.name != node.name).filter(serves).count() > voters / 2
+    let serves = |other: &&Node<'_>| other.serves_on() || is_unreached(observed, other, now);
+    roster.others(node).filter(serves).count() > voters / 2
 }
 
 /// Those that do not answer the manager, and hold quorum with those that do, if there is no quorum but with them. A read that takes
@@ -91,11 +93,11 @@ pub(super) fn hold_quorum_meanwhile(observed: &Observed, roster: &Roster<'_>, no
 /// enough once that one is off the list. etcd itself lets a member go that it is not connected to, and looks whether the others are
 /// there otherwise (`mayRemoveMember` in `server/etcdserver/server.go`).
 pub(super) fn hold_quorum_without<'r, 'a>(roster: &'r Roster<'a>, node: &Node<'_>) -> Option<Vec<&'r Node<'a>>> {
-    let others = || roster.voters().filter(|other| other.name != node.name);
-    let answering = others().filter(|other| other.is_healthy() && !other.is_restarting()).count();
-    let silent: Vec<_> = others().filter(|other| other.silence.is_some() && other.ready).collect();
-    let enough = answering + silent.len() > others().count() / 2;
-    (roster.listed && node.is_stopped() && enough).then_some(silent)
+    let answering = roster.others(node).filter(|other| other.serves_on()).count();
+    let silent: Vec<_> = roster.others(node).filter(|other| other.silence.is_some() && other.ready).collect();
+    let enough = answering + silent.len() > roster.others(node).count() / 2;
+    let stopped = node.pod.is_none() || node.is_down();
+    (roster.listed && stopped && enough).then_some(silent)
 }
 
 /// What is told of such members, where there may be a quorum with them: then nothing is said to be lost. `count` says who answers.

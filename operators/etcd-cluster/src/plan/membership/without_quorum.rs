@@ -16,19 +16,19 @@ const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has
 /// Without quorum, the same members are started again on their volumes, and nothing else is done.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     let known = &observed.cluster.status.member_statuses;
+    let voters = observed.cluster.status.listed().count();
     let mut lost = None;
     // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
     let without_pod = |status: &&MemberStatus| {
-        status.id.is_none()
-            && status.role == MemberRole::Joining
-            && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
+        is_to_be_listed(status) && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
     };
     if let Some(status) = known.iter().find(without_pod) {
         return Step::Start { name: status.name.as_str().into(), start: Start::Join };
     }
     for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
-        let unborn = is_unborn(known, status);
+        // Where no id is known of any, status was lost, and tells nothing of who was listed.
+        let unborn = is_to_be_listed(status) && voters > 0;
         let repaired = node.and_then(|node| {
             let failing = repair::failing(roster, wish, node, unborn);
             failing.or_else(|| repair::isolated(observed, roster, wish, node, unborn, now))
@@ -59,7 +59,6 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     if observed.etcd.denied {
         return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
     }
-    let voters = known.iter().filter(|status| status.id.is_some()).count();
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
     let count = format!("{answering} of {voters} members answer ({why})");
@@ -84,10 +83,9 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     }
 }
 
-/// Whether a member has never been seen to be listed. Where no id is known of any, status was lost, and that tells nothing.
-fn is_unborn(known: &[MemberStatus], status: &MemberStatus) -> bool {
-    let joins = status.id.is_none() && status.role == MemberRole::Joining;
-    joins && known.iter().any(|other| other.id.is_some())
+/// Whether a member has never been seen to be listed.
+fn is_to_be_listed(status: &MemberStatus) -> bool {
+    status.id.is_none() && status.role == MemberRole::Joining
 }
 
 /// A member whose volume tells that it is one, though the status does not: that came from a backup, or was found again from

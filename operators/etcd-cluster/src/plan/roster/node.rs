@@ -104,6 +104,12 @@ impl<'a> Node<'a> {
         votes && self.running().is_some() && self.endpoint.is_some_and(|endpoint| endpoint.leader != 0)
     }
 
+    /// Whether it is healthy, and not about to be restarted.
+    #[must_use]
+    pub fn serves_on(&self) -> bool {
+        self.is_healthy() && !self.is_restarting()
+    }
+
     /// Whether it can have another member lead, should it lead: by its version, and by what it answered when it was asked to.
     #[must_use]
     pub fn hands_over(&self) -> bool {
@@ -176,11 +182,10 @@ impl<'a> Node<'a> {
         self.container(ETCD).is_some_and(|etcd| etcd.running)
     }
 
-    /// Whether it has no pod, or one in which etcd does not run.
+    /// Whether it has a pod that is to stay, and etcd does not run in it.
     #[must_use]
-    pub fn is_stopped(&self) -> bool {
-        let ended = || self.running().is_some() && self.endpoint.is_none() && !self.runs_etcd();
-        self.pod.is_none() || ended()
+    pub fn is_down(&self) -> bool {
+        self.running().is_some() && self.endpoint.is_none() && !self.runs_etcd()
     }
 
     /// Whether etcd has ever been started in its pod, before which it waits to be listed.

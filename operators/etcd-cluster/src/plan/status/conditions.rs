@@ -115,9 +115,9 @@ impl Standing {
 
 /// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.
 fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
-    let known = observed.cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
     let node = |status: &MemberStatus| roster.nodes.iter().find(|node| node.name == status.name);
-    let mut silent = known.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
+    let listed = observed.cluster.status.listed();
+    let mut silent = listed.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
     let planned = |status: &MemberStatus| {
         node(status).is_some_and(|node| proven::is_being_renewed(&observed.cluster, node, wish))
     };

@@ -25,10 +25,9 @@ pub(super) fn statuses(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, 
     if !roster.listed {
         let gone =
             before.iter().filter(|status| status.id.is_some() && !roster.nodes.iter().any(|n| n.name == status.name));
-        statuses.extend(gone.map(|status| {
-            let role = if is_to_vote(status) { status.role } else { MemberRole::Unreachable };
-            aged(MemberStatus { role, ..status.clone() }, Some(status), now)
-        }));
+        statuses.extend(
+            gone.map(|status| aged(MemberStatus { role: unheard(status), ..status.clone() }, Some(status), now)),
+        );
     }
     if let Step::Start { name, .. } = step
         && statuses.iter().all(|status| *status.name != **name)
@@ -54,10 +53,7 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         Some(_) => MemberRole::Follower,
         None if node.member.is_some() && !node.has_started() => MemberRole::Joining,
         None if node.is_learner() => MemberRole::Learner,
-        None => match before.filter(|before| !listed && is_to_vote(before)) {
-            Some(before) => before.role,
-            None => MemberRole::Unreachable,
-        },
+        None => before.filter(|_| !listed).map_or(MemberRole::Unreachable, unheard),
     };
     let told = |now: Option<String>, before: Option<&String>| now.or_else(|| before.cloned());
     let version = match endpoint {
@@ -77,6 +73,11 @@ fn status(node: &Node<'_>, before: Option<&MemberStatus>, listed: bool, now: Tim
         db_size: told(size, before.and_then(|b| b.db_size.as_ref())),
     };
     aged(status, before, now)
+}
+
+/// What a member is that does not answer and of which no list tells.
+fn unheard(before: &MemberStatus) -> MemberRole {
+    if is_to_vote(before) { before.role } else { MemberRole::Unreachable }
 }
 
 /// Whether a member's etcd has run for long and cannot be reached, nor another one that could tell of it. Should its pod be
@@ -122,24 +123,22 @@ pub(super) fn largest(roster: &Roster<'_>, before: Option<&str>) -> Option<Strin
 /// The old operator's events, each once: when a member is listed for the first time or no more, or runs another version.
 pub(super) fn events(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<Announcement> {
     let mut events = Vec::new();
-    let listed = |status: &&MemberStatus| status.id.is_some();
-    let find = |statuses: &[MemberStatus], name: &str| statuses.iter().find(|status| status.name == name).cloned();
-    for now in after.member_statuses.iter().filter(listed) {
-        let was = find(&before.member_statuses, &now.name).filter(|was| was.id.is_some());
+    for now in after.listed() {
+        let was = before.member(&now.name).filter(|was| was.id.is_some());
         if was.is_none() {
             let message = format!("New member {} added to cluster", now.name);
             events.push(announcement(false, "New Member Added", message));
         }
-        let was = was.and_then(|was| was.version);
+        let was = was.and_then(|was| was.version.as_ref());
         if let (Some(was), Some(version)) = (was, &now.version)
-            && was != *version
+            && was != version
         {
             let message = format!("Member {} upgraded from {was} to {version}", now.name);
             events.push(announcement(false, "Member Upgraded", message));
         }
     }
-    for was in before.member_statuses.iter().filter(listed) {
-        if find(&after.member_statuses, &was.name).is_none_or(|now| now.id.is_none()) {
+    for was in before.listed() {
+        if after.member(&was.name).is_none_or(|now| now.id.is_none()) {
             events.push(announcement(
                 false,
                 "Member Removed",

@@ -49,10 +49,7 @@ pub fn unseen(
 fn listed(cluster: &EtcdCluster, etcd: Option<&Etcd>) -> BTreeSet<String> {
     match etcd.map(|etcd| &etcd.members) {
         Some(Ok(members)) => members.iter().map(roster::name).collect(),
-        _ => {
-            let known = cluster.status.member_statuses.iter().filter(|status| status.id.is_some());
-            known.map(|status| status.name.clone()).collect()
-        }
+        _ => cluster.status.listed().map(|status| status.name.clone()).collect(),
     }
 }
 

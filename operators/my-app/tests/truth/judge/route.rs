@@ -112,9 +112,9 @@ pub(super) fn route(sample: &Sample, said: &Value) -> Result<(), String> {
         ("Unknown", "AddressPending") => {
             ensure(!by_gateway(sample), "a Gateway is asked for")?;
             // One whose labels somebody has changed is not as asked, and stays so where they are not, or cannot be, put back.
-            let stays = sample.is_paused() || child(sample).is_refused;
-            let is_labeled = |live: &Value| live["metadata"]["labels"]["app.kubernetes.io/instance"] != "theirs";
-            let is_as_asked = |live: &Value| is_labeled(live) || !stays;
+            let put_back = !sample.is_paused() && !child(sample).is_refused;
+            let is_as_asked =
+                |live: &Value| put_back || live["metadata"]["labels"]["app.kubernetes.io/instance"] != "theirs";
             let is_known = !child(sample).wrote && live.is_some_and(|live| addresses(live) > 0 && is_as_asked(live));
             ensure(!is_known, "it has an address")
         }
