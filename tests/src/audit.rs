@@ -147,6 +147,17 @@ impl Audit {
     }
 }
 
+/// Whether it is a list that was refused, and allowed when it was sent again.
+#[must_use]
+pub fn is_allowed_later(refused: &Entry, entries: &[Entry]) -> bool {
+    let asks = |entry: &Entry| {
+        let call = &entry.call;
+        (call.verb.clone(), call.group.clone(), call.resource.clone(), call.namespace.clone())
+    };
+    let since = entries.iter().skip_while(|entry| entry.id != refused.id);
+    refused.call.verb == "list" && since.into_iter().any(|entry| entry.allowed && asks(entry) == asks(refused))
+}
+
 impl From<Line> for Entry {
     fn from(line: Line) -> Self {
         let object = line.object_ref;
@@ -169,5 +180,29 @@ impl From<Line> for Entry {
             allowed: line.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "allow"),
             call,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, allowed: bool, uri: &str) -> Entry {
+        let call = Call::parse("GET", uri, "");
+        Entry { id: id.to_owned(), complete: true, user: String::new(), allowed, call }
+    }
+
+    #[test]
+    fn only_a_list_that_was_allowed_afterwards_is() {
+        let pods = "/api/v1/namespaces/a/pods";
+        let of = |entries: &[Entry]| is_allowed_later(&entries[1], entries);
+        let before = entry("0", true, pods);
+        let refused = entry("1", false, pods);
+        assert!(of(&[before.clone(), refused.clone(), entry("2", true, pods)]));
+        assert!(!of(&[before.clone(), refused.clone()]));
+        assert!(!of(&[before.clone(), refused.clone(), entry("2", false, pods)]));
+        assert!(!of(&[before.clone(), refused, entry("2", true, "/api/v1/namespaces/b/pods")]));
+        let one = "/api/v1/namespaces/a/pods/one";
+        assert!(!of(&[before, entry("1", false, one), entry("2", true, one)]));
     }
 }
