@@ -21,6 +21,8 @@ new_run() {
   # Tests that measure times hold it, on the whole machine: runs with another cache have the same processors.
   MULTI_OPERATOR_TIMING_LOCK=$(locks)/timing.lock
   export MULTI_OPERATOR_TIMING_LOCK
+  # kubectl and the tools that stages run for a second collect garbage several times in it, with memory to spare.
+  export GOGC=${GOGC:-400}
 }
 
 # Programs and tests are built once, for development; what stages start is what that build makes.

@@ -61,6 +61,8 @@ use wish::{Refusal, Wish};
 const STEP: Duration = Duration::from_millis(50);
 /// While something is waited for that a watch tells; and for a person.
 const LATER: Duration = Duration::from_secs(10);
+/// While the kubelet brings a file, of which no watch tells.
+const FILE: Duration = Duration::from_secs(2);
 /// While a step of an upgrade is waited for, during which nobody may write.
 const SOON: Duration = Duration::from_millis(500);
 /// How often Secrets are read while all is well: an edited one is in force within 90 s.
@@ -179,6 +181,7 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
             if upgrade::is_spread(&status) { next.min(LATER) } else { next }
         }
         Step::Wait(reason, _) if *reason == "Upgrading" || *reason == "RollingBack" => upgrade::pace(observed, now),
+        Step::Wait(reason, _) if *reason == steps::SETTING_PARAMETERS => FILE,
         Step::Wait(..) | Step::Stuck(..) => LATER,
     };
     let effects = beside::in_turn(step, backups.effect, now);

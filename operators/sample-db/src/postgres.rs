@@ -58,8 +58,8 @@ struct Held {
     set: Option<Instant>,
     /// The pod that has read its files again since this process runs.
     reloaded: Option<String>,
-    /// Its file said what the spec says no longer.
-    stale: bool,
+    /// How many times in a row its file said what the spec says no longer.
+    stale: u32,
     /// Who has yet to end since it was shut.
     leaving: Option<change::Leaving>,
     /// Parameters that it does not take, and why.
@@ -82,10 +82,10 @@ impl Servers {
             if held.of != of {
                 (held.failures, held.silent) = (0, None);
             }
-            let lasts = |answer| lasts(db, answer, held.failures);
+            let lasts = |answer| lasts(db, answer, held.failures.max(held.stale));
             let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
             // What was changed by a process that died, or brought by the kubelet, is read now.
-            let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale;
+            let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale > 0;
             (fresh.map(|(_, answer)| answer.clone()), reload)
         };
         if let Some(answer) = fresh {
@@ -107,7 +107,7 @@ impl Servers {
         let held = all.entry(db.meta.key.clone()).or_default();
         if let Asked::Answered(answer) = &mut asked {
             held.reloaded = Some(access.pod.clone());
-            held.stale = answer.parameters.stale;
+            held.stale = if answer.parameters.stale.is_empty() { 0 } else { held.stale.saturating_add(1) };
             let refused = held.refused.as_ref().filter(|(of, _)| *of == db.spec.engine.parameters);
             answer.parameters.refused = refused.map(|(_, why)| why.clone());
             held.set = held.set.filter(|_| answer.login != Login::In);
@@ -254,9 +254,9 @@ fn fingerprint(db: &SampleDB, access: &Access) -> u64 {
     hasher.finish()
 }
 
-fn lasts(db: &SampleDB, answer: &Asked, failures: u32) -> Duration {
+fn lasts(db: &SampleDB, answer: &Asked, again: u32) -> Duration {
     match answer {
-        _ if failures > 0 => pause(failures),
+        _ if again > 0 => pause(again),
         Asked::Answered(_) if shuts_out(db) && is_young(db, Timestamp::now()) => UPGRADING,
         _ => FRESH,
     }

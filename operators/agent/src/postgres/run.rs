@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Run) -> Failure {
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Asks whether the server takes connections, for so long; then becomes the program that asks, whose answer is the last.
-/// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every two seconds.
+/// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every few seconds.
 pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
     if let Some((data, bytes)) = &options.reserve {
         reserve::regain(data, *bytes);

@@ -73,8 +73,8 @@ pub struct Parameters {
     pub restart: Vec<String>,
     /// Why the server takes one of them not.
     pub refused: Option<String>,
-    /// Whether the server's file still says what the spec says no longer: the kubelet brings it within two minutes.
-    pub stale: bool,
+    /// Those that the spec says no longer, and the server's file does until the kubelet has brought another.
+    pub stale: Vec<String>,
 }
 
 impl Parameters {
@@ -123,14 +123,11 @@ pub fn parameters(
     };
     let set = wanted.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
     let unwanted = |line: &&Line| !wanted.contains_key(&line.name) && !ours.contains(line.name.as_str());
-    let reset: BTreeSet<_> = lines.iter().filter(|line| line.automatic).filter(unwanted).map(|l| &l.name).collect();
-    Parameters {
-        set,
-        reset: reset.into_iter().cloned().collect(),
-        restart,
-        refused: None,
-        stale: lines.iter().filter(|line| line.mounted).any(|line| unwanted(&line)),
-    }
+    let of = |place: fn(&Line) -> bool| {
+        let names: BTreeSet<_> = lines.iter().filter(|line| place(line)).filter(unwanted).map(|l| &l.name).collect();
+        names.into_iter().cloned().collect()
+    };
+    Parameters { set, reset: of(|line| line.automatic), restart, refused: None, stale: of(|line| line.mounted) }
 }
 
 /// Whether a parameter is a list whose parts PostgreSQL quotes one by one.
@@ -171,14 +168,14 @@ mod tests {
         let told = judged(&[("work_mem", "8MB")], &lines);
         assert_eq!(told.set, [("work_mem".to_owned(), "8MB".to_owned())]);
         assert_eq!(told.reset, ["jit"]);
-        assert!(!told.stale && !told.are_settled());
+        assert!(told.stale.is_empty() && !told.are_settled());
         let lines = [line("work_mem", "4MB", 'm'), line("work_mem", "8MB", 'a')];
         assert!(judged(&[("work_mem", "8MB")], &lines).are_settled(), "the last line holds");
     }
 
     #[test]
     fn a_file_that_the_kubelet_has_yet_to_bring_is_told_of() {
-        assert!(judged(&[], &[line("work_mem", "4MB", 'm')]).stale);
+        assert_eq!(judged(&[], &[line("work_mem", "4MB", 'm'), line("jit", "off", 'p')]).stale, ["work_mem"]);
         assert!(judged(&[], &[line("port", "5432", 'p')]).are_settled(), "what initdb wrote is nobody's");
     }
 

@@ -25,7 +25,7 @@ pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};
 pub(crate) use server::{CONFIGURATION, SERVER};
 pub(super) use server::{
-    PARAMETERS, TEMPLATE, fingerprint, labeled, parameters, probe, server, successor, template, unless,
+    PARAMETERS, TEMPLATE, fingerprint, labeled, noted, parameters, probe, server, successor, template, unless,
 };
 pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;

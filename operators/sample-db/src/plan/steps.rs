@@ -19,6 +19,8 @@ pub(super) use silence::ready as silent;
 
 /// The reason of a server that runs, and does not let the application in.
 pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
+/// The reason while the server's parameters are not yet the spec's.
+pub(super) const SETTING_PARAMETERS: &str = "SettingParameters";
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,14 +188,27 @@ fn answered(observed: &Observed) -> Option<Step> {
     }
     if !parameters.are_settled() {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
-        return Some(Step::take(Effect::Act(act), "SettingParameters", "setting parameters"));
+        return Some(Step::take(Effect::Act(act), SETTING_PARAMETERS, "setting parameters"));
     }
     if !parameters.restart.is_empty() {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
         return Some(server::restart(observed, &why));
     }
-    let why = locked_out(observed)?;
-    Some(Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and {why}")))
+    let locked_out = locked_out(observed);
+    let stuck = locked_out.map(|why| Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and {why}")));
+    stuck.or_else(|| file(observed, &parameters.stale))
+}
+
+/// Waits for the file without these parameters, which its ConfigMap has no longer.
+fn file(observed: &Observed, stale: &[String]) -> Option<Step> {
+    let pod = observed.pod().filter(|_| !stale.is_empty())?;
+    let names = stale.join(", ");
+    let message =
+        format!("the spec says nothing of {names} any more: waiting for the kubelet to bring the server's file");
+    Some(match objects::noted(&observed.db, pod) {
+        Some(apply) => Step::take(Effect::Apply(apply), SETTING_PARAMETERS, &message),
+        None => Step::Wait(SETTING_PARAMETERS, message),
+    })
 }
 
 /// Why the application cannot log in to a server that answers, if that is for a person to change.

@@ -33,15 +33,19 @@ pub(crate) const OWN_PARAMETERS: [(&str, &str); 3] =
 
 /// How the server runs: what must be so, and on it limits that fit the volume, and the spec's parameters.
 pub(in crate::plan) fn configuration(db: &SampleDB) -> Apply {
+    config_map(db, &names::configuration(db), BTreeMap::from([("operator.conf".to_owned(), file(db))]))
+}
+
+/// The file of the server's parameters.
+pub(super) fn file(db: &SampleDB) -> String {
     let wanted = wanted(db);
     let mut parameters: BTreeMap<&str, &str> = OWN_PARAMETERS.into();
     parameters.extend(wanted.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-    let text = parameters.into_iter().fold(String::new(), |mut text, (name, value)| {
+    parameters.into_iter().fold(String::new(), |mut text, (name, value)| {
         // In PostgreSQL's configuration, quotes and backslashes are doubled.
         let _ = writeln!(text, "{name} = '{}'", value.replace('\\', "\\\\").replace('\'', "''"));
         text
-    });
-    config_map(db, &names::configuration(db), BTreeMap::from([("operator.conf".to_owned(), text)]))
+    })
 }
 
 fn config_map(db: &SampleDB, name: &str, data: BTreeMap<String, String>) -> Apply {

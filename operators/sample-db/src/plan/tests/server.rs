@@ -100,24 +100,31 @@ pub(super) fn settled() -> Value {
     status
 }
 
-/// What an earlier manager did not say of pods comes when the StatefulSet changes anyway.
+/// What an earlier manager said otherwise of pods comes when the StatefulSet changes anyway.
 #[test]
 fn an_upgrade_of_the_manager_writes_no_stateful_set() {
     const NAMED: &str = "kubectl.kubernetes.io/default-container";
+    let period = |template: &Value| template["spec"]["containers"][0]["readinessProbe"]["periodSeconds"].clone();
     let mut seen = observed(&json!({}), &settled());
     seen.claims = vec![claim("u-1", "c-1")];
     let mut earlier = applied(&plan(&seen, now()), "StatefulSet", "shop").clone();
     stand(&mut seen);
     seen.asked = says(|_| ());
+    let template = &mut earlier.body["spec"]["template"];
+    assert_eq!(period(template), 5);
+    template["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
+    seen.server = live_of(&earlier, "shop");
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "with frequent probes");
     let annotations = earlier.body["spec"]["template"]["metadata"]["annotations"].as_object_mut().unwrap();
     assert_eq!(annotations.remove(NAMED), Some(json!("postgres")));
     seen.server = live_of(&earlier, "shop");
-    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "with these, and no default container");
 
     seen.db = observed(&json!({ "nodeSelector": { "a": "b" } }), &settled()).db;
     let changed = plan(&seen, now());
     let template = &applied(&changed, "StatefulSet", "shop").body["spec"]["template"];
     assert_eq!(template["metadata"]["annotations"][NAMED], "postgres");
+    assert_eq!(period(template), 5);
 }
 
 #[test]
@@ -171,6 +178,29 @@ fn parameters_are_set_then_written_down_then_the_server_starts_again_if_it_must(
     stand(&mut seen);
     seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
     assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_parameter_that_is_taken_away_is_told_of_until_the_server_reads_a_file_without_it() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.parameters.stale = vec!["work_mem".to_owned()]);
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), ["apply Pod shop-0"]);
+    let noted = applied(&told, "Pod", "shop-0").body["metadata"]["annotations"].as_object().unwrap();
+    let mut pod = Pod::decode(r#"{ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1" } }"#).unwrap();
+    let mut running = seen.pods[0].running.clone().unwrap();
+    running.annotations.extend(noted.iter().map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())));
+    pod.running = Some(running);
+    seen.pods = vec![Arc::new(pod)];
+    let waits = plan(&seen, now());
+    assert_eq!(done(&waits), Vec::<String>::new());
+    let status = waits.status.unwrap();
+    assert_eq!(reason(&status, "Reconciling"), (ConditionStatus::True, "SettingParameters".to_owned()));
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+    seen.asked = says(|answer| answer.login = Login::Gone);
+    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "ApplicationRefused");
+    seen.asked = says(|_| ());
+    assert!(plan(&seen, now()).status.unwrap().contract.condition("Reconciling").is_none());
 }
 
 #[test]
