@@ -8,8 +8,8 @@ e2e() {
   # The databases of each operator are about a quarter of what keeps the processors busy.
   room_of e2e && takes_room e2e $((RESULT - LEFT_OUT))
   in_cluster && remember_slices || status=1
-  # These managers mostly wait.
-  takes_room e2e 2
+  # These managers mostly wait: beside them and Argo CD's clusters there is room for OLM.
+  takes_room e2e 1
   # Which rights are used can only be told by all tests together.
   MULTI_OPERATOR_PARTIAL_SUITE=${SKIPPED[*]} suite processes || status=1
   return "$status"

@@ -1,25 +1,13 @@
 //! The manager dies at every boundary between two writes, and answers are lost at every act: each time, all ends as if
 //! nothing had happened.
 
-use runtime::cache::View as _;
-use runtime::views::{Claim, Pod};
-use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
 use crate::asked::Answer;
-use crate::bench::{Bench, Pass};
 use crate::collector::Propagation::{Background, Foreground};
 use crate::faults::{Edit, Step, VERBS, VERSIONS};
 use crate::stories::usual;
-
-/// What is done while the manager dies or is not answered.
-pub struct Story {
-    name: &'static str,
-    spec: Value,
-    /// What is done before that.
-    before: Option<Vec<Step>>,
-    steps: Vec<Step>,
-}
+use crate::telling::{Fate, Story, everywhere};
 
 pub fn of(version: &str) -> Value {
     let mut spec = usual();
@@ -144,117 +132,6 @@ pub fn deletions() -> Vec<Story> {
     ]
 }
 
-/// What befalls the manager.
-#[derive(Clone, Copy, Debug)]
-pub enum Fate {
-    Nothing,
-    /// It dies after so many more writes.
-    Dies(usize),
-    /// So becomes of the answer to that act.
-    Act(usize, Answer),
-}
-
-/// The world as it is when the story begins.
-fn begun(story: &Story) -> Bench {
-    let (mut bench, fate) = (Bench::new(&story.spec), Fate::Nothing);
-    if let Some(before) = &story.before {
-        expect(&mut bench, story, fate);
-        before.iter().for_each(|step| bench.take(step));
-        if !before.is_empty() {
-            expect(&mut bench, story, fate);
-        }
-    }
-    bench
-}
-
-/// Tells the story, and whether what was to befall the manager did.
-fn tell(story: &Story, mut bench: Bench, fate: Fate) -> (Bench, bool) {
-    let (writes, acts) = (bench.world.writes, bench.acts);
-    let (mut steps, mut met, mut calm, mut waits, mut rested) = (story.steps.iter(), false, 0, false, 0);
-    for _ in 0..2000 {
-        if calm > 0 {
-            calm -= 1;
-        } else if waits {
-            waits = bench.at_rest().is_err();
-        } else if let Some(step) = steps.next() {
-            match step {
-                Step::Calm(rounds) => calm = *rounds,
-                Step::Rest => waits = true,
-                step => bench.take(step),
-            }
-            continue;
-        }
-        bench.tick();
-        bench.world.deliver_all();
-        let mut pass = Pass::default();
-        match fate {
-            Fate::Dies(after) if !met => pass.lives = (writes + after).checked_sub(bench.world.writes),
-            Fate::Act(which, answer) if bench.acts == acts + which => pass.answer = answer,
-            _ => {}
-        }
-        bench.pass(pass);
-        met |= bench.died || matches!(fate, Fate::Act(which, _) if bench.acts > acts + which);
-        let told = steps.len() == 0 && calm == 0 && !waits;
-        rested = if told && bench.at_rest().is_ok() { rested + 1 } else { 0 };
-        if rested == 1 || met && told {
-            break;
-        }
-    }
-    expect(&mut bench, story, fate);
-    (bench, met)
-}
-
-fn expect(bench: &mut Bench, story: &Story, fate: Fate) {
-    if let Err(why) = bench.come_to_rest() {
-        panic!("{}, {fate:?}: {why}\n{}", story.name, bench.story());
-    }
-}
-
-/// What there is in the end.
-fn essence(bench: &Bench) -> Vec<String> {
-    let mut all = Vec::new();
-    for kind in [SampleDB::KIND, Snapshot::KIND] {
-        for (_, object) in bench.world.all(kind) {
-            let spec = &object["spec"];
-            let reason = if spec["reason"].is_string() { spec["reason"].to_string() } else { String::new() };
-            let status = &object["status"];
-            for of in status["conditions"].as_array().into_iter().flatten() {
-                all.push(format!("{} {reason} {} {} {}", kind.kind, of["type"], of["status"], of["reason"]));
-            }
-            all.push(format!(
-                "{} {} {}",
-                status["engine"]["running"], status["upgrade"]["result"], status["storage"]["claim"]
-            ));
-        }
-    }
-    all.extend(bench.world.all(Claim::KIND).map(|(key, claim)| format!("claim {} {}", key.name, claim["spec"])));
-    all.extend(bench.world.all(Pod::KIND).map(|(key, _)| format!("pod {}", key.name)));
-    all.extend(bench.site.secrets.keys().map(|name| format!("Secret {name}")));
-    let volumes = bench.site.disks.volumes.values();
-    all.extend(
-        volumes.map(|volume| format!("{:?} files {}", volume.data.as_ref().map(|data| data.ran), volume.files.len())),
-    );
-    all.sort();
-    all
-}
-
-/// Has it befall the manager at every point there is.
-fn everywhere(stories: Vec<Story>, fate: impl Fn(usize) -> Fate) {
-    for story in stories {
-        let begun = begun(&story);
-        let (whole, _) = tell(&story, begun.fork(), Fate::Nothing);
-        let whole = essence(&whole);
-        for point in 0.. {
-            let (bench, met) = tell(&story, begun.fork(), fate(point));
-            assert_eq!(essence(&bench), whole, "{}, {:?}\n{}", story.name, fate(point), bench.story());
-            if !met {
-                println!("{}: {point} points", story.name);
-                break;
-            }
-        }
-    }
-}
-
 macro_rules! boundaries {
     ($($name:ident = $stories:ident;)*) => {$(
         mod $name {
@@ -267,12 +144,12 @@ macro_rules! boundaries {
 
             #[test]
             fn an_answer_is_lost_at_every_act() {
-                everywhere($stories(), |act| Fate::Act(act, Answer::Lost));
+                everywhere($stories(), Fate::Act(Answer::Lost));
             }
 
             #[test]
             fn a_question_is_lost_at_every_act() {
-                everywhere($stories(), |act| Fate::Act(act, Answer::Unasked));
+                everywhere($stories(), Fate::Act(Answer::Unasked));
             }
         }
     )*};

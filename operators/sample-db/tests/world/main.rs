@@ -28,4 +28,5 @@ mod settle;
 mod site;
 mod snapshots;
 mod stories;
+mod telling;
 mod verbs;
