@@ -147,15 +147,14 @@ impl Audit {
     }
 }
 
-/// Whether it is a list that was refused, and allowed when it was sent again.
+/// Whether it is a list of one namespace that was refused, and allowed when it was sent again.
 #[must_use]
 pub fn is_allowed_later(refused: &Entry, entries: &[Entry]) -> bool {
-    let asks = |entry: &Entry| {
-        let call = &entry.call;
-        (call.verb.clone(), call.group.clone(), call.resource.clone(), call.namespace.clone())
-    };
-    let since = entries.iter().skip_while(|entry| entry.id != refused.id);
-    refused.call.verb == "list" && since.into_iter().any(|entry| entry.allowed && asks(entry) == asks(refused))
+    let Call { verb, group, resource, namespace, .. } = &refused.call;
+    let is_the_same =
+        |call: &Call| (&call.verb, &call.group, &call.resource, &call.namespace) == (verb, group, resource, namespace);
+    let mut since = entries.iter().skip_while(|entry| entry.id != refused.id);
+    verb == "list" && !namespace.is_empty() && since.any(|entry| entry.allowed && is_the_same(&entry.call))
 }
 
 impl From<Line> for Entry {
@@ -202,6 +201,11 @@ mod tests {
         assert!(!of(&[before.clone(), refused.clone()]));
         assert!(!of(&[before.clone(), refused.clone(), entry("2", false, pods)]));
         assert!(!of(&[before.clone(), refused, entry("2", true, "/api/v1/namespaces/b/pods")]));
+        let all = "/api/v1/pods";
+        assert!(
+            !of(&[before.clone(), entry("1", false, all), entry("2", true, all)]),
+            "OLM copies no right to all namespaces"
+        );
         let one = "/api/v1/namespaces/a/pods/one";
         assert!(!of(&[before, entry("1", false, one), entry("2", true, one)]));
     }
