@@ -55,9 +55,7 @@ async fn parameters_are_reloaded_or_restart_the_server_and_bad_ones_harm_nothing
 async fn is_as_asked(db: Database<'_>) {
     db.ns
         .until::<SampleDB, ()>(db.name, "nothing to be left to do", |db| {
-            let (db, now) = db.map(|db| (db, db.metadata.generation))?;
-            let reconciling = db.condition("Reconciling").is_some_and(|condition| condition.status == True);
-            (db.is_ready() && db.status.as_ref()?.contract.observed_generation == now? && !reconciling).then_some(())
+            db.filter(|db| db.is_ready() && db.contract().is_some_and(|said| !said.is_true("Reconciling"))).map(drop)
         })
         .await;
 }

@@ -289,17 +289,3 @@ fn a_member_of_two_of_which_no_spec_is_known_to_have_run_comes_back_from_an_isol
     settle(&mut bench);
     assert_eq!(bench.ids(), before, "{}", bench.story());
 }
-
-/// With its pod its data would go, and it has only been silent for a moment.
-#[test]
-fn a_member_without_a_volume_that_does_not_answer_once_keeps_its_pod_though_the_spec_changes() {
-    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16", "storage": { "ephemeral": true } }));
-    settle(&mut bench);
-    bench.take(&Step::Calm(40));
-    let before = bench.ids();
-    bench.take(&Step::Cut { pod: 0, cut: true });
-    bench.take(&Step::Edit(Edit::Option { good: true }));
-    bench.take(&Step::Calm(20));
-    assert_eq!(bench.ids(), before, "{}", bench.story());
-    settle(&mut bench);
-}

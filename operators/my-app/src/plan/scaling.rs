@@ -36,10 +36,7 @@ pub(super) fn hand_over(observed: &Observed, live: &Live<Deployment>) -> Option<
         None => live.owns_replicas.then_some(live.replicas),
     };
     let replicas = json!({ "metadata": {}, "spec": { "replicas": number? } });
-    let mut apply = Apply::new(Deployment::KIND, app.meta.key.clone(), &replicas);
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some("hand-over");
-    Some(apply)
+    Some(Apply::part(Deployment::KIND, &live.meta, "hand-over", &replicas))
 }
 
 /// Whether the autoscaler has the bounds that are asked for: to one that has others, we would be somebody to fight with.

@@ -87,10 +87,15 @@ impl Apply {
     /// What holds an object of ours itself: these finalizers and no other of ours, by a field manager that owns nothing else.
     #[must_use]
     pub fn finalizers(kind: Kind, meta: &Meta, finalizers: &[&str]) -> Self {
-        let mut apply = Self::new(kind, meta.key.clone(), &json!({ "metadata": { "finalizers": finalizers } }));
-        apply.seen = Some(meta.uid.clone());
-        apply.hand_over = Some("finalizer");
-        apply
+        Self::part(kind, meta, "finalizer", &json!({ "metadata": { "finalizers": finalizers } }))
+    }
+
+    /// These fields of an object that is there, by the field manager `<part>/<field manager>`, which owns nothing else: they and
+    /// what is applied otherwise take nothing of each other away.
+    #[must_use]
+    pub fn part(kind: Kind, meta: &Meta, part: &'static str, fields: &impl Serialize) -> Self {
+        let seen = Some(meta.uid.clone());
+        Self { seen, hand_over: Some(part), ..Self::new(kind, meta.key.clone(), fields) }
     }
 
     /// What the cache would hold of the child after this apply.

@@ -97,8 +97,5 @@ fn marked(observed: &Observed, claim: &Claim, hold: bool, retained: bool) -> App
     if retained {
         metadata["annotations"][RETAINED] = json!("true");
     }
-    let mut apply = Apply::new(Claim::KIND, claim.meta.key.clone(), &json!({ "metadata": metadata }));
-    apply.seen = Some(claim.meta.uid.clone());
-    apply.hand_over = Some(MANAGER);
-    apply
+    Apply::part(Claim::KIND, &claim.meta, MANAGER, &json!({ "metadata": metadata }))
 }

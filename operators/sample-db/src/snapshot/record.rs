@@ -153,8 +153,5 @@ pub(super) fn keep(snapshot: &Snapshot) -> Option<Effect> {
     let record = Record::of(&snapshot.status).filter(|record| Record::on(snapshot).as_ref() != Some(record))?;
     let text = serde_json::to_string(&record).unwrap_or_default();
     let body = json!({ "metadata": { "annotations": { RECORD: text } } });
-    let mut apply = Apply::new(Snapshot::KIND, snapshot.meta.key.clone(), &body);
-    apply.seen = Some(snapshot.meta.uid.clone());
-    apply.hand_over = Some(MANAGER);
-    Some(Effect::Apply(apply))
+    Some(Effect::Apply(Apply::part(Snapshot::KIND, &snapshot.meta, MANAGER, &body)))
 }

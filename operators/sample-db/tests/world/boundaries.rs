@@ -4,10 +4,10 @@
 use serde_json::{Value, json};
 
 use crate::asked::Answer;
+use crate::branching::{Fate, Story, everywhere};
 use crate::collector::Propagation::{Background, Foreground};
 use crate::faults::{Edit, Step, VERBS, VERSIONS};
 use crate::stories::usual;
-use crate::telling::{Fate, Story, everywhere};
 
 pub fn of(version: &str) -> Value {
     let mut spec = usual();

@@ -104,13 +104,25 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'
 pub(in crate::plan) fn grown(cluster: &EtcdCluster, live: &Claim) -> Option<Apply> {
     let asked = asked(cluster, Some(live))?;
     let grows = bytes(&asked)? > bytes(live.requested.as_deref()?)?;
-    grows.then(|| noted(live, "size", &json!({ "spec": { "resources": { "requests": { "storage": asked } } } })))
+    grows.then(|| {
+        Apply::part(
+            Claim::KIND,
+            &live.meta,
+            "size",
+            &json!({ "spec": { "resources": { "requests": { "storage": asked } } } }),
+        )
+    })
 }
 
 /// The mark of a claim whose member is no more. A write of its own, that a spec which the API server refuses for claims keeps
 /// none from being retired.
 pub(in crate::plan) fn retired(live: &Claim) -> Apply {
-    noted(live, "retired", &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }))
+    Apply::part(
+        Claim::KIND,
+        &live.meta,
+        "retired",
+        &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }),
+    )
 }
 
 /// Whether garbage collection would take a claim away with the cluster, which is to be retained.
@@ -122,28 +134,20 @@ pub(in crate::plan) fn is_owned_in_vain(cluster: &EtcdCluster, live: &Claim) -> 
 pub(in crate::plan) fn proven(live: &Claim, proven: &Proven) -> Apply {
     let spec = serde_json::to_string(proven).unwrap_or_default();
     let note = json!({ "metadata": { "labels": { PROVEN: proven.mark() }, "annotations": { PROVEN_SPEC: spec } } });
-    noted(live, "proven", &note)
+    Apply::part(Claim::KIND, &live.meta, "proven", &note)
 }
 
 /// The note on a claim of what its member's next pod is made of; or that there is none.
 pub(in crate::plan) fn next(live: &Claim, mark: Option<&str>) -> Apply {
     let note = mark.map_or_else(|| json!({}), |mark| json!({ "metadata": { "labels": { NEXT: mark } } }));
-    noted(live, "next", &note)
+    Apply::part(Claim::KIND, &live.meta, "next", &note)
 }
 
 /// The finalizer that keeps a claim as long as its volume holds data that others may not have; or that there is none. A write
 /// of its own, that a spec which the API server refuses for claims keeps none from being released.
 pub(in crate::plan) fn held(live: &Claim, hold: bool) -> Apply {
     let finalizers: &[&str] = if hold { &[UNSAVED_DATA] } else { &[] };
-    noted(live, "held", &json!({ "metadata": { "finalizers": finalizers } }))
-}
-
-/// By a field manager of its own, which owns nothing else: so each note stays while others come and go.
-fn noted(live: &Claim, note: &'static str, body: &serde_json::Value) -> Apply {
-    let mut apply = Apply::new(Claim::KIND, live.meta.key.clone(), body);
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some(note);
-    apply
+    Apply::part(Claim::KIND, &live.meta, "held", &json!({ "metadata": { "finalizers": finalizers } }))
 }
 
 /// The same claim as this cluster's, whoever it was made for, and what its volume holds is kept in mind.

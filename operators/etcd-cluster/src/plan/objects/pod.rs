@@ -10,7 +10,7 @@ use k8s_openapi::api::core::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use runtime::cache::View;
 use runtime::plan::meta::{DEFAULT_CONTAINER, child_meta};
-use runtime::plan::{Apply, Create, Key};
+use runtime::plan::{Apply, Create};
 use runtime::views::Pod;
 use serde_json::json;
 
@@ -116,7 +116,7 @@ pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
         "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
     });
-    seen(live, &change)
+    Apply { seen: Some(live.meta.uid.clone()), ..Apply::new(Pod::KIND, live.meta.key.clone(), &change) }
 }
 
 /// The labels of a member's pod that are the operator's own.
@@ -128,24 +128,13 @@ pub(in crate::plan) fn pod_labels(cluster: &EtcdCluster, member: &str) -> BTreeM
 
 /// The same pod with those labels, whatever somebody made of them.
 pub(in crate::plan) fn labeled(cluster: &EtcdCluster, live: &Pod, member: &str) -> Apply {
-    let mut apply = seen(live, &json!({ "metadata": { "labels": pod_labels(cluster, member) } }));
-    apply.hand_over = Some("labels");
-    apply
+    Apply::part(Pod::KIND, &live.meta, "labels", &json!({ "metadata": { "labels": pod_labels(cluster, member) } }))
 }
 
 /// The same pod, marked as that of a member which is about to be removed.
 pub(in crate::plan) fn retiring(live: &Pod) -> Apply {
-    let mut apply = seen(live, &json!({ "metadata": { "annotations": { RETIRING: "true" } } }));
-    // By a field manager of its own: one that had set the image before would take it away by not sending it.
-    apply.hand_over = Some("retire");
-    apply
-}
-
-fn seen(live: &Pod, change: &serde_json::Value) -> Apply {
-    let key: Key = live.meta.key.clone();
-    let mut apply = Apply::new(Pod::KIND, key, change);
-    apply.seen = Some(live.meta.uid.clone());
-    apply
+    // A field manager that had set the image before would take it away by not sending it.
+    Apply::part(Pod::KIND, &live.meta, "retire", &json!({ "metadata": { "annotations": { RETIRING: "true" } } }))
 }
 
 fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {

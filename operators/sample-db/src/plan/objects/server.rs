@@ -92,9 +92,10 @@ pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
     set(observed, wish, &name, words(&["--initialise", "--access=closed"]), None)
 }
 
-/// That StatefulSet, unless it is as wished, or as an earlier manager made it of the same spec: what that one said otherwise of
-/// its pods comes with the next change, since a manager of another version writes nothing by itself.
+/// That StatefulSet, unless it is as rendered, or as an earlier manager rendered it from the same spec: what that one said
+/// otherwise of its pods comes with the next change, since a manager of another version writes nothing by itself.
 pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) -> Option<Apply> {
+    let set = set.unless(live)?;
     let mut frequent = set.clone();
     frequent.body["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
     let mut unnamed = frequent.clone();
@@ -102,8 +103,8 @@ pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) ->
         named.remove(DEFAULT_CONTAINER);
     }
     let is_earlier =
-        [frequent, unnamed].iter().any(|earlier| live.is_some_and(|(_, live)| live == earlier.fingerprint()));
-    set.unless(live).filter(|_| !is_earlier)
+        live.is_some_and(|(_, live)| [frequent, unnamed].iter().any(|earlier| live == earlier.fingerprint()));
+    (!is_earlier).then_some(set)
 }
 
 /// The labels by which that StatefulSet finds its pod.
@@ -132,10 +133,7 @@ pub(in crate::plan) fn labeled(db: &SampleDB, live: &Pod, server: &str) -> Optio
     if wanted.iter().all(|(key, value)| labels.get(key) == Some(value)) {
         return None;
     }
-    let mut apply = Apply::new(Pod::KIND, live.meta.key.clone(), &json!({ "metadata": { "labels": wanted } }));
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some("labels");
-    Some(apply)
+    Some(Apply::part(Pod::KIND, &live.meta, "labels", &json!({ "metadata": { "labels": wanted } })))
 }
 
 /// The server's pod with a note of the parameters' file, unless it has it: an edited pod is looked at by its kubelet, which
@@ -146,11 +144,7 @@ pub(in crate::plan) fn noted(db: &SampleDB, live: &Pod) -> Option<Apply> {
     if live.running.as_ref()?.annotations.get(FILE) == Some(&file) {
         return None;
     }
-    let mut apply =
-        Apply::new(Pod::KIND, live.meta.key.clone(), &json!({ "metadata": { "annotations": { FILE: file } } }));
-    apply.seen = Some(live.meta.uid.clone());
-    apply.hand_over = Some("parameters");
-    Some(apply)
+    Some(Apply::part(Pod::KIND, &live.meta, "parameters", &json!({ "metadata": { "annotations": { FILE: file } } })))
 }
 
 fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: Option<&Snapshot>) -> Apply {

@@ -1,4 +1,4 @@
-//! A story is told once, and branches off wherever something can befall the manager: each branch ends as the story does.
+//! Runs a story once, and branches off wherever something can befall the manager: each branch ends as the story does.
 
 use runtime::cache::View as _;
 use runtime::views::{Claim, Pod};
@@ -34,7 +34,7 @@ struct Passed {
 }
 
 /// A story on the way to its end.
-struct Telling<'a> {
+struct Run<'a> {
     bench: Bench,
     steps: std::slice::Iter<'a, Step>,
     /// For how many rounds nothing is done.
@@ -45,7 +45,7 @@ struct Telling<'a> {
 
 impl Story {
     /// The world as it is when the story begins.
-    fn begun(&self) -> Telling<'_> {
+    fn begun(&self) -> Run<'_> {
         let mut bench = Bench::new(&self.spec);
         if let Some(before) = &self.before {
             expect(&mut bench, self.name);
@@ -54,11 +54,11 @@ impl Story {
                 expect(&mut bench, self.name);
             }
         }
-        Telling { bench, steps: self.steps.iter(), calm: 0, waits: false }
+        Run { bench, steps: self.steps.iter(), calm: 0, waits: false }
     }
 }
 
-impl Telling<'_> {
+impl Run<'_> {
     /// The same story, as far as it has come.
     fn fork(&self) -> Self {
         Self { bench: self.bench.fork(), steps: self.steps.clone(), ..*self }
@@ -66,27 +66,27 @@ impl Telling<'_> {
 
     /// Goes on to the next pass of the manager.
     fn go_on(&mut self) {
-        loop {
-            if self.calm > 0 {
-                self.calm -= 1;
-            } else if self.waits {
-                self.waits = self.bench.at_rest().is_err();
-            } else if let Some(step) = self.steps.next() {
-                match step {
-                    Step::Calm(rounds) => self.calm = *rounds,
-                    Step::Rest => self.waits = true,
-                    step => self.bench.take(step),
-                }
-                continue;
+        while self.calm == 0
+            && !self.waits
+            && let Some(step) = self.steps.next()
+        {
+            match step {
+                Step::Calm(rounds) => self.calm = *rounds,
+                Step::Rest => self.waits = true,
+                step => self.bench.take(step),
             }
-            self.bench.tick();
-            self.bench.world.deliver_all();
-            return;
         }
+        if self.calm > 0 {
+            self.calm -= 1;
+        } else if self.waits {
+            self.waits = self.bench.at_rest().is_err();
+        }
+        self.bench.tick();
+        self.bench.world.deliver_all();
     }
 
     /// Whether all has been done.
-    fn is_told(&self) -> bool {
+    fn is_over(&self) -> bool {
         self.steps.len() == 0 && self.calm == 0 && !self.waits
     }
 
@@ -97,10 +97,10 @@ impl Telling<'_> {
         Passed { writes: self.bench.world.writes - writes, acts: self.bench.acts - acts }
     }
 
-    /// Tells the rest, in which nothing befalls the manager; what there is in the end.
+    /// Runs the rest, in which nothing befalls the manager; what there is in the end.
     fn end(mut self, what: &str) -> (Vec<String>, Bench) {
         for _ in 0..LONGEST {
-            if self.is_told() {
+            if self.is_over() {
                 break;
             }
             self.go_on();
@@ -168,23 +168,26 @@ fn essence(bench: &Bench) -> Vec<String> {
 pub fn everywhere(stories: Vec<Story>, fate: Fate) {
     for story in stories {
         let begun = story.begun();
-        let (mut telling, mut passes) = (begun.fork(), Vec::new());
-        while passes.len() < LONGEST && !(telling.is_told() && telling.bench.at_rest().is_ok() && !passes.is_empty()) {
-            telling.go_on();
-            passes.push(telling.pass());
+        let (mut run, mut passes) = (begun.fork(), Vec::new());
+        for _ in 0..LONGEST {
+            run.go_on();
+            passes.push(run.pass());
+            if run.is_over() && run.bench.at_rest().is_ok() {
+                break;
+            }
         }
-        let (whole, _) = telling.end(story.name);
-        let (mut telling, mut points) = (begun, 0);
+        let (whole, _) = run.end(story.name);
+        let (mut run, mut points) = (begun, 0);
         for pass in passes {
-            telling.go_on();
-            for branch in telling.branches(fate, &pass) {
+            run.go_on();
+            for branch in run.branches(fate, &pass) {
                 assert!(branch.bench.died || matches!(fate, Fate::Act(_)), "{}, point {points}: it lives", story.name);
                 let what = format!("{}, point {points}", story.name);
                 let (end, bench) = branch.end(&what);
                 assert_eq!(end, whole, "{what}\n{}", bench.story());
                 points += 1;
             }
-            telling.pass();
+            run.pass();
         }
         println!("{}: {points} points", story.name);
     }

@@ -1,0 +1,62 @@
+//! Parameters on their way from the spec to the server.
+
+use super::server::{applied, says, settled, stand, standing};
+use super::*;
+use crate::plan::Login;
+
+#[test]
+fn parameters_are_set_then_written_down_then_the_server_starts_again_if_it_must() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "8MB" } } }), &settled()).db;
+    let differs = vec![("work_mem".to_owned(), "8MB".to_owned())];
+    seen.asked = says(|answer| answer.parameters.set.clone_from(&differs));
+    // Its template has another fingerprint of parameters, which restarts nothing.
+    assert_eq!(done(&plan(&seen, now())), ["apply StatefulSet shop"]);
+    let before = std::mem::replace(&mut seen.configuration, Seen::Absent);
+    stand(&mut seen);
+    seen.configuration = before;
+    assert_eq!(done(&plan(&seen, now())), [r#"SetParameters { set: [("work_mem", "8MB")], reset: [] }"#]);
+    seen.asked = says(|_| ());
+    assert_eq!(done(&plan(&seen, now())), ["apply ConfigMap shop-configuration"]);
+    stand(&mut seen);
+    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
+}
+
+#[test]
+fn a_parameter_that_is_taken_away_is_reported_until_the_server_reads_a_file_without_it() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.asked = says(|answer| answer.parameters.stale = vec!["work_mem".to_owned()]);
+    let notes = plan(&seen, now());
+    assert_eq!(done(&notes), ["apply Pod shop-0"]);
+    let noted = applied(&notes, "Pod", "shop-0").body["metadata"]["annotations"].as_object().unwrap();
+    let mut pod = Pod::decode(r#"{ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1" } }"#).unwrap();
+    let mut running = seen.pods[0].running.clone().unwrap();
+    running.annotations.extend(noted.iter().map(|(name, value)| (name.clone(), value.as_str().unwrap().to_owned())));
+    pod.running = Some(running);
+    seen.pods = vec![Arc::new(pod)];
+    let waits = plan(&seen, now());
+    assert_eq!(done(&waits), Vec::<String>::new());
+    let status = waits.status.unwrap();
+    assert_eq!(reason(&status, "Reconciling"), (ConditionStatus::True, "SettingParameters".to_owned()));
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+    seen.asked = says(|answer| answer.login = Login::Gone);
+    assert_eq!(reason(&plan(&seen, now()).status.unwrap(), "Stalled").1, "ApplicationRefused");
+    seen.asked = says(|_| ());
+    assert!(plan(&seen, now()).status.unwrap().contract.condition("Reconciling").is_none());
+}
+
+#[test]
+fn a_parameter_that_is_refused_gets_into_no_file() {
+    let mut seen = standing(&json!({}), &settled());
+    seen.db = observed(&json!({ "engine": { "parameters": { "work_mem": "a lot" } } }), &settled()).db;
+    let before = std::mem::replace(&mut seen.configuration, Seen::Absent);
+    stand(&mut seen);
+    seen.configuration = before;
+    seen.asked = says(|answer| answer.parameters.refused = Some("invalid value".to_owned()));
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), Vec::<String>::new());
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
+}
