@@ -86,6 +86,7 @@ mod transfer;
 pub(crate) mod upgrade;
 mod upgraded;
 pub(crate) mod verify;
+mod volume;
 mod words;
 
 /// One verb, with all that it is told.

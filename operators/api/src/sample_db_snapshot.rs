@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 mod status;
 
-pub use status::{SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VerificationPhase};
+pub use status::{
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, SnapshotVolume, VerificationPhase,
+};
 
 use crate::sample_db::{Method, WITH_OFFSET, unchanged};
 

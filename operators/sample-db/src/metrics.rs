@@ -10,6 +10,7 @@ use runtime::metrics::objects::{Family, Of};
 use runtime::plan::Key;
 
 use crate::SampleDBOperator;
+use crate::plan::names::snapshot_claim;
 use crate::plan::{Observed, VOLUME_FULL, next_due};
 use crate::snapshot::plan::is_bad;
 
@@ -48,6 +49,10 @@ const VOLUME: Family = gauge(
     "sampledb_volume_used_ratio",
     "How full the data volume is; 1 while the server does not start since it is full",
 );
+const SNAPSHOTS_VOLUME: Family = gauge(
+    "sampledb_snapshots_volume_used_ratio",
+    "How full the volume of the snapshots was with the last one that was taken or verified; absent before the first",
+);
 const TERMINATING: Family = gauge("sampledb_volume_terminating", "Whether the claim of the data is being deleted");
 
 /// Tells of a database.
@@ -66,7 +71,7 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 12] {
+fn values(observed: &Observed) -> [(Family, Option<f64>); 13] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
@@ -82,6 +87,7 @@ fn values(observed: &Observed) -> [(Family, Option<f64>); 12] {
         (FINAL, final_seconds(observed)),
         (UPGRADE, Some(upgrade(status))),
         (VOLUME, used(status)),
+        (SNAPSHOTS_VOLUME, ratio(status, &snapshot_claim(&observed.db))),
         (TERMINATING, Some(flag(is_terminating(observed)))),
     ]
 }
@@ -133,7 +139,11 @@ fn used(status: &SampleDBStatus) -> Option<f64> {
     if storage.is_some_and(|storage| storage.reason == VOLUME_FULL) {
         return Some(1.0);
     }
-    let claim = status.storage.claim.as_deref()?;
+    ratio(status, status.storage.claim.as_deref()?)
+}
+
+/// How full the volume of a claim is.
+fn ratio(status: &SampleDBStatus, claim: &str) -> Option<f64> {
     let volume = status.volumes.iter().find(|volume| volume.claim.as_deref() == Some(claim))?;
     volume.used_percent.map(|percent| f64::from(percent) / 100.0)
 }

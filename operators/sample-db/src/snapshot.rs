@@ -79,7 +79,8 @@ impl SnapshotOperator {
         let key = snapshot.meta.key.sibling(claim);
         if let Some(Entry::Object(claim)) = self.claims.get(&key) {
             let (uid, leaving) = (claim.meta.uid.clone(), claim.meta.deleting);
-            return Ok(Volume::Claim { uid, leaving, lost: claim.lost, watched: true });
+            let capacity = volume::capacity(&claim);
+            return Ok(Volume::Claim { uid, leaving, lost: claim.lost, watched: true, capacity });
         }
         if !volume_matters(snapshot, db) {
             return Ok(Volume::Unknown);
@@ -98,6 +99,7 @@ impl SnapshotOperator {
             leaving: found.deletion_timestamp.is_some(),
             lost: false,
             watched: false,
+            capacity: None,
         }))
     }
 }

@@ -81,6 +81,24 @@ async fn a_volume_that_fills_up() {
 }
 
 #[tokio::test]
+async fn a_volume_of_snapshots_that_fills_up() {
+    let ns = namespace("alerts-snapshots").await;
+    let of_it = [("namespace", ns.name.as_str()), ("name", "shop")];
+    // The default class holds more than it says: nothing breaks here.
+    let db = Database::apply(&ns, "shop", "{backup: {immediate: false, storage: {size: 4Mi}}}").await;
+    db.serves().await;
+    is_silent("SampleDBSnapshotVolumeFilling", &of_it).await;
+    db.asks(&noise(120_000)).await;
+    db.snapshot("first").await;
+    fires("SampleDBSnapshotVolumeFilling", &of_it).await;
+    db.asks("drop table noise").await;
+    ns.api::<SampleDBSnapshot>().delete("first", &DeleteParams::default()).await.expect("it can be deleted");
+    ns.until_gone::<SampleDBSnapshot>("first").await;
+    db.snapshot("second").await;
+    resolves("SampleDBSnapshotVolumeFilling", &of_it).await;
+}
+
+#[tokio::test]
 async fn a_database_that_cannot_start() {
     let ns = namespace("alerts-down").await;
     let of_it = [("namespace", ns.name.as_str()), ("name", "shop")];

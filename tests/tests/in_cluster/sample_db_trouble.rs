@@ -22,10 +22,13 @@ async fn a_volume_that_is_full_keeps_no_half_snapshot_and_serves_again_once_ther
     let db = Database::apply(&ns, "shop", spec).await;
     db.serves().await;
     db.asks(
-        "create table noise as select md5(random()::text) || md5(random()::text) a from generate_series(1, 120000)",
+        "create table noise as select md5(random()::text) || md5(random()::text) a from generate_series(1, 195000)",
     )
     .await;
     db.snapshot("first").await;
+    let told = db.says("StorageHealthy", False, "NearlyFull").await;
+    println!("a volume that one snapshot nearly fills says: {told}");
+    assert!(told.contains("shop-snapshots") && told.contains("backup.storage.size (9Mi)"), "{told}");
     db.order("second", "").await;
     let failed = db.snapshot_says("second", False, "BackupFailed").await;
     let words = message(&failed);

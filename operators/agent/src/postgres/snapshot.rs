@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::files;
 use super::lock::{self, Without};
 use super::manifest::{self, FileEntry, Manifest};
+use super::volume;
 use crate::failure::{Failure, Reason, in_short};
 
 /// A run of before may be ending.
@@ -94,7 +95,7 @@ impl Slot {
     }
 
     fn result(&self, manifest: &Manifest, sha256: &str, reused: bool) -> Value {
-        json!({
+        let result = json!({
             "name": self.target.file_name().unwrap_or_default().to_string_lossy(),
             "kind": manifest.kind,
             "bytes": manifest.bytes(),
@@ -111,7 +112,8 @@ impl Slot {
             "rows": manifest.rows(),
             "completedAt": manifest.completed_at,
             "reused": reused,
-        })
+        });
+        volume::measure(result, &self.target)
     }
 }
 

@@ -19,6 +19,7 @@ use super::session::Session;
 use super::snapshot;
 use super::timed;
 use super::tools::{Connection, Tools};
+use super::volume;
 use super::{configuration, controldata, folder_reader};
 use crate::failure::{Failure, Reason};
 
@@ -65,7 +66,7 @@ pub(crate) fn verify(options: &Verify) -> Result<Value, Failure> {
         result["rows"] = rows.into();
         result["checks"] = checks.len().into();
     }
-    Ok(timed(result, since))
+    Ok(timed(volume::measure(result, &options.snapshot), since))
 }
 
 struct Proof<'a> {

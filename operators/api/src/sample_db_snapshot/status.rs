@@ -64,6 +64,9 @@ pub struct SampleDBSnapshotStatus {
     /// Where its files are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub location: SnapshotLocation,
+    /// How full that volume was when the Job that takes or verifies it had done its work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<SnapshotVolume>,
     /// Whether it was proved to be of use.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verification: SnapshotVerification,
@@ -104,6 +107,28 @@ pub struct SnapshotLocation {
     /// The folder within the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
+}
+
+/// How full the volume of snapshots was.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SnapshotVolume {
+    /// When that was.
+    #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
+    pub at: Option<Timestamp>,
+    /// What all files on it took, in bytes.
+    #[serde(default)]
+    pub used_bytes: i64,
+    /// What its file system had free, in bytes.
+    #[serde(default)]
+    pub free_bytes: i64,
+    /// How many percent of the inodes of its file system were in use; absent if that has no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inodes_used_percent: Option<i32>,
+    /// The capacity of its claim, in bytes; absent if that is a claim of the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity_bytes: Option<i64>,
 }
 
 /// Whether a snapshot was proved to be of use.

@@ -11,7 +11,7 @@ use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::retention::{self, Alone};
 use super::schedule::{Due, Schedule};
-use super::storage::SNAPSHOTS_TERMINATING;
+use super::storage::snapshots;
 use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
@@ -274,8 +274,8 @@ pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Ann
     let unproved = turned(domain::BACKUP_VERIFIED, ConditionStatus::False);
     if let Some(message) = failed.filter(|_| unproved.is_none()) {
         let now = after.contract.condition(domain::BACKUP_HEALTHY).map(|of| &*of.reason);
-        let losing = now == Some(SNAPSHOTS_TERMINATING);
-        tell(true, if losing { SNAPSHOTS_TERMINATING } else { "BackupFailed" }, message);
+        let losing = now == Some(snapshots::TERMINATING);
+        tell(true, if losing { snapshots::TERMINATING } else { "BackupFailed" }, message);
     }
     if let Some(message) = unproved {
         tell(true, "VerificationFailed", message);

@@ -13,6 +13,8 @@ use super::wish::Wish;
 use super::{Observed, Said, Words, brief, names, objects, steps, tuning};
 use crate::SampleDB;
 
+pub(super) mod snapshots;
+
 /// From how full on a volume is trouble, in percent: early enough to let it grow before nothing can be written.
 const NEARLY_FULL: i32 = 80;
 /// In which steps that is told, so that it is told seldom.
@@ -35,19 +37,21 @@ fn seen(claim: &Claim) -> (&Meta, Fingerprint) {
     (&claim.meta, claim.fingerprint)
 }
 
-/// The volumes, as they are.
+/// The volumes, as they are. Of a claim of the user's only what the Jobs of snapshots report is known.
 pub(super) fn volumes(observed: &Observed, wish: &Wish) -> Vec<VolumeStatus> {
-    let snapshots = names::snapshot_claim(&observed.db);
-    let names = [wish.claim.as_str(), snapshots.as_str()];
-    let there = names.iter().filter_map(|name| observed.claim(name));
-    there
-        .map(|claim| VolumeStatus {
-            claim: Some(claim.meta.key.name.to_string()),
-            capacity: claim.capacity.clone(),
-            used_percent: used(observed, claim).filter(|_| *claim.meta.key.name == *wish.claim),
-            resizing: claim.resizing,
+    let of = |name: &str, used_percent: Option<i32>| {
+        let claim = observed.claim(name);
+        (claim.is_some() || used_percent.is_some()).then(|| VolumeStatus {
+            claim: Some(name.to_owned()),
+            capacity: claim.and_then(|claim| claim.capacity.clone()),
+            used_percent,
+            resizing: claim.is_some_and(|claim| claim.resizing),
         })
-        .collect()
+    };
+    let data = observed.claim(&wish.claim).and_then(|claim| used(observed, claim));
+    let snapshots = snapshots::used(observed).map(|(percent, _)| percent);
+    let all = [of(&wish.claim, data), of(&names::snapshot_claim(&observed.db), snapshots)];
+    all.into_iter().flatten().collect()
 }
 
 /// Whether a server may know the superuser's password of an earlier Secret: data are made as soon as there is a volume, and status
@@ -78,6 +82,11 @@ fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let files = files.filter(|(all, _)| *all > 0);
     let files = files.map_or(0, |(all, free)| i128::from(all - free) * 100 / i128::from(all));
     let percent = (bytes * 100 / room).max(files);
+    in_steps(percent)
+}
+
+/// A percentage as it is told.
+fn in_steps(percent: i128) -> Option<i32> {
     let percent = i32::try_from(percent.clamp(0, 100)).ok()?;
     Some(percent / STEPS * STEPS)
 }
@@ -107,24 +116,6 @@ pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
 
 /// The reason while the server does not start, since the volume of its data is full.
 pub(crate) const VOLUME_FULL: &str = "VolumeFull";
-/// The reason while the claim of the snapshots is being deleted.
-pub(super) const SNAPSHOTS_TERMINATING: &str = "SnapshotClaimTerminating";
-
-/// Whether somebody has deleted the claim of the snapshots, and a pod or a finalizer keeps it for now.
-pub(super) fn is_losing_snapshots(observed: &Observed) -> bool {
-    observed.claim(&names::snapshot_claim(&observed.db)).is_some_and(|claim| claim.meta.deleting)
-}
-
-/// What becomes of the snapshots whose claim is being deleted.
-pub(super) fn losing_snapshots(observed: &Observed) -> String {
-    format!(
-        "the PVC {} of the snapshots is being deleted: no new pod can use it, so snapshots can be neither taken nor restored; \
-         once it is gone the operator creates an empty one and verifies all snapshots again; to keep the files, set the reclaim \
-         policy of its PersistentVolume to Retain now",
-        names::snapshot_claim(&observed.db)
-    )
-}
-
 /// Whether the volumes are there, of the size asked for, and not full.
 pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
     let no = |reason: &'static str, why: String| {
@@ -164,8 +155,10 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
                         wish.claim
                     ),
                 )
-            } else if is_losing_snapshots(observed) {
-                no(SNAPSHOTS_TERMINATING, losing_snapshots(observed))
+            } else if snapshots::are_leaving(observed) {
+                no(snapshots::TERMINATING, snapshots::leaving(observed))
+            } else if let Some(why) = snapshots::nearly_full(observed) {
+                no("NearlyFull", why)
             } else if claim.bound && (small || claim.resizing) {
                 no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
             } else {

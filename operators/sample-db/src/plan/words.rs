@@ -54,6 +54,8 @@ pub struct Said {
     pub rows: Option<i64>,
     /// How much room a volume has, in bytes.
     pub free_bytes: Option<i64>,
+    /// What all files on a volume take, in bytes.
+    pub used_bytes: Option<i64>,
     /// How large a volume's file system is, in bytes.
     pub volume_bytes: Option<i64>,
     /// How many files it may have, and how many more.

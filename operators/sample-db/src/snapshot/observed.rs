@@ -25,6 +25,8 @@ pub enum Volume {
         lost: bool,
         /// Whether it is one of ours, which no request is needed for.
         watched: bool,
+        /// Its capacity in bytes; only known of one of ours.
+        capacity: Option<i64>,
     },
 }
 
@@ -36,6 +38,15 @@ impl Volume {
             Self::Unknown => true,
             Self::Absent => false,
             Self::Claim { leaving, .. } => !leaving,
+        }
+    }
+
+    /// Its capacity in bytes, if that is known.
+    #[must_use]
+    pub fn capacity(&self) -> Option<i64> {
+        match self {
+            Self::Claim { capacity, .. } => *capacity,
+            _ => None,
         }
     }
 

@@ -119,6 +119,8 @@ impl Record {
             sha256: self.sha256,
             database_names: self.database_names,
             not_covered: self.not_covered,
+            // The verification measures it again.
+            volume: None,
             job: None,
             error: None,
             contract: observed.snapshot.status.contract.clone(),

@@ -150,6 +150,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
         not_covered: said.not_covered.iter().take(NOT_COVERED).map(|of| brief::message(of.clone())).collect(),
         engine_version: said.engine_version.clone(),
         completed_at: earlier.or_else(|| second(now)),
+        volume: volume::measured(observed, words, now),
         job: (!skipped).then(|| jobs::verify_name(&observed.snapshot)),
         verification,
         ..before.clone()
@@ -201,7 +202,8 @@ pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> St
         message: None,
         ..ended(&before, now)
     };
-    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, verification, ..before };
+    let volume = volume::measured(observed, words, now);
+    let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, volume, verification, ..before };
     let status = volume::with_files(status);
     let message = proved(&status);
     with(status, &Summary::Ready, "BackupVerified", message, now)

@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY,
-    VerificationPhase,
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, SnapshotVolume,
+    VERIFY, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::conditions::Summary;
-use runtime::plan::{Next, Plan};
-use runtime::views::Job;
+use runtime::plan::{Next, Plan, quantity};
+use runtime::views::{Claim, Job};
 
 use super::observed::{Observed, Volume};
 use super::plan::{SnapshotPlan, gone, step, told};
 use super::{proof, status};
+use crate::plan::Words;
 
 /// How often the claim is looked at while nothing happens. No watch tells a snapshot of it.
 const LOOK: Duration = Duration::from_secs(60);
@@ -187,4 +188,26 @@ pub(super) fn found(observed: &Observed) -> SampleDBSnapshotStatus {
     let before = observed.snapshot.status.clone();
     let claim_uid = before.location.claim_uid.or_else(|| observed.volume.uid().map(str::to_owned));
     SampleDBSnapshotStatus { location: SnapshotLocation { claim_uid, ..before.location }, ..before }
+}
+
+/// The capacity of a claim, in bytes.
+pub(super) fn capacity(claim: &Claim) -> Option<i64> {
+    i64::try_from(quantity::whole(claim.capacity.as_deref()?)?).ok()
+}
+
+/// How full the volume is, as its Job reports it; as it was known, where an earlier agent does not.
+pub(super) fn measured(observed: &Observed, words: &Words, now: Timestamp) -> Option<SnapshotVolume> {
+    let said = &words.said;
+    let Some((used_bytes, free_bytes)) = said.used_bytes.zip(said.free_bytes) else {
+        return observed.snapshot.status.volume.clone();
+    };
+    let inodes = said.inodes.zip(said.free_inodes).filter(|(all, _)| *all > 0);
+    let percent = inodes.map(|(all, free)| all.saturating_sub(free).saturating_mul(100) / all);
+    Some(SnapshotVolume {
+        at: status::second(now),
+        used_bytes,
+        free_bytes,
+        inodes_used_percent: percent.and_then(|percent| i32::try_from(percent).ok()),
+        capacity_bytes: observed.volume.capacity(),
+    })
 }

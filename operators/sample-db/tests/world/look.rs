@@ -168,7 +168,8 @@ impl Stores {
         let db = self.databases.get(&key.sibling(&snapshot.spec.sample_db)).and_then(Entry::into_object);
         let of_claim = |claim: &str| match self.claims.get(&key.sibling(claim)) {
             Some(Entry::Object(claim)) => {
-                Volume::Claim { uid: claim.meta.uid.clone(), leaving: claim.meta.deleting, lost: false, watched: true }
+                let (uid, leaving) = (claim.meta.uid.clone(), claim.meta.deleting);
+                Volume::Claim { uid, leaving, lost: false, watched: true, capacity: None }
             }
             _ if !snapshot::volume_matters(snapshot, db.as_deref()) => Volume::Unknown,
             _ => world.get(Claim::KIND, &key.sibling(claim)).map_or(Volume::Absent, |claim| Volume::Claim {
@@ -176,6 +177,7 @@ impl Stores {
                 leaving: is_going(claim),
                 lost: false,
                 watched: false,
+                capacity: None,
             }),
         };
         snapshot::observed::Observed {

@@ -9,7 +9,8 @@ use runtime::plan::conditions::condition;
 use super::{Backups, Fate, fates, is_in_doubt, is_scheduled, is_under_way, place};
 use crate::Snapshot;
 use crate::plan::schedule::Schedule;
-use crate::plan::{Observed, retention, storage};
+use crate::plan::storage::snapshots;
+use crate::plan::{Observed, retention};
 use crate::snapshot::plan::{is_bad, is_proved};
 
 /// Whether backups are as they should be.
@@ -20,8 +21,8 @@ pub(in crate::plan) fn conditions(observed: &Observed, backups: &Backups, now: T
 fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition {
     use ConditionStatus::{False, True, Unknown};
     let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
-    if storage::is_losing_snapshots(observed) {
-        return tell(False, storage::SNAPSHOTS_TERMINATING, storage::losing_snapshots(observed));
+    if snapshots::are_leaving(observed) {
+        return tell(False, snapshots::TERMINATING, snapshots::leaving(observed));
     }
     if let Some(Err(why)) = &backups.due {
         return tell(False, "ScheduleInvalid", why.clone());

@@ -64,14 +64,19 @@ fn a_volume_that_fills_is_told_of_early() {
     assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
 }
 
+/// A claim of that name and size.
+fn claim_of(name: &str, size: &str) -> Arc<Claim> {
+    let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": "c-1", "labels": labels_of("u-1") },
+        "status": { "phase": "Bound", "capacity": { "storage": size } } });
+    Arc::new(Claim::decode(&claim.to_string()).unwrap())
+}
+
 /// A claim of that size, and the database with it.
 fn of_size(seen: &mut Observed, size: &str) {
     let mut of = settled();
     of["volumes"] = json!([{ "claim": "data-shop-0", "capacity": size }]);
     seen.db = observed(&json!({ "storage": { "size": size } }), &of).db;
-    let claim = json!({ "metadata": { "namespace": "n", "name": "data-shop-0", "uid": "c-1", "labels": labels_of("u-1") },
-        "status": { "phase": "Bound", "capacity": { "storage": size } } });
-    seen.claims = vec![Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    seen.claims = vec![claim_of("data-shop-0", size)];
 }
 
 /// The probe measures while the server runs: a volume grows, and others write to the same file system.
@@ -136,4 +141,69 @@ fn room_is_held_back_for_a_server_that_has_filled_its_volume() {
     let Some(Effect::Apply(server)) = made.effects.last() else { panic!("{:?}", made.effects) };
     let command = server.body["spec"]["template"]["spec"]["containers"][0]["command"].to_string();
     assert!(command.contains("pg-run") && command.contains("--reserve=33554432"), "{command}");
+}
+
+/// A snapshot of `shop` that measured the volume of the claim `c-1` with that capacity at that hour.
+fn measured(name: &str, hour: u8, megabytes: [i64; 3], inodes: Option<i32>) -> Arc<Snapshot> {
+    let [used, free, capacity] = megabytes.map(|megabytes| megabytes << 20);
+    let volume = json!({ "at": format!("2027-01-15T0{hour}:00:00Z"), "usedBytes": used, "freeBytes": free,
+        "capacityBytes": capacity, "inodesUsedPercent": inodes });
+    let status = json!({ "phase": "Ready", "sampleDBUID": "u-1", "startedAt": "2027-01-15T01:00:00Z", "volume": volume,
+        "location": { "claim": "shop-snapshots", "path": "x", "claimUID": "c-1" } });
+    snapshot(name, "Scheduled", &status)
+}
+
+/// A database with that claim of snapshots, and these.
+fn with_snapshots(uid: &str, capacity: &str, snapshots: Vec<Arc<Snapshot>>) -> Observed {
+    let mut seen = standing(&json!({}), &settled());
+    let claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": uid, "labels": labels_of("u-1") },
+        "status": { "phase": "Bound", "capacity": { "storage": capacity } } });
+    seen.claims = vec![claim_of("data-shop-0", "1Gi"), Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    (seen.snapshots, seen.asked) = (snapshots, says(|answer| answer.bytes = 1 << 20));
+    seen
+}
+
+#[test]
+fn a_volume_of_snapshots_that_fills_is_told_of_early() {
+    let used = |seen: &Observed| {
+        let status = told(seen).1;
+        (status.volumes[1].used_percent, reason(&status, "StorageHealthy").1)
+    };
+    let sound = |percent| (percent, "Sound".to_owned());
+    let nearly = |percent| (Some(percent), "NearlyFull".to_owned());
+    let one = |megabytes, inodes| with_snapshots("c-1", "2Gi", vec![measured("shop-1", 2, megabytes, inodes)]);
+    assert_eq!(used(&with_snapshots("c-1", "2Gi", vec![])), sound(None), "none has measured it");
+    assert_eq!(
+        used(&one([1000, 900, 2048], None)),
+        sound(Some(50)),
+        "of its file system, which has less than the claim"
+    );
+    assert_eq!(used(&one([1700, 200, 2048], None)), nearly(85));
+    assert_eq!(used(&one([1700, 90_000, 2048], None)), nearly(80), "of what was asked for, on a large disk");
+    assert_eq!(used(&one([100, 1800, 2048], Some(97))), nearly(95), "files");
+    assert_eq!(used(&one([850, 100, 1024], None)), sound(Some(40)), "it has grown since");
+    let later = vec![measured("shop-1", 3, [100, 1800, 2048], None), measured("shop-2", 2, [1700, 200, 2048], None)];
+    assert_eq!(used(&with_snapshots("c-1", "2Gi", later)), sound(Some(5)), "the last one that measured it counts");
+    let other = with_snapshots("c-2", "2Gi", vec![measured("shop-1", 2, [1700, 200, 2048], None)]);
+    assert_eq!(used(&other), sound(None), "that was another volume");
+    let status = told(&one([1700, 200, 2048], None)).1;
+    let message = &status.contract.condition("StorageHealthy").unwrap().message;
+    assert!(
+        ["shop-snapshots", "shop-1", "backup.storage.size (2Gi)"].iter().all(|part| message.contains(part)),
+        "{message}"
+    );
+}
+
+#[test]
+fn of_a_claim_of_the_users_what_snapshots_report_is_told() {
+    let mut seen = with_snapshots("c-1", "2Gi", vec![measured("shop-1", 2, [1700, 200, 0], None)]);
+    seen.db = observed(&json!({ "backup": { "storage": { "existingClaim": "shop-snapshots" } } }), &settled()).db;
+    seen.claims.pop();
+    let mut volume = (*seen.snapshots[0]).clone();
+    volume.status.volume.as_mut().unwrap().capacity_bytes = None;
+    seen.snapshots = vec![Arc::new(volume)];
+    let status = told(&seen).1;
+    assert_eq!((&status.volumes[1].capacity, status.volumes[1].used_percent), (&None, Some(85)));
+    let message = &status.contract.condition("StorageHealthy").unwrap().message;
+    assert!(message.contains("have that claim grow"), "{message}");
 }

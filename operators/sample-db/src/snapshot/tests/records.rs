@@ -41,7 +41,7 @@ fn changed(record: &str, field: &str, value: &Value) -> String {
 /// What `seen` is once its plan is carried out.
 fn next(seen: Observed) -> Observed {
     let status = plan(&seen, now()).status.unwrap();
-    let volume = Volume::Claim { uid: "c-2".into(), leaving: false, lost: false, watched: true };
+    let volume = Volume::Claim { uid: "c-2".into(), leaving: false, lost: false, watched: true, capacity: None };
     let mut snapshot = (*seen.snapshot).clone();
     snapshot.status = status;
     if !snapshot.meta.deleting {

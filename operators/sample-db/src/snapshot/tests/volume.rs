@@ -13,7 +13,7 @@ fn ready() -> Value {
 
 /// A claim of ours that is there.
 fn claim(uid: &str) -> Volume {
-    Volume::Claim { uid: uid.into(), leaving: false, lost: false, watched: true }
+    Volume::Claim { uid: uid.into(), leaving: false, lost: false, watched: true, capacity: None }
 }
 
 fn on(volume: Volume, status: &Value) -> Observed {
@@ -58,7 +58,7 @@ fn a_backup_onto_a_claim_that_is_being_deleted_is_given_up() {
     let mut taking = ready();
     taking["phase"] = json!("Running");
     taking["completedAt"] = Value::Null;
-    let going = || Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true };
+    let going = || Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true, capacity: None };
     for jobs in [vec![], vec![job("one-backup", &json!([]))]] {
         let given_up = decided(&Observed { jobs, ..on(going(), &taking) });
         assert_eq!((given_up.phase, super::ready(&given_up).0), (Some(SnapshotPhase::Failed), "BackupFailed"));
@@ -110,7 +110,7 @@ fn on_another_claim_it_is_verified_again_and_once() {
 
 #[test]
 fn without_its_claim_it_is_of_no_use_and_not_given_up() {
-    let gone = |leaving, lost| Volume::Claim { uid: "c-1".into(), leaving, lost, watched: true };
+    let gone = |leaving, lost| Volume::Claim { uid: "c-1".into(), leaving, lost, watched: true, capacity: None };
     for (volume, reason) in
         [(Volume::Absent, "VolumeMissing"), (gone(true, false), "ClaimTerminating"), (gone(false, true), "VolumeLost")]
     {
@@ -170,7 +170,7 @@ fn what_is_not_to_be_verified_is_looked_for_by_its_sums() {
 /// No watch tells of a claim: it is looked at now and then, and that of a user, which takes a request, seldom.
 #[test]
 fn its_claim_is_looked_at_a_few_times_a_minute_at_most() {
-    let users = Volume::Claim { uid: "c-1".into(), leaving: false, lost: false, watched: false };
+    let users = Volume::Claim { uid: "c-1".into(), leaving: false, lost: false, watched: false, capacity: None };
     for (volume, seconds) in [(claim("c-1"), 60), (users, 300), (Volume::Absent, 60)] {
         let next = plan(&on(volume, &ready()), now()).next;
         assert_eq!(next, runtime::plan::Next::After(std::time::Duration::from_secs(seconds)));
@@ -182,11 +182,41 @@ fn its_claim_is_looked_at_a_few_times_a_minute_at_most() {
 fn nothing_is_verified_on_a_claim_that_is_being_deleted() {
     let mut taken = ready();
     (taken["phase"], taken["verification"]) = (json!("Running"), json!({ "phase": "Running" }));
-    let leaving = Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true };
+    let leaving = Volume::Claim { uid: "c-1".into(), leaving: true, lost: false, watched: true, capacity: None };
     let mut seen = on(leaving, &taken);
     seen.jobs = vec![job("one-backup", &json!([{ "type": "Complete", "status": "True" }]))];
     assert_eq!(done(&plan(&seen, now())), ["delete Job one-backup"]);
     seen.jobs = Vec::new();
     let told = plan(&seen, now());
     assert_eq!((done(&told), super::ready(&told.status.unwrap()).0), (vec![], "ClaimTerminating"));
+}
+
+#[test]
+fn how_full_the_volume_is_is_kept_as_the_jobs_report_it() {
+    let on_claim = |status: &Value, name: &str, said: &Value| {
+        let volume =
+            Volume::Claim { uid: "c-1".into(), leaving: false, lost: false, watched: true, capacity: Some(1 << 30) };
+        let mut seen = on(volume, status);
+        seen.jobs = vec![job(name, &json!([{ "type": "Complete", "status": "True" }]))];
+        seen.pods = vec![pod(name, 0, said)];
+        decided(&seen)
+    };
+    let mut taking = ready();
+    taking["phase"] = json!("Running");
+    taking["completedAt"] = Value::Null;
+    let said = json!({ "usedBytes": 7, "freeBytes": 3, "inodes": 100, "freeInodes": 40 });
+    let taken = on_claim(&taking, "one-backup", &said);
+    let told = value(&taken)["volume"].clone();
+    let whole = json!({ "at": "2027-01-15T08:00:00Z", "usedBytes": 7, "freeBytes": 3, "inodesUsedPercent": 60,
+        "capacityBytes": 1 << 30 });
+    assert_eq!(told, whole);
+    let verified = on_claim(
+        &value(&taken),
+        "one-verify",
+        &json!({ "usedBytes": 8, "freeBytes": 2, "inodes": 0, "freeInodes": 0 }),
+    );
+    let measured = verified.volume.clone().unwrap();
+    assert_eq!((measured.used_bytes, measured.inodes_used_percent), (8, None));
+    let by_earlier_agent = on_claim(&value(&taken), "one-verify", &json!({}));
+    assert_eq!(value(&by_earlier_agent)["volume"], whole, "one of before the upgrade does not measure");
 }
