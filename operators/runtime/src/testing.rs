@@ -13,6 +13,7 @@ use crate::Error;
 use crate::cache::{Store, View};
 use crate::plan::meta::{Key, Kind};
 
+pub mod branching;
 mod events;
 mod fork;
 mod ownership;

@@ -42,6 +42,26 @@ pub struct Stores {
     pub budgets: Arc<Store<DisruptionBudget>>,
 }
 
+impl Stores {
+    /// Such that the world feeds.
+    fn fed(world: &mut World) -> Self {
+        let mut cache = Cache::new(&[]);
+        let stores = Self {
+            clusters: cache.store(),
+            pods: cache.store(),
+            claims: cache.store(),
+            services: cache.store(),
+            budgets: cache.store(),
+        };
+        world.feed(&stores.clusters);
+        world.feed(&stores.pods);
+        world.feed(&stores.claims);
+        world.feed(&stores.services);
+        world.feed(&stores.budgets);
+        stores
+    }
+}
+
 /// The world with an operator in it.
 pub struct Bench {
     pub world: World,
@@ -83,20 +103,8 @@ pub struct Bench {
 impl Bench {
     /// A cluster of that spec, of which the operator knows nothing yet.
     pub fn new(spec: &Value) -> Self {
-        let mut cache = Cache::new(&[]);
-        let stores = Stores {
-            clusters: cache.store(),
-            pods: cache.store(),
-            claims: cache.store(),
-            services: cache.store(),
-            budgets: cache.store(),
-        };
         let mut world = World::default();
-        world.feed(&stores.clusters);
-        world.feed(&stores.pods);
-        world.feed(&stores.claims);
-        world.feed(&stores.services);
-        world.feed(&stores.budgets);
+        let stores = Stores::fed(&mut world);
         world.linger(Pod::KIND);
         world.linger(Claim::KIND);
         world.linger(EtcdClusterKind::KIND);
@@ -125,6 +133,29 @@ impl Bench {
             last: 0,
             died: false,
             events: Vec::new(),
+        }
+    }
+
+    /// Another world that is as this one is now.
+    pub fn fork(&self) -> Self {
+        let mut world = self.world.fork();
+        let stores = Stores::fed(&mut world);
+        world.list();
+        world.deliver_all();
+        Self {
+            world,
+            stores,
+            etcds: self.etcds.clone(),
+            kubelet: self.kubelet.clone(),
+            key: self.key.clone(),
+            cut: self.cut.clone(),
+            refuses: self.refuses.clone(),
+            latched: self.latched.clone(),
+            earlier: self.earlier.clone(),
+            guard: self.guard.clone(),
+            trace: self.trace.clone(),
+            events: self.events.clone(),
+            ..*self
         }
     }
 

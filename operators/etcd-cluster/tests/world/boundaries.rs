@@ -2,6 +2,7 @@
 //! as if nothing had happened.
 
 use runtime::cache::View;
+use runtime::testing::branching::{self, Befalls, Done, Fate, Stage, Taken};
 use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
@@ -58,116 +59,110 @@ fn stories() -> Vec<Story> {
     ]
 }
 
-/// What befalls the manager.
-#[derive(Clone, Copy, Debug)]
-enum Fate {
-    Nothing,
-    /// It dies after so many writes.
-    Dies(usize),
-    /// So becomes of the answer to that act.
-    Act(usize, Answer),
-}
+impl Stage for Bench {
+    type Step = Step;
+    type Answer = Answer;
 
-/// Tells the story, and whether what was to befall the manager did.
-fn tell(story: &Story, fate: Fate) -> (Bench, bool) {
-    let mut bench = Bench::new(&story.spec);
-    if !story.steps.is_empty() {
-        expect(&mut bench, story, fate, Bench::settle);
+    fn fork(&self) -> Self {
+        self.fork()
     }
-    let (writes, acts) = (bench.world.writes, bench.acts);
-    let mut steps = story.steps.iter();
-    let (mut met, mut calm) = (false, 0);
-    let mut rested = 0;
-    while rested < 3 {
-        if calm > 0 {
-            calm -= 1;
-        } else if let Some(step) = steps.next() {
-            match step {
-                Step::Calm(rounds) => calm = *rounds,
-                step => bench.take(step),
+
+    fn take(&mut self, step: &Step) -> Taken {
+        match step {
+            Step::Calm(rounds) => Taken::Calm(*rounds),
+            step => {
+                self.take(step);
+                Taken::Next
             }
-            continue;
-        }
-        bench.tick();
-        bench.world.deliver_all();
-        let mut pass = Pass::default();
-        match fate {
-            Fate::Dies(after) if !met => pass.lives = (writes + after).checked_sub(bench.world.writes),
-            Fate::Act(which, answer) if bench.acts == acts + which => pass.answer = answer,
-            _ => {}
-        }
-        bench.pass(pass);
-        met |= bench.died || matches!(fate, Fate::Act(which, _) if bench.acts > acts + which);
-        rested = if steps.len() == 0 && calm == 0 && bench.at_rest().is_ok() { rested + 1 } else { 0 };
-        if met && steps.len() == 0 && calm == 0 {
-            break;
         }
     }
-    expect(&mut bench, story, fate, Bench::settle);
-    (bench, met)
-}
 
-fn expect(bench: &mut Bench, story: &Story, fate: Fate, what: fn(&mut Bench) -> Result<(), String>) {
-    if let Err(why) = what(bench) {
-        panic!("{}, {fate:?}: {why}\n{}", story.name, bench.story());
+    fn go_on(&mut self) {
+        self.tick();
+        self.world.deliver_all();
     }
-}
 
-/// What there is in the end, whatever members are called.
-fn essence(bench: &Bench) -> Vec<String> {
-    let names: Vec<String> = [Pod::KIND, Claim::KIND]
-        .into_iter()
-        .flat_map(|kind| bench.world.all(kind).map(|(key, _)| key.name.to_string()))
-        .collect();
-    let anonymous = |text: String| names.iter().fold(text, |text, name| text.replace(name.as_str(), "member"));
-    let pod = |(_, pod): (_, &Value)| {
-        let mut annotations = pod["metadata"]["annotations"].clone();
-        annotations.as_object_mut().map(|all| all.remove("multi-operator.example.com/start"));
-        format!("pod {} {annotations}", pod["metadata"]["labels"])
-    };
-    let claim = |(_, claim): (_, &Value)| {
-        let mut labels = claim["metadata"]["labels"].clone();
-        let mut varies = vec!["cluster-id", "member-id"];
-        // How far a roll had come when its member was removed.
-        if labels["multi-operator.example.com/retired"].is_string() {
-            varies.extend(["etcd-version", "proven"]);
-        }
-        for label in varies {
-            labels.as_object_mut().map(|all| all.remove(&format!("multi-operator.example.com/{label}")));
-        }
-        format!("claim {labels} {}", claim["spec"])
-    };
-    let others = ["services", "poddisruptionbudgets"];
-    let content = bench.world.content();
-    let others = content.iter().filter(|(key, _)| others.iter().any(|kind| key.starts_with(kind)));
-    let conditions = bench.status()["conditions"].as_array().cloned().unwrap_or_default();
-    let mut all: Vec<String> = bench
-        .world
-        .all(Pod::KIND)
-        .map(pod)
-        .chain(bench.world.all(Claim::KIND).map(claim))
-        .chain(others.map(|(key, object)| format!("{key} {object}")))
-        .chain(seen(&bench.world).into_iter().map(|pod| format!("image {}", pod.image)))
-        .chain(conditions.iter().map(|c| format!("{} {} {}", c["type"], c["status"], c["reason"])))
-        .map(anonymous)
-        .collect();
-    all.sort();
-    all
+    fn pass(&mut self, what: Befalls<Answer>) {
+        self.pass(match what {
+            Befalls::Nothing => Pass::default(),
+            Befalls::Death(lives) => Pass { lives: Some(lives), ..Pass::default() },
+            Befalls::Answer(answer) => Pass { answer, ..Pass::default() },
+        });
+    }
+
+    fn done(&self) -> Done {
+        Done { writes: self.world.writes, acts: self.acts }
+    }
+
+    fn died(&self) -> bool {
+        self.died
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.at_rest().is_ok()
+    }
+
+    fn come_to_rest(&mut self) -> Result<(), String> {
+        self.settle()
+    }
+
+    /// Whatever members are called.
+    fn essence(&self) -> Vec<String> {
+        let names: Vec<String> = [Pod::KIND, Claim::KIND]
+            .into_iter()
+            .flat_map(|kind| self.world.all(kind).map(|(key, _)| key.name.to_string()))
+            .collect();
+        let anonymous = |text: String| names.iter().fold(text, |text, name| text.replace(name.as_str(), "member"));
+        let pod = |(_, pod): (_, &Value)| {
+            let mut annotations = pod["metadata"]["annotations"].clone();
+            annotations.as_object_mut().map(|all| all.remove("multi-operator.example.com/start"));
+            format!("pod {} {annotations}", pod["metadata"]["labels"])
+        };
+        let claim = |(_, claim): (_, &Value)| {
+            let mut labels = claim["metadata"]["labels"].clone();
+            let mut varies = vec!["cluster-id", "member-id"];
+            // How far a roll had come when its member was removed.
+            if labels["multi-operator.example.com/retired"].is_string() {
+                varies.extend(["etcd-version", "proven"]);
+            }
+            for label in varies {
+                labels.as_object_mut().map(|all| all.remove(&format!("multi-operator.example.com/{label}")));
+            }
+            format!("claim {labels} {}", claim["spec"])
+        };
+        let others = ["services", "poddisruptionbudgets"];
+        let content = self.world.content();
+        let others = content.iter().filter(|(key, _)| others.iter().any(|kind| key.starts_with(kind)));
+        let conditions = self.status()["conditions"].as_array().cloned().unwrap_or_default();
+        let mut all: Vec<String> = self
+            .world
+            .all(Pod::KIND)
+            .map(pod)
+            .chain(self.world.all(Claim::KIND).map(claim))
+            .chain(others.map(|(key, object)| format!("{key} {object}")))
+            .chain(seen(&self.world).into_iter().map(|pod| format!("image {}", pod.image)))
+            .chain(conditions.iter().map(|c| format!("{} {} {}", c["type"], c["status"], c["reason"])))
+            .map(anonymous)
+            .collect();
+        all.sort();
+        all
+    }
+
+    fn story(&self) -> String {
+        self.story()
+    }
 }
 
 /// Has it befall the manager at every point there is.
-fn everywhere(fate: impl Fn(usize) -> Fate) {
+fn everywhere(fate: Fate<Answer>) {
     for story in stories() {
-        let (whole, _) = tell(&story, Fate::Nothing);
-        let whole = essence(&whole);
-        for point in 0.. {
-            let (bench, met) = tell(&story, fate(point));
-            assert_eq!(essence(&bench), whole, "{}, {:?}\n{}", story.name, fate(point), bench.story());
-            if !met {
-                println!("{}: {point} points", story.name);
-                break;
-            }
+        let mut bench = Bench::new(&story.spec);
+        if !story.steps.is_empty()
+            && let Err(why) = bench.settle()
+        {
+            panic!("{}: {why}\n{}", story.name, bench.story());
         }
+        branching::everywhere(story.name, bench, &story.steps, fate);
     }
 }
 
@@ -178,10 +173,10 @@ fn the_manager_dies_at_every_boundary() {
 
 #[test]
 fn an_answer_of_etcd_is_lost_at_every_act() {
-    everywhere(|act| Fate::Act(act, Answer::Lost));
+    everywhere(Fate::Act(Answer::Lost));
 }
 
 #[test]
 fn a_question_to_etcd_is_lost_at_every_act() {
-    everywhere(|act| Fate::Act(act, Answer::Unasked));
+    everywhere(Fate::Act(Answer::Unasked));
 }

@@ -18,7 +18,7 @@ use crate::kubelet::{Kubelet, seen};
 use crate::raft::{Cluster, Etcds};
 
 /// Watches over a world.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Guard {
     /// Pods that the operator has doomed, by uid, with the image that they then had; until their process is another.
     doomed: BTreeMap<String, (String, String)>,
@@ -32,7 +32,7 @@ pub struct Guard {
 }
 
 /// What of a world is compared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Sight {
     /// By uid: name, image, whether it is being deleted.
     pods: BTreeMap<String, (String, String, bool)>,
@@ -47,7 +47,7 @@ struct Sight {
 }
 
 /// What of a claim is compared.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ClaimSeen {
     name: String,
     deleting: bool,

@@ -19,7 +19,7 @@ use crate::raft::Etcds;
 pub const NODES: u8 = 4;
 
 /// All of them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Kubelet {
     /// Pods that have a node, by uid.
     lives: BTreeMap<String, Life>,

@@ -12,7 +12,7 @@ use crate::raft::{Data, Etcds, Process};
 const STALE: SignedDuration = SignedDuration::from_secs(2);
 
 /// How far a pod with a node has come.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Life {
     pub name: String,
     pub node: u8,

@@ -35,7 +35,7 @@ pub struct Process {
 }
 
 /// A cluster.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Cluster {
     /// Its members, as agreed.
     pub members: Vec<Member>,
@@ -70,7 +70,7 @@ pub struct Pace {
 }
 
 /// Processes and data by pod and volume, of all clusters.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Etcds {
     /// What is on volumes; nothing on those that are empty.
     pub volumes: BTreeMap<String, Data>,
