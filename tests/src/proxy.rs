@@ -125,10 +125,20 @@ impl Proxy {
     /// Makes connections hang: all that are open now, or only those that carry a watch. Returns how many.
     #[must_use]
     pub fn hang(&self, only_watches: bool) -> usize {
+        let hang = |connection: Arc<Connection>| connection.hangs.store(true, Ordering::SeqCst);
+        self.open(only_watches).into_iter().map(hang).count()
+    }
+
+    /// How many connections carry a watch now.
+    #[must_use]
+    pub fn watches(&self) -> usize {
+        self.open(true).len()
+    }
+
+    fn open(&self, only_watches: bool) -> Vec<Arc<Connection>> {
         let connections = self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let open = connections.iter().filter_map(Weak::upgrade);
-        let hang = |connection: Arc<Connection>| connection.hangs.store(true, Ordering::SeqCst);
-        open.filter(|c| !only_watches || c.carries_watch.load(Ordering::SeqCst)).map(hang).count()
+        open.filter(|c| !only_watches || c.carries_watch.load(Ordering::SeqCst)).collect()
     }
 }
 
