@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use etcd_cluster::plan::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member};
 use runtime::Error;
+use runtime::testing::branching::Answer;
 
 use crate::raft::{Cluster, Etcds, hash};
 
@@ -13,18 +14,6 @@ const HEALTHY: u32 = 3;
 
 /// How many entries are written within the deadline of one change.
 const IN_TIME: u64 = 25_000;
-
-/// What becomes of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
-    /// It arrives.
-    #[default]
-    Given,
-    /// It is lost; what was asked is done.
-    Lost,
-    /// The question was lost.
-    Unasked,
-}
 
 /// Why etcd does not do as asked.
 enum Refusal {

@@ -1,5 +1,6 @@
 //! The world with an operator in it.
 
+use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -14,24 +15,12 @@ use runtime::testing::World;
 use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
-use crate::asked::Answer;
 use crate::guard::Guard;
 use crate::kubelet::{Kubelet, seen};
 use crate::raft::Etcds;
 
 /// How long a tick takes.
 const TICK: SignedDuration = SignedDuration::from_secs(2);
-
-/// What befalls the operator in a pass.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pass {
-    /// How many more writes it lives to see.
-    pub lives: Option<usize>,
-    /// What becomes of etcd's answer to its acts.
-    pub answer: Answer,
-    /// Whether it does not wait until its stores have seen its own writes.
-    pub late: bool,
-}
 
 /// The stores of an operator.
 pub struct Stores {

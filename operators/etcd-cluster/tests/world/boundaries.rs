@@ -2,12 +2,11 @@
 //! as if nothing had happened.
 
 use runtime::cache::View;
-use runtime::testing::branching::{self, Befalls, Done, Fate, Stage, Taken};
+use runtime::testing::branching::{self, Answer, Done, Fate, Pass, Stage, Taken};
 use runtime::views::{Claim, Pod};
 use serde_json::{Value, json};
 
-use crate::asked::Answer;
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::stories::version;
@@ -61,7 +60,6 @@ fn stories() -> Vec<Story> {
 
 impl Stage for Bench {
     type Step = Step;
-    type Answer = Answer;
 
     fn fork(&self) -> Self {
         self.fork()
@@ -82,12 +80,8 @@ impl Stage for Bench {
         self.world.deliver_all();
     }
 
-    fn pass(&mut self, what: Befalls<Answer>) {
-        self.pass(match what {
-            Befalls::Nothing => Pass::default(),
-            Befalls::Death(lives) => Pass { lives: Some(lives), ..Pass::default() },
-            Befalls::Answer(answer) => Pass { answer, ..Pass::default() },
-        });
+    fn pass(&mut self, pass: Pass) {
+        self.pass(pass);
     }
 
     fn done(&self) -> Done {
@@ -154,7 +148,7 @@ impl Stage for Bench {
 }
 
 /// Has it befall the manager at every point there is.
-fn everywhere(fate: Fate<Answer>) {
+fn everywhere(fate: Fate) {
     for story in stories() {
         let mut bench = Bench::new(&story.spec);
         if !story.steps.is_empty()

@@ -6,10 +6,11 @@ use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
 use runtime::cache::View;
 use runtime::plan::Kind;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::kubelet::NODES;
 use crate::raft::Cluster;
 pub use crate::step::{Edit, Step, VERSIONS};

@@ -2,10 +2,11 @@
 
 use api::etcd_cluster::OnDelete;
 use runtime::cache::View as _;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step, name_of};
 use crate::kubelet::seen;
 use crate::pods::PodSeen;

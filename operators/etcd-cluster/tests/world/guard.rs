@@ -1,5 +1,6 @@
 //! What must never happen.
 
+use runtime::testing::branching::Answer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
@@ -11,7 +12,6 @@ use runtime::testing::World;
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
-use crate::asked::Answer;
 use crate::bench::is_held;
 use crate::faults::name_of;
 use crate::kubelet::{Kubelet, seen};

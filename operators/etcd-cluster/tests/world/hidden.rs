@@ -1,10 +1,11 @@
 //! Members that their kubelets find ready, and that reach each other, and that the operator does not reach.
 
+use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step, name_of};
 use crate::isolated::settled_at;
 use crate::kubelet::seen;

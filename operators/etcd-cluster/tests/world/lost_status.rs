@@ -2,10 +2,11 @@
 
 use etcd_cluster::EtcdClusterKind;
 use runtime::cache::View as _;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step};
 use crate::kubelet::seen;
 use crate::stories::{settle, version};

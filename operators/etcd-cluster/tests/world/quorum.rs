@@ -1,10 +1,11 @@
 //! Quorum is lost: nothing is destroyed, the status says so, and all comes back.
 
 use runtime::cache::View;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, Pod};
 use serde_json::json;
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step, VERSIONS};
 use crate::kubelet::{NODES, seen};
 use crate::stories::settle;

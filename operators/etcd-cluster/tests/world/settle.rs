@@ -1,5 +1,6 @@
 //! Where a world comes to rest.
 
+use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
 use api::etcd_cluster::MOVE_LEADER;
@@ -8,7 +9,7 @@ use runtime::cache::View;
 use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::Value;
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::name_of;
 use crate::kubelet::seen;
 

@@ -1,6 +1,6 @@
 //! What may happen to a world.
 
-use crate::bench::Pass;
+use runtime::testing::branching::Pass;
 
 /// The versions that users ask for.
 pub const VERSIONS: [&str; 8] = ["3.3.27", "3.4.40", "3.5.16", "3.5.35", "3.6.16", "v3.7.3", "3.6.99", "3.2.13"];

@@ -1,9 +1,9 @@
 //! Single stories, most of them found by the random ones.
 
+use runtime::testing::branching::{Answer, Pass};
 use serde_json::{Value, json};
 
-use crate::asked::Answer;
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::{Edit, Step, VERSIONS, name_of};
 
 /// The place of a version in [`VERSIONS`].

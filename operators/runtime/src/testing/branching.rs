@@ -6,8 +6,6 @@ use std::slice::Iter;
 pub trait Stage: Sized {
     /// What happens in a story.
     type Step;
-    /// What can become of the answer to an act.
-    type Answer: Copy;
 
     /// Another world that is as this one is now.
     fn fork(&self) -> Self;
@@ -16,7 +14,7 @@ pub trait Stage: Sized {
     /// Lets all but the manager go on, whose stores see all of it.
     fn go_on(&mut self);
     /// Lets the manager pass once, and has that befall it.
-    fn pass(&mut self, what: Befalls<Self::Answer>);
+    fn pass(&mut self, pass: Pass);
     /// How many writes and acts there were so far.
     fn done(&self) -> Done;
     /// Whether the manager died in the last pass.
@@ -45,24 +43,36 @@ pub enum Taken {
     Rest,
 }
 
+/// What becomes of an answer to the manager.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Answer {
+    /// It arrives.
+    #[default]
+    Given,
+    /// It is lost; what was asked is done.
+    Lost,
+    /// The question was lost.
+    Unasked,
+}
+
 /// What befalls the manager in a pass.
-#[derive(Clone, Copy, Debug)]
-pub enum Befalls<A> {
-    /// Nothing.
-    Nothing,
-    /// It dies after so many more writes.
-    Death(usize),
-    /// So becomes of the answers to its acts.
-    Answer(A),
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Pass {
+    /// How many more writes it lives to see.
+    pub lives: Option<usize>,
+    /// What becomes of answers to its acts.
+    pub answer: Answer,
+    /// Whether it does not wait until its stores have seen its own writes.
+    pub late: bool,
 }
 
 /// What befalls the manager, wherever it can.
 #[derive(Clone, Copy, Debug)]
-pub enum Fate<A> {
+pub enum Fate {
     /// It dies after each write.
     Dies,
     /// So becomes of the answer to each act.
-    Act(A),
+    Act(Answer),
 }
 
 /// How many writes and acts there were.
@@ -118,7 +128,7 @@ impl<S: Stage> Run<'_, S> {
     /// Lets the manager pass once, and nothing befalls it: what it did.
     fn pass(&mut self) -> Done {
         let before = self.stage.done();
-        self.stage.pass(Befalls::Nothing);
+        self.stage.pass(Pass::default());
         let after = self.stage.done();
         Done { writes: after.writes - before.writes, acts: after.acts - before.acts }
     }
@@ -139,15 +149,17 @@ impl<S: Stage> Run<'_, S> {
     }
 
     /// The stories that branch off here, since that befalls the manager in the pass that comes, in which it would do as much.
-    fn branches(&self, fate: Fate<S::Answer>, whole: Done) -> Vec<Self> {
-        let befalls = |what| {
+    fn branches(&self, fate: Fate, whole: Done) -> Vec<Self> {
+        let befalls = |pass| {
             let mut branch = self.fork();
-            branch.stage.pass(what);
+            branch.stage.pass(pass);
             branch
         };
         match fate {
-            Fate::Dies => (0..whole.writes).map(|lives| befalls(Befalls::Death(lives))).collect(),
-            Fate::Act(answer) if whole.acts > 0 => vec![befalls(Befalls::Answer(answer))],
+            Fate::Dies => {
+                (0..whole.writes).map(|lives| befalls(Pass { lives: Some(lives), ..Pass::default() })).collect()
+            }
+            Fate::Act(answer) if whole.acts > 0 => vec![befalls(Pass { answer, ..Pass::default() })],
             Fate::Act(_) => Vec::new(),
         }
     }
@@ -162,7 +174,7 @@ const RESTED: usize = 3;
 ///
 /// # Panics
 /// If a branch does not come to rest, or ends otherwise than the story.
-pub fn everywhere<S: Stage>(name: &str, stage: S, steps: &[S::Step], fate: Fate<S::Answer>) {
+pub fn everywhere<S: Stage>(name: &str, stage: S, steps: &[S::Step], fate: Fate) {
     let begun = Run { stage, steps: steps.iter(), calm: 0, waits: false };
     let (mut run, mut passes, mut rested) = (begun.fork(), Vec::new(), 0);
     for _ in 0..LONGEST {

@@ -6,6 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::View as _;
 use runtime::testing::World;
+use runtime::testing::branching::Answer;
 use runtime::views::Pod;
 use sample_db::SampleDB;
 use sample_db::plan::objects::SecretOf;
@@ -14,18 +15,6 @@ use sample_db::plan::{self, Asked, DbAct, Line, Login, SecretSeen, names};
 use crate::kubelet::{Server, mounted};
 use crate::pods::{PodSeen, seen};
 use crate::site::{Secret, Site, is_going, text};
-
-/// What becomes of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Answer {
-    /// It arrives.
-    #[default]
-    Given,
-    /// It is lost; what was asked is done.
-    Lost,
-    /// The question was lost.
-    Unasked,
-}
 
 /// For how long what was read of a Secret, or said by a server, is taken for true.
 const SECRET: SignedDuration = SignedDuration::from_secs(55);

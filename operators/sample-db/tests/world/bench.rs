@@ -1,5 +1,6 @@
 //! The world with the operators in it.
 
+use runtime::testing::branching::{Answer, Pass};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use sample_db::snapshot;
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
-use crate::asked::{Answer, Held};
+use crate::asked::Held;
 use crate::guard::Guard;
 use crate::look::Stores;
 use crate::site::{Site, is_going};
@@ -23,17 +24,6 @@ use crate::site::{Site, is_going};
 const TICK: SignedDuration = SignedDuration::from_secs(2);
 /// When worlds begin: no time of a usual schedule is near.
 pub const BEGIN: i64 = 1_799_967_600;
-
-/// What befalls the manager in a round of passes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Pass {
-    /// How many more writes it lives to see.
-    pub lives: Option<usize>,
-    /// What becomes of answers to its acts.
-    pub answer: Answer,
-    /// Whether it does not wait until its stores have seen its own writes.
-    pub late: bool,
-}
 
 /// An act of a plan, or what the API server refuses.
 enum Act {

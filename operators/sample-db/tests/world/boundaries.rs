@@ -1,10 +1,9 @@
 //! The manager dies at every boundary between two writes, and answers are lost at every act: each time, all ends as if
 //! nothing had happened.
 
-use runtime::testing::branching::Fate;
+use runtime::testing::branching::{Answer, Fate};
 use serde_json::{Value, json};
 
-use crate::asked::Answer;
 use crate::branching::{Story, everywhere};
 use crate::collector::Propagation::{Background, Foreground};
 use crate::faults::{Edit, Step, VERBS, VERSIONS};

@@ -1,13 +1,12 @@
 //! Stories that branch off wherever something can befall the manager.
 
 use runtime::cache::View as _;
-use runtime::testing::branching::{self, Befalls, Done, Fate, Stage, Taken};
+use runtime::testing::branching::{self, Done, Fate, Pass, Stage, Taken};
 use runtime::views::{Claim, Pod};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::Value;
 
-use crate::asked::Answer;
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::faults::Step;
 
 /// What is done while the manager dies or is not answered.
@@ -41,7 +40,6 @@ impl Story {
 
 impl Stage for Bench {
     type Step = Step;
-    type Answer = Answer;
 
     fn fork(&self) -> Self {
         self.fork()
@@ -63,12 +61,8 @@ impl Stage for Bench {
         self.world.deliver_all();
     }
 
-    fn pass(&mut self, what: Befalls<Answer>) {
-        self.pass(match what {
-            Befalls::Nothing => Pass::default(),
-            Befalls::Death(lives) => Pass { lives: Some(lives), ..Pass::default() },
-            Befalls::Answer(answer) => Pass { answer, ..Pass::default() },
-        });
+    fn pass(&mut self, pass: Pass) {
+        self.pass(pass);
     }
 
     fn done(&self) -> Done {
@@ -121,7 +115,7 @@ impl Stage for Bench {
 }
 
 /// Has it befall the manager at every point there is.
-pub fn everywhere(stories: Vec<Story>, fate: Fate<Answer>) {
+pub fn everywhere(stories: Vec<Story>, fate: Fate) {
     for story in stories {
         branching::everywhere(story.name, story.begun(), &story.steps, fate);
     }

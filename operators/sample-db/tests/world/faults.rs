@@ -4,11 +4,12 @@ use api::sample_db::ADOPT;
 use jiff::SignedDuration;
 use runtime::cache::View as _;
 use runtime::plan::{Key, Kind};
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, ConfigMap, Pod, Service};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::collector::{KINDS, Propagation, delete};
 use crate::site::{is_going, path_of, text};
 

@@ -2,10 +2,9 @@
 
 use proptest::prelude::*;
 use proptest::sample::Index;
+use runtime::testing::branching::{Answer, Pass};
 use serde_json::{Value, json};
 
-use crate::asked::Answer;
-use crate::bench::Pass;
 use crate::collector::Propagation;
 use crate::faults::{Edit, Step, VERBS, VERSIONS};
 use crate::stories::usual;

@@ -1,5 +1,6 @@
 //! Where a world comes to rest.
 
+use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
@@ -9,7 +10,7 @@ use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::collector::KINDS;
 use crate::site::{Faults, is_going, path_of, text};
 

@@ -1,11 +1,12 @@
 //! What is known of snapshots goes: their volume, or their status.
 
 use runtime::cache::View as _;
+use runtime::testing::branching::Pass;
 use runtime::views::Claim;
 use sample_db::Snapshot;
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::boundaries::quiet;
 use crate::collector::Propagation::{Background, Foreground};
 use crate::faults::{Edit, Step};

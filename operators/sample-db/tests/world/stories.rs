@@ -1,13 +1,13 @@
 //! Single stories, most of them found by the random ones.
 
+use runtime::testing::branching::{Answer, Pass};
 use serde_json::{Value, json};
 
 use runtime::cache::View as _;
 use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 
-use crate::asked::Answer;
-use crate::bench::{Bench, Pass};
+use crate::bench::Bench;
 use crate::boundaries::{of, quiet, to};
 use crate::collector::Propagation;
 use crate::faults::{Edit, Step};
