@@ -30,6 +30,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, leave};
 
+mod admit;
 pub(crate) mod basebackup;
 mod checks;
 mod closed;

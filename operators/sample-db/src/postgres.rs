@@ -269,9 +269,10 @@ fn is_good(asked: &Asked) -> bool {
 
 fn failed(refused: Refused) -> Error {
     match refused {
-        Refused::BadPassword => {
-            Error::transient("AuthenticationFailed", "the server does not take the superuser's password")
-        }
+        Refused::BadPassword => Error::transient(
+            "AuthenticationFailed",
+            "the server does not let the superuser in with the password of its Secret",
+        ),
         Refused::Said(_, why) | Refused::Failed(why) => Error::transient("ConnectionFailed", why),
     }
 }

@@ -80,6 +80,11 @@ async fn passwords_are_those_of_the_secrets_and_lost_secrets_are_made_again() {
     let now = db.psql(uri, "select pg_postmaster_start_time()").await;
     assert_eq!(now, started, "nobody's session was ended");
 
+    // As security guides advise; and nobody can take it back over a connection.
+    db.superuser_asks("alter role postgres nologin").await;
+    let told = db.says("Stalled", True, "SuperuserShutOut").await;
+    println!("a superuser that may not log in: {told}");
+    assert!(told.contains("delete the Secret"), "{told}");
     for secret in ["shop-app", "shop-system"] {
         ns.api::<Secret>().delete(secret, &DeleteParams::default()).await.expect("the Secret can be deleted");
     }

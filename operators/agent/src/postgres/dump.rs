@@ -13,11 +13,10 @@ use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
 use super::notes::SCHEMA;
 use super::refill::MAINTAINING;
-use super::server::Server;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{closed, configuration, contents, controldata, files, folder_reader, gaps, locks, reserve, timed};
+use super::{admit, closed, configuration, contents, controldata, files, folder_reader, gaps, locks, reserve, timed};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -68,7 +67,7 @@ fn dump_offline(tools: &Tools, options: &Dump, offline: &Offline, slot: &Slot) -
     folder_reader::make_way(&offline.data)?;
     reserve::make_room(&offline.data);
     let settings = configuration::offline(&control, &offline.parameters);
-    let server = Server::start(tools, &offline.data, &offline.run, &settings, Some(&lock))?;
+    let server = admit::start(tools, &offline.data, &offline.run, &settings, &lock)?;
     let connection = server.connection(&tools::superuser());
     let result = Source { tools, connection, options }.dump(slot).map_err(|failure| server.explain(failure))?;
     // The snapshot is complete, whatever becomes of the server.

@@ -6,10 +6,9 @@ use super::controldata::ControlData;
 use super::inventory::MAINTENANCE;
 use super::prepare::Prepare;
 use super::quote::{identifier, literal};
-use super::server::Server;
 use super::session::{Session, UNLOGGED};
 use super::tools::{self, Tools};
-use super::{configuration, folder_reader, init, making, scram};
+use super::{admit, configuration, folder_reader, init, making, scram};
 use crate::failure::Failure;
 
 /// Lets a server that nobody else reaches set it, after whatever recovery the data needs. Whether it was another one.
@@ -17,11 +16,11 @@ pub(crate) fn reset(tools: &Tools, options: &Prepare, control: &ControlData, loc
     let password = making::superusers_password()?;
     folder_reader::make_way(&options.data)?;
     let settings = configuration::offline(control, &[]);
-    let server = Server::start(tools, &options.data, &options.run, &settings, Some(lock))?;
+    let server = admit::start(tools, &options.data, &options.run, &settings, lock)?;
     let superuser = tools::superuser();
     let mut session = Session::open(tools, &server.connection(&superuser), MAINTENANCE)?;
     let sql = format!(
-        "SELECT pg_catalog.to_json(rolpassword) FROM pg_catalog.pg_authid WHERE rolname = {}",
+        "SELECT coalesce(pg_catalog.to_json(rolpassword), 'null') FROM pg_catalog.pg_authid WHERE rolname = {}",
         literal(&superuser)
     );
     let there = session.ask_json::<Option<String>>(&sql)?.pop().flatten();

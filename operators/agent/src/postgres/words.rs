@@ -31,12 +31,7 @@ const MEANINGS: [(Reason, &[&str]); 7] = [
     ),
     (
         Reason::AuthenticationFailed,
-        &[
-            "password authentication failed",
-            "no password supplied",
-            "no pg_hba.conf entry",
-            "is not permitted to log in",
-        ],
+        &["password authentication failed", "no password supplied", "no pg_hba.conf entry", "FATAL:  role \""],
     ),
     (Reason::DatabaseMissing, &["FATAL:  database \""]),
     (
@@ -116,6 +111,11 @@ mod tests {
             Reason::AuthenticationFailed
         );
         assert_eq!(means(&format!("{refused}FATAL:  database \"b\" does not exist")), Reason::DatabaseMissing);
+        assert_eq!(
+            means(&format!("{refused}FATAL:  role \"a\" is not permitted to log in")),
+            Reason::AuthenticationFailed
+        );
+        assert_eq!(means(&format!("{refused}FATAL:  role \"a\" does not exist")), Reason::AuthenticationFailed);
         assert_eq!(
             means("pg_dump: error: query failed: ERROR:  permission denied for table t"),
             Reason::PermissionDenied

@@ -104,3 +104,31 @@ fn rules_that_are_not_whole_are_closed() {
         server.stop();
     }
 }
+
+/// Whom a security guide had the superuser locked out, or another one who has renamed it: nobody can undo that over a connection.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_superuser_who_was_shut_out_is_let_in_before_the_start() {
+    let place = Place::new("shut-out");
+    let server = place.serve();
+    server.sql("postgres", "CREATE TABLE t AS SELECT 7 AS a; CREATE ROLE other SUPERUSER LOGIN PASSWORD 'x'");
+    server.sql("postgres", "ALTER DATABASE template1 SET default_transaction_read_only = on");
+    let (renamed, without) = ("ALTER ROLE boss RENAME TO former", "ALTER ROLE boss PASSWORD NULL");
+    let mut ways = vec![without, "ALTER ROLE boss NOLOGIN", renamed];
+    // The bootstrap superuser keeps its right from version 16 on.
+    if place.major() < "16" {
+        ways.insert(0, "ALTER ROLE boss NOSUPERUSER");
+    }
+    let mut server = server;
+    for way in ways {
+        let output = server.psql("other", "x", "postgres", way);
+        assert!(output.status.success(), "{way}: {output:?}");
+        server.kill();
+        let result = place.prepared(&["--reset-password", "--run-dir", &place.text("")]);
+        // Nor has a role that is made anew one.
+        assert_eq!(result["passwordSet"], way == without || way == renamed, "{way}");
+        server = place.start();
+        assert_eq!(server.sql("postgres", "SELECT a FROM t"), "7", "{way}");
+        assert_eq!(server.sql("postgres", "SELECT rolsuper FROM pg_roles WHERE rolname = 'boss'"), "t");
+    }
+}

@@ -14,7 +14,7 @@ pub enum Asked {
     Nothing,
     /// It did not answer: why.
     Failed(String),
-    /// It does not take the superuser's password.
+    /// It does not let the superuser in with the Secret's password, or not as a superuser.
     BadPassword,
     /// It answered.
     Answered(Box<Answer>),

@@ -151,10 +151,11 @@ pub(super) fn is_foreign(observed: &Observed) -> bool {
     known.zip(said).is_some_and(|(known, said)| known != said)
 }
 
-/// What to say of a server that does not take the superuser's password.
+/// What to say of a server that does not let the superuser in.
 pub(super) fn superuser_shut_out() -> Step {
-    let message = "the server does not take the password of the superuser's Secret, or that has expired: delete the Secret, \
-                   and one is made that it takes";
+    let message = "the server does not let the superuser in: it does not take the password of the superuser's Secret, or that has \
+                   expired, or somebody took the role its right to log in, its rights or its name: delete the Secret, and the \
+                   server is started again with one that it takes, and with the superuser as it was";
     Step::Stuck("SuperuserShutOut", message.to_owned())
 }
 

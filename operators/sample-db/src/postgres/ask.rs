@@ -7,7 +7,7 @@ use tokio_postgres::error::SqlState;
 
 use super::Access;
 use super::change::READ_ONLY;
-use super::connect::{Address, Refused, within};
+use super::connect::{Address, Refused, shut_out, within};
 use crate::SampleDB;
 use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
 use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
@@ -55,6 +55,7 @@ pub(super) async fn server(
         })
     })
     .await
+    .map_err(shut_out)
 }
 
 /// The note that the agent's `pg-upgrade` leaves when a copy is whole.

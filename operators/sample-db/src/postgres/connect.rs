@@ -22,7 +22,7 @@ const OPTIONS: &str = "-c search_path= -c role=none -c default_transaction_read_
 /// Why a server could not be asked.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// It does not take the password.
+    /// It does not take the password; of the superuser's: nor lets that one in, or not as a superuser.
     BadPassword,
     /// It answers, with this.
     Said(SqlState, String),
@@ -74,7 +74,7 @@ impl<'a> Address<'a> {
 
     /// A connection of the superuser to a database.
     pub(super) async fn superuser_of(&self, access: &Access, database: &str) -> Result<Client, Refused> {
-        self.open(SUPERUSER, access.system.text(), database, Some(OPTIONS)).await
+        self.open(SUPERUSER, access.system.text(), database, Some(OPTIONS)).await.map_err(shut_out)
     }
 
     /// A connection as an application has it.
@@ -106,4 +106,29 @@ impl<'a> Address<'a> {
 pub(super) async fn within<T>(work: impl Future<Output = Result<T, Refused>>) -> Result<T, Refused> {
     let done = tokio::time::timeout(WORK, work).await;
     done.unwrap_or_else(|_| Err(Refused::Failed("the server does not answer within 10 s".to_owned())))
+}
+
+/// What a server says to a superuser who may not log in (`NOLOGIN`, a line of `pg_hba.conf`), or is none any more: as with a password
+/// that it does not take, nothing changes that but a start with another one.
+pub(super) fn shut_out(refused: Refused) -> Refused {
+    match refused {
+        Refused::Said(SqlState::INVALID_AUTHORIZATION_SPECIFICATION | SqlState::INSUFFICIENT_PRIVILEGE, _) => {
+            Refused::BadPassword
+        }
+        refused => refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_superuser_who_may_not_log_in_or_is_none_is_shut_out() {
+        let is_shut_out = |code: SqlState| matches!(shut_out(Refused::Said(code, String::new())), Refused::BadPassword);
+        assert!(
+            is_shut_out(SqlState::INVALID_AUTHORIZATION_SPECIFICATION) && is_shut_out(SqlState::INSUFFICIENT_PRIVILEGE)
+        );
+        assert!(!is_shut_out(SqlState::CANNOT_CONNECT_NOW) && !is_shut_out(SqlState::TOO_MANY_CONNECTIONS));
+    }
 }

@@ -47,7 +47,10 @@ pub(super) fn silence(observed: &Observed, now: Timestamp) -> Option<String> {
     }
     Some(match &observed.asked {
         Asked::BadPassword => {
-            format!("the server does not take the password of the Secret {}", names::system_secret(&observed.db))
+            format!(
+                "the server does not let the superuser in with the password of the Secret {}",
+                names::system_secret(&observed.db)
+            )
         }
         Asked::Failed(why) => format!("the server does not answer: {why}"),
         Asked::Answered(_) if steps::is_foreign(observed) => "the server that answers has other data".to_owned(),
