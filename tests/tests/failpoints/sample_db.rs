@@ -268,7 +268,7 @@ async fn the_way_back() {
 
     println!("deletion, in the background");
     // The last snapshot is proved by restoring it, which these rows would not let be done.
-    db.asks("drop table aaa").await;
+    db.asks("drop table aaa, zzz").await;
     let effects = [of.delete("StatefulSet", "shop"), of.create_some("SampleDBSnapshot", "shop-final-")];
     dying_after_each((&ns, &manager), &effects, db.delete(PropagationPolicy::Background), db.is_gone()).await;
     left::nothing_of(&ns, "shop").await;
