@@ -35,7 +35,7 @@ pub mod version;
 mod volume;
 pub mod wish;
 
-pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Room, Stranger};
+pub use observed::{AUTHENTICATION_REQUIRED, Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Room, Stranger};
 
 pub use status::QUORUM_HEALTHY;
 

@@ -351,6 +351,6 @@ async fn authentication_is_not_taken_for_silence() {
     }
     assert_eq!(
         act(&live, &[&a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
-        Err("EtcdError".into())
+        Err("AuthenticationRequired".into())
     );
 }

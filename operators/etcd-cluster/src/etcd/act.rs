@@ -3,7 +3,7 @@
 use runtime::Error;
 
 use super::fault::Fault;
-use crate::plan::Change;
+use crate::plan::{AUTHENTICATION_REQUIRED, Change};
 
 /// What etcd says of changes that have to wait for something in etcd itself.
 const WAITS: &[&str] = &[
@@ -21,7 +21,16 @@ pub(super) fn outcome(change: &Change, fault: &Fault) -> Result<(), Error> {
         // 3.2 and earlier. That it cannot is remembered, and the next pass does without.
         Fault::Unimplemented if matches!(change, Change::MoveLeader { .. }) => Ok(()),
         Fault::Said(words) => Err(Error::transient(reason(words), format!("etcd: {words}"))),
-        Fault::Denied(_) | Fault::Unimplemented => Err(Error::transient("EtcdError", format!("etcd {fault}"))),
+        // Versions that tell their status to anybody: until here nothing has said that a user is asked for.
+        Fault::Denied(words) => Err(Error::Transient {
+            reason: AUTHENTICATION_REQUIRED.into(),
+            message: format!(
+                "etcd's authentication is on, and this operator has no user there yet, so it cannot change members until \
+                 authentication is off (etcdctl auth disable): {words}"
+            ),
+            stalled: true,
+        }),
+        Fault::Unimplemented => Err(Error::transient("EtcdError", format!("etcd {fault}"))),
         lost => Err(Error::transient(
             "EtcdUnreachable",
             format!("the member of etcd that was asked {lost}; whether the change was made is not known"),
@@ -107,6 +116,13 @@ mod tests {
             |change: &Change| outcome(change, &Fault::Unimplemented).map_err(|error| error.reason().into_owned());
         assert_eq!(outcome(&Change::MoveLeader { to: 1 }), Ok(()));
         assert_eq!(outcome(&Change::Promote { id: 1 }), Err("EtcdError".to_owned()));
+    }
+
+    #[test]
+    fn a_user_that_is_asked_for_takes_a_person() {
+        let error = outcome(&add(), &Fault::Denied("user name is empty".to_owned())).unwrap_err();
+        assert!(error.stalled() && error.reason() == AUTHENTICATION_REQUIRED, "{error:?}");
+        assert!(error.to_string().contains("etcdctl auth disable"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,9 @@ use super::proven::Proven;
 use super::unlabeled::claims;
 use crate::EtcdCluster;
 
+/// The reason where etcd wants to know who asks: its authentication is on.
+pub const AUTHENTICATION_REQUIRED: &str = "AuthenticationRequired";
+
 /// A cluster and what belongs to it.
 #[derive(Debug)]
 pub struct Observed {

@@ -4,6 +4,7 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
+use crate::plan::AUTHENTICATION_REQUIRED;
 use crate::plan::hold;
 use crate::plan::objects::{Facts, Start};
 use crate::plan::quorum;
@@ -57,7 +58,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return super::again(observed, roster, wish, &node.name);
     }
     if observed.etcd.denied {
-        return Step::Stuck("AuthenticationRequired", AUTHENTICATION.to_owned());
+        return Step::Stuck(AUTHENTICATION_REQUIRED, AUTHENTICATION.to_owned());
     }
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);

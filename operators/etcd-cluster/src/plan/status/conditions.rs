@@ -8,7 +8,7 @@ use runtime::plan::conditions::{Summary, condition};
 use super::super::membership::{Step, Wait, is_full, why_not_led};
 use super::super::roster::{Node, Roster};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, proven, quorum, space, unlabeled};
+use super::super::{AUTHENTICATION_REQUIRED, Alarm, Observed, proven, quorum, space, unlabeled};
 use super::words::{alarm, alarmed, doing};
 use super::{asks_for_ephemeral, old, summary, warnings};
 use crate::EtcdCluster;
@@ -18,9 +18,6 @@ pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 /// Whether data outlives pods.
 const DURABLE: &str = "Durable";
 pub(super) use super::super::space::WARNING;
-
-/// The reason where etcd wants to know who asks.
-const DENIED: &str = "AuthenticationRequired";
 
 /// The reason where members are restarted because that is asked for, and there are too few others for a quorum.
 pub(super) const RESTARTING: &str = "RestartingMember";
@@ -221,7 +218,9 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
         }
         Ok(()) => old("Available", true, "ClusterAvailable", "Cluster available".to_owned(), now),
         Err(_) if !standing.made => old("Available", false, "Creating", "Cluster is being created".to_owned(), now),
-        Err(why) if standing.denied => old("Available", None, DENIED, format!("Cluster cannot be asked: {why}"), now),
+        Err(why) if standing.denied => {
+            old("Available", None, AUTHENTICATION_REQUIRED, format!("Cluster cannot be asked: {why}"), now)
+        }
         Err(_) if standing.restarting => {
             old("Available", false, RESTARTING, "Cluster is being restarted as its spec asks".to_owned(), now)
         }
@@ -232,7 +231,9 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     });
     all.push(match &standing.healing {
         Some(why) => old("Recovering", true, "DisasterRecovery", format!("Disaster recovery: {why}"), now),
-        None if standing.denied => old("Recovering", None, DENIED, "Members cannot be asked".to_owned(), now),
+        None if standing.denied => {
+            old("Recovering", None, AUTHENTICATION_REQUIRED, "Members cannot be asked".to_owned(), now)
+        }
         None => old("Recovering", false, "NothingToRecover", "All members are well".to_owned(), now),
     });
     let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
@@ -257,7 +258,7 @@ fn quorum_healthy(standing: &Standing, now: Timestamp) -> Condition {
     let (status, reason, message) = match &standing.quorum {
         Ok(()) => (ConditionStatus::True, "QuorumAnswers", "a linearizable read was answered".to_owned()),
         Err(why) if !standing.made => (ConditionStatus::Unknown, "Creating", why.clone()),
-        Err(why) if standing.denied => (ConditionStatus::Unknown, DENIED, why.clone()),
+        Err(why) if standing.denied => (ConditionStatus::Unknown, AUTHENTICATION_REQUIRED, why.clone()),
         Err(why) if standing.restarting => (ConditionStatus::Unknown, RESTARTING, why.clone()),
         Err(why) => (ConditionStatus::False, quorum::reason(standing.lost), quorum::told(standing.lost, why)),
     };
