@@ -26,9 +26,9 @@ const NO_VIEWS: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table'
     WHERE name = 'restrict_nonsystem_relation_kind'";
 
 /// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked, how it
-/// is answered, and whether it may be done.
-const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c default_transaction_read_only=off \
-    -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=0";
+/// is answered, and whether it may be done; an owner's database may load a library that is not there.
+const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= \
+    -c default_transaction_read_only=off -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=0";
 
 /// What is said in the session does not get into the server's log; only a superuser may ask for that.
 pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \

@@ -1,6 +1,6 @@
 //! Snapshots that have everything in them, and tell what they have not.
 
-use crate::support::Place;
+use crate::support::{PASSWORD, Place, Server};
 use crate::upgrade::Pair;
 
 #[test]
@@ -105,4 +105,49 @@ fn what_an_upgrade_leaves_behind_is_told_before() {
     let (reason, message) = place.fails(&["pg-survey"]);
     assert_eq!(reason, "Unsupported");
     assert!(message.contains("max_locks_per_transaction"), "{message}");
+}
+
+/// An owner may have a database load what is not there. Nobody who follows the setting gets in; the superuser does not follow it.
+fn fill_with_libraries(server: &Server<'_>) {
+    server.sql("postgres", "CREATE ROLE owner LOGIN PASSWORD 'x'");
+    server.sql("postgres", "CREATE DATABASE shop OWNER owner");
+    server.sql("shop", "SET ROLE owner; CREATE TABLE t AS SELECT 7 AS a");
+    server.sql("postgres", "SET ROLE owner; ALTER DATABASE shop SET local_preload_libraries = 'nothere'");
+    server.sql("postgres", "ALTER ROLE owner SET local_preload_libraries = 'nothere'");
+    assert!(!server.psql("owner", "x", "shop", "SELECT 1").status.success(), "the setting is of effect");
+}
+
+fn has_rows(server: &Server<'_>) {
+    let mut client = server.client("boss", PASSWORD, "shop");
+    client.env("PGOPTIONS", "-c local_preload_libraries=").args(["-c", "SELECT a FROM t"]);
+    let output = client.output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "7", "{output:?}");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn libraries_that_are_not_there_keep_no_database_from_being_saved() {
+    let (old, new) = (Place::new("libraries"), Place::new("libraries-restored"));
+    let server = old.serve();
+    fill_with_libraries(&server);
+    old.dump("one", &[]);
+    old.verified("one", &[]);
+    let server = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    has_rows(&server);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn libraries_that_are_not_there_keep_no_upgrade_from_being_done() {
+    let pair = Pair::new("libraries-upgrade", "15", "17");
+    let old = pair.old.serve();
+    fill_with_libraries(&old);
+    let new = pair.empty();
+    pair.upgraded(&[]);
+    new.stop();
+    pair.new.prepared(&["--access", "open"]);
+    let new = pair.new.start();
+    pair.new.run(&["pg-finish", "--major"]);
+    has_rows(&new);
 }

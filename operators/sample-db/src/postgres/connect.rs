@@ -15,8 +15,8 @@ const WORK: Duration = Duration::from_secs(10);
 
 /// What holds in the superuser's sessions, whatever was set for databases and roles (`ALTER DATABASE`, `ALTER ROLE`): what
 /// is asked means what it says and may be done, and nothing of what is said is in the log.
-const OPTIONS: &str = "-c search_path= -c role=none -c default_transaction_read_only=off \
-    -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=5s \
+const OPTIONS: &str = "-c search_path= -c role=none -c session_preload_libraries= -c local_preload_libraries= \
+    -c default_transaction_read_only=off -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=5s \
     -c log_statement=none -c log_min_error_statement=panic -c log_min_duration_statement=-1";
 
 /// Why a server could not be asked.
