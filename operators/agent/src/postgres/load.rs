@@ -18,15 +18,15 @@ use super::transfer::TEMPLATE;
 use crate::failure::{Failure, Reason};
 
 /// The settings of a database and of a role are in force as soon as they are there, and one may be that nothing is to be
-/// written, that the session is another role's, or that it loads a library that is not there.
-pub(crate) const OWNERS: &str = "-c role=none -c search_path= -c local_preload_libraries= \
+/// written, that the session is another role's, that it loads a library that is not there, or that values mean something else.
+pub(crate) const OWNERS: &str = "-c role=none -c search_path= -c local_preload_libraries= -c array_nulls=on -c xmloption=content \
 -c default_transaction_read_only=off -c synchronous_commit=off \
 -c maintenance_work_mem=128MB -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 \
 -c check_function_bodies=off -c row_security=off -c client_min_messages=warning";
 
 /// What a server that is about to serve needs no log of, until all is in.
-const SUPERUSERS: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= \
--c default_transaction_read_only=off -c synchronous_commit=off \
+const SUPERUSERS: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= -c array_nulls=on \
+-c xmloption=content -c default_transaction_read_only=off -c synchronous_commit=off \
 -c maintenance_work_mem=128MB -c wal_init_zero=off -c statement_timeout=0 -c lock_timeout=0";
 
 /// One that every server has is filled where it is.

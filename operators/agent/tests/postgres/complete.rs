@@ -107,29 +107,33 @@ fn what_an_upgrade_leaves_behind_is_told_before() {
     assert!(message.contains("max_locks_per_transaction"), "{message}");
 }
 
-/// An owner may have a database load what is not there. Nobody who follows the setting gets in; the superuser does not follow it.
-fn fill_with_libraries(server: &Server<'_>) {
+/// An owner may have a database load what is not there: nobody who follows the setting gets in. Others change how values are read.
+fn fill_with_settings(server: &Server<'_>) {
     server.sql("postgres", "CREATE ROLE owner LOGIN PASSWORD 'x'");
     server.sql("postgres", "CREATE DATABASE shop OWNER owner");
-    server.sql("shop", "SET ROLE owner; CREATE TABLE t AS SELECT 7 AS a");
-    server.sql("postgres", "SET ROLE owner; ALTER DATABASE shop SET local_preload_libraries = 'nothere'");
+    server.sql("shop", "SET ROLE owner; CREATE TABLE t AS SELECT 7 AS a, ARRAY[NULL, 'x'] AS b, XML 'c<d/>' AS c");
+    for setting in
+        ["local_preload_libraries = 'nothere'", "array_nulls = off", "xmloption = document", "bytea_output = escape"]
+    {
+        server.sql("postgres", &format!("SET ROLE owner; ALTER DATABASE shop SET {setting}"));
+    }
     server.sql("postgres", "ALTER ROLE owner SET local_preload_libraries = 'nothere'");
     assert!(!server.psql("owner", "x", "shop", "SELECT 1").status.success(), "the setting is of effect");
 }
 
 fn has_rows(server: &Server<'_>) {
     let mut client = server.client("boss", PASSWORD, "shop");
-    client.env("PGOPTIONS", "-c local_preload_libraries=").args(["-c", "SELECT a FROM t"]);
+    client.env("PGOPTIONS", "-c local_preload_libraries=").args(["-c", "SELECT a, b[1] IS NULL, c FROM t"]);
     let output = client.output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "7", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "7|t|c<d/>", "{output:?}");
 }
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn libraries_that_are_not_there_keep_no_database_from_being_saved() {
-    let (old, new) = (Place::new("libraries"), Place::new("libraries-restored"));
+fn settings_of_an_owners_keep_no_database_from_being_saved() {
+    let (old, new) = (Place::new("settings"), Place::new("settings-restored"));
     let server = old.serve();
-    fill_with_libraries(&server);
+    fill_with_settings(&server);
     old.dump("one", &[]);
     old.verified("one", &[]);
     let server = new.serve();
@@ -139,10 +143,10 @@ fn libraries_that_are_not_there_keep_no_database_from_being_saved() {
 
 #[test]
 #[ignore = "scripts/test --all servers"]
-fn libraries_that_are_not_there_keep_no_upgrade_from_being_done() {
-    let pair = Pair::new("libraries-upgrade", "15", "17");
+fn settings_of_an_owners_keep_no_upgrade_from_being_done() {
+    let pair = Pair::new("settings-upgrade", "15", "17");
     let old = pair.old.serve();
-    fill_with_libraries(&old);
+    fill_with_settings(&old);
     let new = pair.empty();
     pair.upgraded(&[]);
     new.stop();
