@@ -22,7 +22,8 @@ const UTF8: &str = " ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'";
 /// Not for names of databases and roles beyond ASCII: all databases share the bytes of these, so that a dump in another
 /// encoding names what does not exist (`role "ünï" does not exist`), and is found to be of no use.
 const LATIN1: &str = " ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'";
-const SETTINGS: [&str; 7] = [
+/// What makes a session read or write otherwise, fail, or end is in it: settings hold from the first moment of each.
+const SETTINGS: [&str; 25] = [
     "SET work_mem = '5MB'",
     "SET search_path = odd, public",
     "SET default_transaction_read_only = on",
@@ -30,6 +31,24 @@ const SETTINGS: [&str; 7] = [
     "IS_TEMPLATE true",
     "CONNECTION LIMIT 3",
     "ALLOW_CONNECTIONS false",
+    "SET array_nulls = off",
+    "SET xmloption = document",
+    "SET bytea_output = escape",
+    "SET IntervalStyle = sql_standard",
+    "SET DateStyle = 'German, DMY'",
+    "SET TimeZone = 'Asia/Kathmandu'",
+    "SET extra_float_digits = -5",
+    "SET standard_conforming_strings = off",
+    "SET backslash_quote = off",
+    "SET transform_null_equals = on",
+    "SET quote_all_identifiers = on",
+    "SET row_security = off",
+    "SET default_transaction_isolation = serializable",
+    "SET statement_timeout = '1ms'",
+    "SET lock_timeout = '1ms'",
+    "SET idle_in_transaction_session_timeout = '1ms'",
+    "SET exit_on_error = on",
+    "SET client_min_messages = error",
 ];
 /// The database from which others are created and altered.
 const MAINTENANCE: &str = "postgres";

@@ -4,7 +4,12 @@
 pub(crate) type Object = (&'static str, &'static str);
 
 /// Made by the owner, but for what only superusers may.
-pub(crate) const OBJECTS: [Object; 36] = [
+pub(crate) const OBJECTS: [Object; 37] = [
+    // Values that settings of the session change on their way.
+    (
+        "owner",
+        "CREATE TABLE $S.told$N (a text[] DEFAULT '{NULL,x}', b xml, c interval, d timestamptz, e float8, f bytea, g text); INSERT INTO $S.told$N SELECT ARRAY[NULL, n::text], XML 'a<b/>', make_interval(months => n - 100, days => 50 - n, secs => n), to_timestamp(n * 12345678.5), 1.0::float8 / n, decode(repeat('00ff5c27', n % 9), 'hex'), E'\\\\''x' FROM generate_series(1, $ROWS) n",
+    ),
     (
         "owner",
         "CREATE TABLE $S.plain$N (a int PRIMARY KEY, b text DEFAULT 'x'); INSERT INTO $S.plain$N SELECT n, repeat('ab', n) FROM generate_series(1, $ROWS) n",

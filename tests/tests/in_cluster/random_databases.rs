@@ -58,7 +58,8 @@ impl<'a> Source<'a> {
         let (host, password) = (&self.host, &self.password);
         let mut command = Command::new("kubectl");
         command.args(["--namespace", &self.ns.name, "exec", READER, "--", program]).args(options).arg(format!(
-            "--dbname=host={host} user=postgres password={password} connect_timeout=30 dbname='{quoted}'"
+            "--dbname=host={host} user=postgres password={password} connect_timeout=30 options='-c statement_timeout=0' \
+             dbname='{quoted}'"
         ));
         command.stdin(Stdio::null());
         command
