@@ -31,7 +31,14 @@ const MEANINGS: [(Reason, &[&str]); 7] = [
     ),
     (
         Reason::AuthenticationFailed,
-        &["password authentication failed", "no password supplied", "no pg_hba.conf entry", "FATAL:  role \""],
+        &[
+            "password authentication failed",
+            "no password supplied",
+            "no pg_hba.conf entry",
+            "FATAL:  role \"",
+            // What holds in a superuser's session, no other role may set.
+            "FATAL:  permission denied to set parameter",
+        ],
     ),
     (Reason::DatabaseMissing, &["FATAL:  database \""]),
     (
@@ -116,6 +123,8 @@ mod tests {
             Reason::AuthenticationFailed
         );
         assert_eq!(means(&format!("{refused}FATAL:  role \"a\" does not exist")), Reason::AuthenticationFailed);
+        let no_superuser = format!("{refused}FATAL:  permission denied to set parameter \"session_preload_libraries\"");
+        assert_eq!(means(&no_superuser), Reason::AuthenticationFailed);
         assert_eq!(
             means("pg_dump: error: query failed: ERROR:  permission denied for table t"),
             Reason::PermissionDenied
