@@ -19,14 +19,15 @@ pub async fn a_change_behind_half_open_watches_is_acted_on_within_60_s(stage: St
     let mut manager = stage.leader(&install, &proxy).await?;
     stage.sample("edited", "before").await?;
     stage.sample_kept("edited", "before", SOON).await?;
+    let timing = Timing::exclusive().await;
     // A manager works as soon as what it needs for that has been listed; on a busy machine the last watch follows later.
     eventually("a watch a kind", SOON, || async {
         let open = proxy.watches();
         if open >= KINDS { Ok(()) } else { Err(format!("{open} of {KINDS} connections carry one")) }
     })
     .await?;
-    let timing = Timing::exclusive().await;
     let hung = proxy.hang(true);
+    ensure(hung >= KINDS, || format!("only {hung} connections carried a watch"))?;
     let (begun, deadline) = (Moment::now(), Deadline::after(BAR));
     stage.sample("edited", "after").await?;
     stage.sample("new", "new").await?;

@@ -17,17 +17,26 @@ use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
 use crate::failure::{Failure, Reason};
 
-/// The settings of a database and of a role are in force as soon as they are there, and one may be that nothing is to be
-/// written, that the session is another role's, that it loads a library that is not there, or that values mean something else.
-pub(crate) const OWNERS: &str = "-c role=none -c search_path= -c local_preload_libraries= -c array_nulls=on -c xmloption=content \
--c default_transaction_read_only=off -c synchronous_commit=off \
--c maintenance_work_mem=128MB -c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0 \
--c check_function_bodies=off -c row_security=off -c client_min_messages=warning";
+/// The options of a session that loads, with those that it has besides. The settings of a database and of a role are in force as
+/// soon as they are there, and one may be that nothing is to be written, that the session is another role's, that it loads a library
+/// that is not there, or that values mean something else.
+macro_rules! loading {
+    ($besides:literal) => {
+        concat!(
+            "-c role=none -c search_path= -c local_preload_libraries= -c array_nulls=on -c xmloption=content \
+             -c default_transaction_read_only=off -c synchronous_commit=off -c maintenance_work_mem=128MB \
+             -c statement_timeout=0 -c lock_timeout=0 ",
+            $besides
+        )
+    };
+}
+
+pub(crate) const OWNERS: &str = loading!(
+    "-c idle_in_transaction_session_timeout=0 -c check_function_bodies=off -c row_security=off -c client_min_messages=warning"
+);
 
 /// What a server that is about to serve needs no log of, until all is in.
-const SUPERUSERS: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= -c array_nulls=on \
--c xmloption=content -c default_transaction_read_only=off -c synchronous_commit=off \
--c maintenance_work_mem=128MB -c wal_init_zero=off -c statement_timeout=0 -c lock_timeout=0";
+const SUPERUSERS: &str = loading!("-c session_preload_libraries= -c wal_init_zero=off");
 
 /// One that every server has is filled where it is.
 pub(crate) fn stands(database: &str) -> bool {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// What the file system says, as the server's user has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Measured {
+pub(crate) struct Measured {
     volume_bytes: u64,
     free_bytes: u64,
     /// None of a file system without a limit.
@@ -30,8 +30,8 @@ pub(crate) fn note(data: &Path) {
     }
 }
 
-fn measure(data: &Path) -> io::Result<Measured> {
-    let told = rustix::fs::statvfs(data)?;
+pub(crate) fn measure(folder: &Path) -> io::Result<Measured> {
+    let told = rustix::fs::statvfs(folder)?;
     Ok(Measured {
         volume_bytes: told.f_blocks.saturating_mul(told.f_frsize),
         free_bytes: told.f_bavail.saturating_mul(told.f_frsize),

@@ -12,13 +12,14 @@ use super::quote::{identifier, literal, opaque};
 use super::refill;
 use super::rights::Right;
 use super::running::Running;
-use super::session::Session;
+use super::session::{Session, superusers};
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 
 /// What values look like must not depend on the settings of a database.
-const READING: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= -c DateStyle=ISO -c IntervalStyle=postgres -c extra_float_digits=3 \
--c statement_timeout=0 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0";
+const READING: &str = superusers!(
+    "-c DateStyle=ISO -c IntervalStyle=postgres -c extra_float_digits=3 -c lock_timeout=0 -c idle_in_transaction_session_timeout=0"
+);
 
 /// Tables of users with their owners and columns, and those of extensions with rows of users' (and which these are).
 const TABLES: &str = "SELECT pg_catalog.json_build_object('schema', n.nspname::text, 'owner', r.rolname::text, \

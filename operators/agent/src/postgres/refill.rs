@@ -12,15 +12,14 @@ use super::load::{self, Creation, Load};
 use super::logins::Logins;
 use super::manifest::{self, Database, Manifest};
 use super::quote;
-use super::session::{Session, UNLOGGED};
+use super::session::{Session, UNLOGGED, superusers};
 use super::statements::Open;
 use super::sums::Sum;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 
 /// What settings of a database could have it that a superuser's client does otherwise.
-pub(crate) const MAINTAINING: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= \
-     -c default_transaction_read_only=off -c statement_timeout=0 -c lock_timeout=0";
+pub(crate) const MAINTAINING: &str = superusers!("-c default_transaction_read_only=off -c lock_timeout=0");
 
 #[derive(Clone, Copy)]
 pub(crate) struct Refill<'a> {

@@ -25,10 +25,23 @@ pub(crate) const SAFE_PATH: &str = "SELECT pg_catalog.set_config('search_path', 
 const NO_VIEWS: &str = "SELECT pg_catalog.set_config(name, 'view, foreign-table', false) FROM pg_catalog.pg_settings \
     WHERE name = 'restrict_nonsystem_relation_kind'";
 
-/// Settings of a database and of a role hold from the first moment of a session, and these would change what is asked, how it
-/// is answered, and whether it may be done; an owner's database may load a library that is not there.
-const FROM_THE_BEGINNING: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= \
-    -c default_transaction_read_only=off -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=0";
+/// The options of a superuser's session, with those that it has besides. Settings of a database and of a role hold from the first
+/// moment of a session, and would change what is asked and whether it may be done; an owner's database may load a library that is
+/// not there.
+macro_rules! superusers {
+    ($besides:literal) => {
+        concat!(
+            "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= -c statement_timeout=0 ",
+            $besides
+        )
+    };
+}
+pub(crate) use superusers;
+
+/// What would change how a question is answered, too.
+const FROM_THE_BEGINNING: &str = superusers!(
+    "-c default_transaction_read_only=off -c standard_conforming_strings=on -c datestyle=ISO -c lock_timeout=0"
+);
 
 /// What is said in the session does not get into the server's log; only a superuser may ask for that.
 pub(crate) const UNLOGGED: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('log_statement', 'none'), \

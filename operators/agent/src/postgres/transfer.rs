@@ -10,7 +10,7 @@ use super::logins::Logins;
 use super::manifest::{self, Database};
 use super::pipe::{self, Pipe};
 use super::refill::MAINTAINING;
-use super::session::Session;
+use super::session::{Session, superusers};
 use super::tools::{Connection, Tools};
 use super::{contents, quote, refill};
 use crate::failure::{Failure, Reason};
@@ -19,7 +19,9 @@ use crate::failure::{Failure, Reason};
 pub(crate) const TEMPLATE: &str = "template1";
 
 /// One value a column is enough for plans that are not absurd, and takes moments; pg-finish makes the rest.
-const ROUGHLY: &str = "-c role=none -c search_path= -c session_preload_libraries= -c local_preload_libraries= -c statement_timeout=0 -c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0";
+const ROUGHLY: &str = superusers!(
+    "-c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0"
+);
 
 pub(crate) struct Transfer<'a> {
     pub(crate) tools: &'a Tools,

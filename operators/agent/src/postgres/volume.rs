@@ -5,7 +5,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
+
+use super::measured;
 
 /// The unit of `st_blocks`, whatever the file system's own is: stat(2).
 const BLOCK: u64 = 512;
@@ -25,13 +27,9 @@ pub(crate) fn measure(mut result: Value, snapshot: &Path) -> Value {
 }
 
 fn of(folder: &Path) -> io::Result<Value> {
-    let told = rustix::fs::statvfs(folder)?;
-    Ok(json!({
-        "usedBytes": taken(folder)?,
-        "freeBytes": told.f_bavail.saturating_mul(told.f_frsize),
-        "inodes": told.f_files,
-        "freeInodes": told.f_favail,
-    }))
+    let mut found = serde_json::to_value(measured::measure(folder)?)?;
+    found["usedBytes"] = taken(folder)?.into();
+    Ok(found)
 }
 
 /// The bytes that all files below a folder take. One that another Job removes meanwhile takes none.
@@ -54,6 +52,8 @@ fn taken(folder: &Path) -> io::Result<u64> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]

@@ -146,9 +146,7 @@ fn no_attack_gains_anything_from_an_upgrade() {
     pair.upgraded(&["--jobs", "2"]);
     assert!(!pair.old.path("marker").exists());
     check_closed(&pair.old, &new);
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    let new = pair.new.start();
+    let new = pair.opened(new);
     pair.new.run(&["pg-finish", "--major"]);
     check(&pair.old, &new, &["app", "victim"]);
 }

@@ -149,9 +149,7 @@ fn settings_of_an_owners_keep_no_upgrade_from_being_done() {
     fill_with_settings(&old);
     let new = pair.empty();
     pair.upgraded(&[]);
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    let new = pair.new.start();
+    let new = pair.opened(new);
     pair.new.run(&["pg-finish", "--major"]);
     has_rows(&new);
 }

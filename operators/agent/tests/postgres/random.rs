@@ -84,9 +84,7 @@ fn random_databases_survive_an_upgrade() {
         }
         closed.iter().for_each(|database| allow_connections(&source, database, true));
         pair.upgraded(&["--jobs", "2"]);
-        new.stop();
-        pair.new.prepared(&["--access", "open"]);
-        let new = pair.new.start();
+        let new = pair.opened(new);
         pair.new.run(&["pg-finish", "--major"]);
         let target = Source { server: &new, programs: &pair.new };
         closed.iter().for_each(|database| allow_connections(&target, database, false));

@@ -36,6 +36,13 @@ impl Pair {
         self.new.start()
     }
 
+    /// The new server once it lets everybody in.
+    pub fn opened(&self, new: Server<'_>) -> Server<'_> {
+        new.stop();
+        self.new.prepared(&["--access", "open"]);
+        self.new.start()
+    }
+
     pub fn upgrade(&self, more: &[&str]) -> Command {
         let new = &self.new;
         let run = new.directory.to_str().unwrap();
@@ -196,9 +203,7 @@ fn all_comes_along(from: &str, to: &str, jobs: &str) {
     assert_eq!(pair.new.prepared(&["--system-identifier", &own])["access"], "closed");
     let new = pair.new.start();
     assert!(!may_read(&new));
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    let new = pair.new.start();
+    let new = pair.opened(new);
     check(&new);
     check_acknowledged(&new, acknowledged);
     assert_eq!(new.sql("postgres", "SHOW data_checksums"), "on");

@@ -152,7 +152,5 @@ fn a_copy_outlives_the_end_of_its_server() {
     assert!(pair.new.path("volume/data").join(NOTE).exists());
     let again = pair.upgraded(&[]);
     assert_eq!((&again["reused"], &again["copiedAt"]), (&true.into(), &result["copiedAt"]));
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    check(&pair.new.start());
+    check(&pair.opened(new));
 }

@@ -78,7 +78,5 @@ fn many_tables_are_refused_or_come_along() {
     let new = pair.new.start();
     timed("an upgrade", || pair.upgraded(&["--jobs", "2"]));
     drop(old);
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    check(&pair.new.start());
+    check(&pair.opened(new));
 }

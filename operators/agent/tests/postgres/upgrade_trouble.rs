@@ -74,9 +74,7 @@ fn killed_at_any_moment_it_begins_anew() {
     let acknowledged = writer.end();
     eprintln!("killed {killed} times, {acknowledged} rows were acknowledged; {result}");
     assert_eq!(pair.upgraded(&[])["copiedAt"], result["copiedAt"]);
-    new.stop();
-    pair.new.prepared(&["--access", "open"]);
-    let new = pair.new.start();
+    let new = pair.opened(new);
     check(&new);
     check_acknowledged(&new, acknowledged);
 }

@@ -1,6 +1,5 @@
 //! The world with an operator in it.
 
-use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,6 +11,7 @@ use runtime::Error;
 use runtime::cache::{Cache, Entry, Store, View};
 use runtime::plan::{Effect, Key, Kind};
 use runtime::testing::World;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, CustomKind as _, DisruptionBudget, Pod, Service};
 use serde_json::{Value, json};
 

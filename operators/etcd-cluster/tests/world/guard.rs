@@ -1,6 +1,5 @@
 //! What must never happen.
 
-use runtime::testing::branching::Answer;
 use std::collections::{BTreeMap, BTreeSet};
 
 use etcd_cluster::plan::{Change, EtcdAct, EtcdPlan, Observed};
@@ -9,6 +8,7 @@ use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::{Effect, Key};
 use runtime::testing::World;
+use runtime::testing::branching::Answer;
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Members that their kubelets find ready, and that reach each other, and that the operator does not reach.
 
-use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
+use runtime::testing::branching::Pass;
 use serde_json::json;
 
 use crate::bench::Bench;

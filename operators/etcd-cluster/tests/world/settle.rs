@@ -1,11 +1,11 @@
 //! Where a world comes to rest.
 
-use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
 use api::etcd_cluster::MOVE_LEADER;
 use etcd_cluster::EtcdClusterKind;
 use runtime::cache::View;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, CustomKind as _, Pod};
 use serde_json::Value;
 

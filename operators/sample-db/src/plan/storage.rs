@@ -78,15 +78,18 @@ fn used(observed: &Observed, claim: &Claim) -> Option<i32> {
     let volume = volume.map(i128::from).filter(|bytes| *bytes > 0);
     let bytes = i128::from(answer.bytes);
     let room = volume.map_or(capacity, |volume| volume.min(capacity)) - tuning::reserve(&observed.db);
-    let room = answer.room.map_or(room, |now| room.min(bytes + i128::from(now.free_bytes))).max(1);
-    let files = files.filter(|(all, _)| *all > 0);
-    let files = files.map_or(0, |(all, free)| i128::from(all - free) * 100 / i128::from(all));
-    let percent = (bytes * 100 / room).max(files);
-    in_steps(percent)
+    let room = answer.room.map_or(room, |now| room.min(bytes + i128::from(now.free_bytes)));
+    percent(bytes, room, files.and_then(inodes_used))
 }
 
-/// A percentage as it is told.
-fn in_steps(percent: i128) -> Option<i32> {
+/// How many percent of the inodes are in use, of all and the free ones; nothing of a file system without a limit.
+pub(crate) fn inodes_used((all, free): (i64, i64)) -> Option<i32> {
+    i32::try_from(i128::from(all.saturating_sub(free)) * 100 / i128::from(all).max(1)).ok().filter(|_| all > 0)
+}
+
+/// How full a volume is, by its bytes or its inodes, as it is told.
+fn percent(bytes: i128, room: i128, inodes: Option<i32>) -> Option<i32> {
+    let percent = (bytes * 100 / room.max(1)).max(inodes.unwrap_or(0).into());
     let percent = i32::try_from(percent.clamp(0, 100)).ok()?;
     Some(percent / STEPS * STEPS)
 }

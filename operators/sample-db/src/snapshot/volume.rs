@@ -15,7 +15,7 @@ use runtime::views::{Claim, Job};
 use super::observed::{Observed, Volume};
 use super::plan::{SnapshotPlan, gone, step, told};
 use super::{proof, status};
-use crate::plan::Words;
+use crate::plan::{Words, inodes_used};
 
 /// How often the claim is looked at while nothing happens. No watch tells a snapshot of it.
 const LOOK: Duration = Duration::from_secs(60);
@@ -201,13 +201,11 @@ pub(super) fn measured(observed: &Observed, words: &Words, now: Timestamp) -> Op
     let Some((used_bytes, free_bytes)) = said.used_bytes.zip(said.free_bytes) else {
         return observed.snapshot.status.volume.clone();
     };
-    let inodes = said.inodes.zip(said.free_inodes).filter(|(all, _)| *all > 0);
-    let percent = inodes.map(|(all, free)| all.saturating_sub(free).saturating_mul(100) / all);
     Some(SnapshotVolume {
         at: status::second(now),
         used_bytes,
         free_bytes,
-        inodes_used_percent: percent.and_then(|percent| i32::try_from(percent).ok()),
+        inodes_used_percent: said.inodes.zip(said.free_inodes).and_then(inodes_used),
         capacity_bytes: observed.volume.capacity(),
     })
 }

@@ -1,6 +1,5 @@
 //! The world with the operators in it.
 
-use runtime::testing::branching::{Answer, Pass};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use runtime::Error;
 use runtime::cache::{Entry, View as _};
 use runtime::plan::{Apply, Effect, Key, Plan};
 use runtime::testing::World;
+use runtime::testing::branching::{Answer, Pass};
 use runtime::views::{Claim, Pod};
 use sample_db::plan::{self, DbAct};
 use sample_db::snapshot;

@@ -1,11 +1,11 @@
 //! Where a world comes to rest.
 
-use runtime::testing::branching::Pass;
 use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View as _;
 use runtime::plan::Key;
+use runtime::testing::branching::Pass;
 use runtime::views::{Claim, Job, Pod};
 use sample_db::{SampleDB, Snapshot};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use runtime::plan::quantity;
 
 use super::super::{Observed, names};
-use super::{NEARLY_FULL, in_steps};
+use super::{NEARLY_FULL, percent};
 use crate::Snapshot;
 
 /// The reason while its claim is being deleted.
@@ -41,8 +41,7 @@ pub(super) fn used(observed: &Observed) -> Option<(i32, &Snapshot)> {
     let used = i128::from(volume.used_bytes);
     let room = used + i128::from(volume.free_bytes);
     let room = then.map_or(room, |then| room.min(then)) + now.zip(then).map_or(0, |(now, then)| (now - then).max(0));
-    let percent = (used * 100 / room.max(1)).max(volume.inodes_used_percent.unwrap_or(0).into());
-    in_steps(percent).map(|percent| (percent, snapshot))
+    percent(used, room, volume.inodes_used_percent).map(|percent| (percent, snapshot))
 }
 
 /// That it will soon be too full for another snapshot, and what to do.

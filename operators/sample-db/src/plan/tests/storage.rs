@@ -64,9 +64,9 @@ fn a_volume_that_fills_is_told_of_early() {
     assert_eq!(with(&json!({ "inodes": 100, "freeInodes": 5 })), Some(95));
 }
 
-/// A claim of that name and size.
-fn claim_of(name: &str, size: &str) -> Arc<Claim> {
-    let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": "c-1", "labels": labels_of("u-1") },
+/// A claim of that name, uid and size.
+fn claim_of(name: &str, uid: &str, size: &str) -> Arc<Claim> {
+    let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": uid, "labels": labels_of("u-1") },
         "status": { "phase": "Bound", "capacity": { "storage": size } } });
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }
@@ -76,7 +76,7 @@ fn of_size(seen: &mut Observed, size: &str) {
     let mut of = settled();
     of["volumes"] = json!([{ "claim": "data-shop-0", "capacity": size }]);
     seen.db = observed(&json!({ "storage": { "size": size } }), &of).db;
-    seen.claims = vec![claim_of("data-shop-0", size)];
+    seen.claims = vec![claim_of("data-shop-0", "c-1", size)];
 }
 
 /// The probe measures while the server runs: a volume grows, and others write to the same file system.
@@ -156,9 +156,7 @@ fn measured(name: &str, hour: u8, megabytes: [i64; 3], inodes: Option<i32>) -> A
 /// A database with that claim of snapshots, and these.
 fn with_snapshots(uid: &str, capacity: &str, snapshots: Vec<Arc<Snapshot>>) -> Observed {
     let mut seen = standing(&json!({}), &settled());
-    let claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": uid, "labels": labels_of("u-1") },
-        "status": { "phase": "Bound", "capacity": { "storage": capacity } } });
-    seen.claims = vec![claim_of("data-shop-0", "1Gi"), Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    seen.claims = vec![claim_of("data-shop-0", "c-1", "1Gi"), claim_of("shop-snapshots", uid, capacity)];
     (seen.snapshots, seen.asked) = (snapshots, says(|answer| answer.bytes = 1 << 20));
     seen
 }
