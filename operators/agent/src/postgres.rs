@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `folder.rs`, `controldata.rs` | is this the data folder that it should be; pure |
 //! | `hba.rs`, `configuration.rs` | who may connect, and settings; pure |
+//! | `proven.rs` | the settings that a server has served with, for when it does not start with others |
 //! | `manifest.rs`, `sums.rs` | what a snapshot holds, and what differs from it; pure |
 //! | `globals.rs` | the roles of a snapshot, for another server; pure |
 //! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
@@ -64,6 +65,7 @@ mod passwords;
 mod pipe;
 pub(crate) mod prepare;
 mod pristine;
+mod proven;
 pub(crate) mod prune;
 mod quote;
 mod read_only;

@@ -40,7 +40,7 @@ mod upgrade;
 pub mod wish;
 mod words;
 
-pub use answer::{Answer, Asked, Line, Parameters, Room, is_list, parameters, parts};
+pub use answer::{Answer, Asked, Attempt, Line, Parameters, Room, is_list, parameters, parts};
 pub(crate) use backup::next_due;
 pub use deletion::{final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};

@@ -51,6 +51,35 @@ async fn parameters_are_reloaded_or_restart_the_server_and_bad_ones_harm_nothing
     assert_eq!(db.asks("show work_mem").await, "4MB");
 }
 
+/// PostgreSQL takes it by ALTER SYSTEM, and does not start with it.
+#[tokio::test]
+async fn parameters_that_the_server_does_not_start_with_cost_a_restart_and_no_more() {
+    let ns = namespace("sdb-no-start").await;
+    let db = Database::apply(&ns, "shop", QUIET).await;
+    db.serves().await;
+    db.asks("create table notes as select 1 a").await;
+    let given = json!({ "engine": { "parameters": { "work_mem": "8MB", "shared_preload_libraries": "nothere" } } });
+    db.patch(given).await;
+    let message = db.says("Stalled", True, "ParameterRefused").await;
+    println!("a parameter that the server does not start with: {message}");
+    assert!(message.contains("nothere"), "{message}");
+    assert!(db.serves().await.is_ready(), "it serves on");
+    assert_eq!(db.asks("select a from notes").await, "1");
+    assert_eq!(db.asks("show work_mem").await, "4MB", "with all that it served with");
+    // A node is drained meanwhile.
+    let pod = ns.api::<Pod>().get("shop-0").await.expect("a pod").uid();
+    ns.api::<Pod>().delete("shop-0", &DeleteParams::default()).await.expect("the pod can be deleted");
+    ns.until::<Pod, ()>("shop-0", "another pod", |next| next.filter(|next| next.uid() != pod).map(drop)).await;
+    until_it_says(db, "select a from notes", "1").await;
+    db.says("Stalled", True, "ParameterRefused").await;
+    db.patch(json!({ "engine": { "parameters": { "shared_preload_libraries": null, "max_connections": "55" } } }))
+        .await;
+    until_it_says(db, "show max_connections", "55").await;
+    is_as_asked(db).await;
+    assert_eq!(db.asks("show work_mem").await, "8MB");
+    assert!(db.serves().await.is_ready());
+}
+
 /// Waits until the status says that the database serves, and that nothing is left to do for the spec of now.
 async fn is_as_asked(db: Database<'_>) {
     db.ns

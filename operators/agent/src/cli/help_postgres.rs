@@ -39,9 +39,13 @@ CannotStart BadPassword PermissionDenied ToolMissing; with --from those of agent
 pub(super) const RUN: &str = "\
 Becomes postgres: what a database's container runs.
 
-Usage: agent pg-run --pgdata DIRECTORY [--lock-timeout SECONDS] [--reserve BYTES] [-- ARGUMENT...]
+Usage: agent pg-run --pgdata DIRECTORY [--configuration FOLDER] [--lock-timeout SECONDS] [--reserve BYTES]
+                    [-- ARGUMENT...]
 
   --pgdata DIRECTORY       the data folder
+  --configuration FOLDER   that of the settings, as for agent pg-prepare. If postgres ends before it begins with its data, it is
+                           started the next time with those that it served with last, which DIRECTORY.proven has; and so on
+                           until others are in the folder, or agent pg-prepare has run. DIRECTORY.attempt tells of that
   --lock-timeout SECONDS   how long to wait until no other server is at the data (60), then DataInUse
   --reserve BYTES          holds so much back on the volume, in DIRECTORY.reserve. Where the volume is full, whatever starts a
                            server on the data gives that up, so that it has room to start

@@ -82,9 +82,9 @@ Becomes pg_isready, for the server of the same pod: the probes of its container.
 Usage: agent pg-ready [--wait SECONDS] [--pgdata DIRECTORY --reserve BYTES]
 
   --wait SECONDS       how long it is asked until it does (0)
-  --pgdata DIRECTORY   its data
+  --pgdata DIRECTORY   its data; what it was started with is kept as that which it served with last
   --reserve BYTES      takes back what was held back on the volume and given up, 16 MiB each time, once the file system has
                        three times as much free
 
-Environment: PGUSER (postgres). It ends with 0 if the server takes connections, else as pg_isready does.
+Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, else as pg_isready does.
 Reasons: ToolMissing";

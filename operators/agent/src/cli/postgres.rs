@@ -90,7 +90,7 @@ fn prepare(parser: &mut Parser) -> Result<Verb, Stop> {
 }
 
 fn run(parser: &mut Parser) -> Result<Verb, Stop> {
-    let (mut data, mut reserve, mut lock_timeout) = (None, None, Duration::from_secs(60));
+    let (mut data, mut reserve, mut configuration, mut lock_timeout) = (None, None, None, Duration::from_secs(60));
     let mut arguments: Vec<OsString> = Vec::new();
     while let Some(argument) = parser.next()? {
         match argument {
@@ -98,6 +98,7 @@ fn run(parser: &mut Parser) -> Result<Verb, Stop> {
             Arg::Long("pgdata") => data = Some(PathBuf::from(parser.value()?)),
             Arg::Long("lock-timeout") => lock_timeout = Duration::from_secs(parser.value()?.parse()?),
             Arg::Long("reserve") => reserve = Some(parser.value()?.parse()?),
+            Arg::Long("configuration") => configuration = Some(PathBuf::from(parser.value()?)),
             Arg::Value(first) => {
                 arguments.push(first);
                 arguments.extend(parser.raw_args()?);
@@ -106,7 +107,7 @@ fn run(parser: &mut Parser) -> Result<Verb, Stop> {
         }
     }
     let Some(data) = data else { return wrong("--pgdata is missing") };
-    Ok(Verb::Run(Run { data, lock_timeout, reserve, arguments }))
+    Ok(Verb::Run(Run { data, lock_timeout, reserve, configuration, arguments }))
 }
 
 fn dump(parser: &mut Parser) -> Result<Verb, Stop> {

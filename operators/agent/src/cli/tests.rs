@@ -113,8 +113,8 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!(dump.offline.unwrap().parameters, [("jit".into(), "on".into())]);
     let Verb::Run(run) = verb("pg-run --pgdata /d -- -c --x=y --help") else { panic!() };
     assert_eq!((run.arguments, run.reserve), (["-c", "--x=y", "--help"].map(Into::into).to_vec(), None));
-    let Verb::Run(run) = verb("pg-run --pgdata /d --reserve 5") else { panic!() };
-    assert_eq!(run.reserve, Some(5));
+    let Verb::Run(run) = verb("pg-run --pgdata /d --reserve 5 --configuration=/c") else { panic!() };
+    assert_eq!((run.reserve, run.configuration), (Some(5), Some("/c".into())));
     let line = "pg-upgrade --to 10.0.0.9 --major 17 --room 5 --from-system-identifier 7 --jobs 2 --database a";
     let Verb::Upgrade(upgrade) = verb(line) else { panic!() };
     assert_eq!((upgrade.to.as_str(), upgrade.room), ("10.0.0.9", Some(5)));

@@ -1,16 +1,29 @@
 //! What `postgresql.conf` says: the include of the operator's folder, and the settings of a server of one's own. Pure.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use super::controldata::ControlData;
 use super::quote;
 
 const BEGIN: &str = "# multi-operator: what follows is the operator's, and wins over the lines above";
 
-/// `postgresql.conf` with the include of `folder` as its last word, whatever was included before; as it is if it is right.
-pub(crate) fn including(text: &str, folder: &str) -> String {
+/// Where the operator's settings are.
+pub(crate) enum Include<'a> {
+    /// In the files of this folder.
+    Folder(&'a Path),
+    /// In this file.
+    File(&'a Path),
+}
+
+/// `postgresql.conf` with that include as its last word, whatever was included before; as it is if it is right.
+pub(crate) fn including(text: &str, include: &Include<'_>) -> String {
     let own = text.split(BEGIN).next().unwrap_or_default().trim_end();
-    format!("{own}\n\n{BEGIN}\ninclude_dir = {}\n", setting(folder))
+    let (directive, path) = match include {
+        Include::Folder(path) => ("include_dir", path),
+        Include::File(path) => ("include", path),
+    };
+    format!("{own}\n\n{BEGIN}\n{directive} = {}\n", setting(&path.to_string_lossy()))
 }
 
 /// A value as configuration files have it.
@@ -98,6 +111,7 @@ mod tests {
 
     #[test]
     fn the_include_is_there_once() {
+        let including = |text: &str, folder: &str| including(text, &Include::Folder(Path::new(folder)));
         let first = including("port = 5432\n", "/etc/pg's");
         assert!(first.ends_with("include_dir = '/etc/pg''s'\n"), "{first}");
         assert_eq!(including(&first, "/etc/pg's"), first);
@@ -105,6 +119,8 @@ mod tests {
         assert!(
             moved.starts_with("port = 5432\n") && !moved.contains("/etc") && moved.ends_with("include_dir = '/conf'\n")
         );
+        let file = super::including(&moved, &Include::File(Path::new("/data.proven")));
+        assert!(!file.contains("/conf") && file.ends_with("include = '/data.proven'\n"), "{file}");
     }
 
     #[test]

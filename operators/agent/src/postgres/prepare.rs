@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::configuration::Include;
 use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{self, Tools};
-use super::{configuration, files, folder_reader, hba, making, passwords, read_only, reserve, room, upgraded};
+use super::{configuration, files, folder_reader, hba, making, passwords, proven, read_only, reserve, room, upgraded};
 use crate::failure::{Failure, Reason};
 use crate::install;
 
@@ -63,6 +64,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
     // A file that says nothing was being replaced when power was lost: whom it was to let in is not known, and rows that
     // are written to a version that is being left are lost.
     let access = configure(data, &options.configuration, options.access, Access::Closed).map_err(failed)?;
+    proven::begin_anew(data).map_err(failed)?;
     // From here on this data is the newest there is; a copy that is made again must not take its place.
     upgraded::in_use(data).map_err(failed)?;
     fs::set_permissions(data, Permissions::from_mode(0o700)).map_err(failed)?;
@@ -103,7 +105,7 @@ pub(crate) fn configure(
     before: Access,
 ) -> io::Result<Access> {
     let conf = data.join("postgresql.conf");
-    let text = configuration::including(&fs::read_to_string(&conf)?, &configuration.to_string_lossy());
+    let text = configuration::including(&fs::read_to_string(&conf)?, &Include::Folder(configuration));
     files::write(&conf, &text)?;
     let superuser = tools::superuser();
     for access in [Access::Open, Access::Closed] {

@@ -1,5 +1,6 @@
 //! `agent pg-run`: becomes postgres; `agent pg-ready`: asks it whether it takes connections.
 
+use std::env;
 use std::ffi::OsString;
 use std::fs::{self, Permissions};
 use std::io;
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::hba::Access;
 use super::lock::{self, Without};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
-use super::{files, folder_reader, measured, reserve};
+use super::{files, folder_reader, measured, proven, reserve};
 use crate::failure::{Failure, Reason};
 
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub(crate) struct Run {
     pub(crate) lock_timeout: Duration,
     /// How many bytes to hold back on the volume.
     pub(crate) reserve: Option<u64>,
+    /// The folder of its settings, for which those that it served with last stand in if it does not start with them.
+    pub(crate) configuration: Option<PathBuf>,
     pub(crate) arguments: Vec<OsString>,
 }
 
@@ -39,30 +42,41 @@ pub(crate) fn run(options: &Run) -> Failure {
     become_postgres(options).unwrap_or_else(|failure| failure)
 }
 
+/// Where the server of the same pod is reached.
+const SOCKETS: &str = "/var/run/postgresql";
 /// How soon it is asked again.
 const AGAIN: Duration = Duration::from_millis(50);
 
 /// Asks whether the server takes connections, for so long; then becomes the program that asks, whose answer is the last.
 /// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every few seconds.
 pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
+    let data = options.reserve.as_ref().map(|(data, _)| &**data);
     if let Some((data, bytes)) = &options.reserve {
         reserve::regain(data, *bytes);
         measured::note(data);
+        proven::renew(data);
     }
     let tools = Tools::find()?;
+    let host = env::var_os("PGHOST").unwrap_or_else(|| SOCKETS.into());
     let ask = || {
         let mut command = tools.command("pg_isready");
-        command.args(["--host=/var/run/postgresql", "--timeout=4", "--username"]).arg(superuser());
+        command.args(["--timeout=4", "--username"]).arg(superuser()).arg("--host").arg(&host);
         command
     };
+    let attempt = data.filter(|data| proven::is_attempt(data));
     let until = Instant::now() + options.wait;
-    while Instant::now() < until {
-        if ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+    loop {
+        let is_last = Instant::now() >= until;
+        if (!is_last || attempt.is_some()) && ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success())
+        {
+            attempt.into_iter().for_each(proven::served);
             return Ok(());
+        }
+        if is_last {
+            return Err(tools.not_started("pg_isready", &ask().exec()));
         }
         thread::sleep(AGAIN);
     }
-    Err(tools.not_started("pg_isready", &ask().exec()))
 }
 
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {
@@ -79,6 +93,12 @@ fn become_postgres(options: &Run) -> Result<Failure, Failure> {
         None => reserve::make_room(data),
     }
     mend_rules(data).map_err(|error| files::failed("made whole", data, &error, Reason::DataUnreadable))?;
+    if let Some(configuration) = &options.configuration {
+        // It may start all the same.
+        if let Err(error) = proven::choose(data, configuration) {
+            eprintln!("what {} is to be started with cannot be chosen: {error}", data.display());
+        }
+    }
     // A second mount of the volume may have opened the folder to its group, and postgres refuses that.
     fs::set_permissions(data, Permissions::from_mode(0o700))
         .map_err(|error| files::failed("closed to others", data, &error, Reason::DataUnreadable))?;

@@ -18,6 +18,7 @@ mod finish;
 mod gaps;
 mod init;
 mod prepare;
+mod proven;
 mod random;
 mod read_only;
 mod restore;

@@ -144,7 +144,7 @@ impl Place {
         self.write("conf/test.conf", &format!("{conf}fsync = {fsync}\nlog_min_messages = warning\n"));
         let log = fs::File::create(self.path("server.log")).unwrap();
         let data = self.text("volume/data");
-        let mut command = self.agent(&["pg-run", "--pgdata", &data]);
+        let mut command = self.agent(&["pg-run", "--pgdata", &data, "--configuration", &self.text("conf")]);
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();

@@ -46,6 +46,18 @@ pub struct Answer {
     pub bytes: i64,
     /// What the readiness probe noted last of the data's file system; pods of earlier agents have no such note.
     pub room: Option<Room>,
+    /// What the agent noted of the settings that it has not served with yet; agents of before note nothing.
+    pub attempt: Option<Attempt>,
+}
+
+/// A start with settings that the server has not served with.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attempt {
+    /// The text of these settings.
+    pub settings: String,
+    /// Whether it did not start with them, and runs with those that it served with last.
+    pub fallen_back: bool,
 }
 
 /// How much room the file system of the data has, as the server's user has it.

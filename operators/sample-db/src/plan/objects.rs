@@ -19,7 +19,7 @@ mod snapshot;
 
 pub(super) use claim::{data_claim, new_data_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
-pub(super) use config::{configuration, connection};
+pub(super) use config::{configuration, connection, file};
 pub(crate) use job::{JobOf, job};
 pub(crate) use pod::Place;
 pub use secret::{SecretOf, entries, secret};

@@ -6,7 +6,7 @@ use runtime::plan::{Apply, DryRun, Effect};
 use super::login::{self, Login};
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, DbAct, Observed, SecretSeen, names, retention, tuning, unlabeled};
+use super::{Asked, Attempt, DbAct, Observed, SecretSeen, names, retention, tuning, unlabeled};
 use crate::Snapshot;
 
 mod fill;
@@ -187,6 +187,9 @@ fn answered(observed: &Observed) -> Option<Step> {
         let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
         return Some(Step::Stuck("ParameterRefused", message));
     }
+    if let Some(message) = fallen_back(observed, answer.attempt.as_ref()) {
+        return Some(Step::Stuck("ParameterRefused", message));
+    }
     if !parameters.are_settled() {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
         return Some(Step::take(Effect::Act(act), SETTING_PARAMETERS, "setting parameters"));
@@ -198,6 +201,18 @@ fn answered(observed: &Observed) -> Option<Step> {
     let locked_out = locked_out(observed);
     let stuck = locked_out.map(|why| Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and {why}")));
     stuck.or_else(|| file(observed, &parameters.stale))
+}
+
+/// What to say of a server that did not start with the spec's parameters, and runs with those that it served with last.
+fn fallen_back(observed: &Observed, attempt: Option<&Attempt>) -> Option<String> {
+    let file = objects::file(&observed.db);
+    attempt.filter(|attempt| attempt.fallen_back && attempt.settings == file)?;
+    let why = observed.pod().and_then(server::said_last);
+    let why = why.map_or_else(String::new, |why| format!(": {why}"));
+    Some(format!(
+        "the server does not start with engine.parameters, and runs with those that it served with last{why}; correct \
+         engine.parameters, or whatever the message names; they are tried again when its pod is replaced"
+    ))
 }
 
 /// Waits for the file without these parameters, which its ConfigMap has no longer.

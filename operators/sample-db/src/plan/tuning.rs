@@ -9,6 +9,9 @@ use super::catalog::Release;
 use crate::SampleDB;
 
 const MB: i128 = 1 << 20;
+/// The units of sizes without one: of WAL, and of shared memory.
+const MEGABYTE: u32 = 1 << 20;
+const BLOCK: u32 = 8 << 10;
 /// Which part of the volume the WAL may take between two checkpoints, and which part a replication slot may hold back.
 const WAL: i128 = 8;
 const SLOTS: i128 = 4;
@@ -88,11 +91,22 @@ fn harm(db: &SampleDB, name: &str, value: &str) -> Option<String> {
         "allow_alter_system" if !is_on(value) => Some(
             "allow_alter_system lets the operator set no parameter, as it does so by ALTER SYSTEM: leave it out".into(),
         ),
-        "max_wal_size" | "min_wal_size" if bytes(value)? < LEAST => {
+        "shared_buffers" => {
+            let (size, limit) = (bytes(value, BLOCK)?, db.spec.scheduling.resources.as_ref()?.limits.get("memory")?);
+            quantity::whole(&limit.0).filter(|limit| size >= *limit).map(|_| {
+                format!(
+                    "shared_buffers of {}MB is all that the server may use: give less, or raise resources.limits.memory \
+                     ({})",
+                    size / MB,
+                    limit.0
+                )
+            })
+        }
+        "max_wal_size" | "min_wal_size" if bytes(value, MEGABYTE)? < LEAST => {
             Some(format!("{name} lets the server not start: give at least {}MB", LEAST / MB))
         }
         "max_wal_size" | "min_wal_size" | "wal_keep_size" => {
-            let (size, asked) = (bytes(value)?, db.spec.storage.size());
+            let (size, asked) = (bytes(value, MEGABYTE)?, db.spec.storage.size());
             quantity::whole(asked).filter(|volume| size > volume / 2).map(|_| {
                 format!(
                     "{name} of {}MB is more than half of the volume, which WAL would fill: give less, or raise \
@@ -111,19 +125,21 @@ fn is_on(value: &str) -> bool {
     value == "1" || value == "on" || (!value.is_empty() && ["true", "yes"].iter().any(|word| word.starts_with(&value)))
 }
 
-/// A size as PostgreSQL reads those of WAL: megabytes, unless it has a unit. Nothing, if it is no number: then the server
-/// judges it.
-fn bytes(value: &str) -> Option<i128> {
+/// A size as PostgreSQL reads it: so many times `base`, unless it has a unit, and rounded to that. Nothing, if it is no number:
+/// then the server judges it.
+fn bytes(value: &str, base: u32) -> Option<i128> {
     let (number, unit) = number(value)?;
+    let base = f64::from(base);
     let unit = match unit {
+        "" => base,
         "B" => 1.0,
         "kB" => 1024.0,
-        "" | "MB" => 1_048_576.0,
+        "MB" => 1_048_576.0,
         "GB" => 1_073_741_824.0,
         "TB" => 1_099_511_627_776.0,
         _ => return None,
     };
-    whole(number * unit / 1_048_576.0)?.checked_mul(MB)
+    whole(number * unit / base)?.checked_mul(whole(base)?)
 }
 
 /// A number as PostgreSQL reads it (`parse_int` in `guc.c`), and the unit after it: hexadecimal after `0x`, octal after `0`,
@@ -210,6 +226,19 @@ mod tests {
     fn what_is_held_back_fits_the_volume() {
         let held = |size: &str| reserve(&database(&json!({ "storage": { "size": size } }), &json!({}))) / MB;
         assert_eq!(["64Mi", "128Mi", "1Gi", "4Gi", "100Gi"].map(held), [0, 32, 32, 128, 256]);
+    }
+
+    #[test]
+    fn shared_memory_beyond_the_limit_is_refused() {
+        let refused = |limit: &str, value: &str| {
+            let parameters = json!({ "parameters": { "shared_buffers": value } });
+            let spec = json!({ "engine": parameters, "resources": { "limits": { "memory": limit } } });
+            refusal(&database(&spec, &json!({}))).is_some()
+        };
+        assert!(refused("512Mi", "512MB") && refused("1Gi", "7TB") && refused("512Mi", "65536"));
+        assert!(!refused("512Mi", "511MB") && !refused("512Mi", "65535") && !refused("512Mi", "many"));
+        let unlimited = json!({ "engine": { "parameters": { "shared_buffers": "7TB" } } });
+        assert_eq!(refusal(&database(&unlimited, &json!({}))), None);
     }
 
     #[test]

@@ -12,14 +12,15 @@ use crate::SampleDB;
 use crate::plan::objects::{CONFIGURATION, OWN_PARAMETERS};
 use crate::plan::{Account, Answer, Line, Login, Parameters, Said, names, parameters, wanted};
 
-/// The identifier of the data, the release, the first line of who is let in, the size of all databases and the WAL, and the note
-/// of the agent's `pg-ready` on the file system.
+/// The identifier of the data, the release, the first line of who is let in, the size of all databases and the WAL, and the notes
+/// of the agent: `pg-ready`'s on the file system, and `pg-run`'s on settings that it has not served with.
 const SELF: &str = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()),
     pg_catalog.current_setting('server_version_num')::int4,
     pg_catalog.split_part(pg_catalog.pg_read_file('pg_hba.conf'), chr(10), 1),
     (SELECT pg_catalog.sum(pg_catalog.pg_database_size(oid))::int8 FROM pg_catalog.pg_database)
         + (SELECT coalesce(pg_catalog.sum(size), 0)::int8 FROM pg_catalog.pg_ls_waldir()),
-    pg_catalog.pg_read_file(pg_catalog.current_setting('data_directory') || '.room', 0, 1000, true)";
+    pg_catalog.pg_read_file(pg_catalog.current_setting('data_directory') || '.room', 0, 1000, true),
+    pg_catalog.pg_read_file(pg_catalog.current_setting('data_directory') || '.attempt', 0, 200000, true)";
 /// All lines of the configuration files, in the order in which they are read.
 const LINES: &str = "SELECT pg_catalog.lower(name), coalesce(setting, ''), sourcefile
     FROM pg_catalog.pg_file_settings WHERE name IS NOT NULL ORDER BY seqno";
@@ -42,7 +43,7 @@ pub(super) async fn server(
         let row = client.query_one(SELF, &[]).await?;
         let number: i32 = row.try_get(1)?;
         let rules: String = row.try_get(2)?;
-        let room: Option<String> = row.try_get(4)?;
+        let (room, attempt): (Option<String>, Option<String>) = (row.try_get(4)?, row.try_get(5)?);
         let login = login(address, &client, db, access, rules.trim_end() == CLOSED).await;
         let parameters = judge(&client, db, login == Login::ShutOut).await?;
         Ok(Answer {
@@ -52,6 +53,7 @@ pub(super) async fn server(
             parameters,
             bytes: row.try_get(3)?,
             room: room.and_then(|room| serde_json::from_str(&room).ok()),
+            attempt: attempt.and_then(|attempt| serde_json::from_str(&attempt).ok()),
         })
     })
     .await

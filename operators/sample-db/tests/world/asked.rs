@@ -144,7 +144,8 @@ impl Site {
         };
         let (system_identifier, version) = (data.id.clone(), server.release);
         let bytes = 1 << 20;
-        Asked::Answered(Box::new(plan::Answer { system_identifier, version, login, parameters, bytes, room: None }))
+        let (room, attempt) = (None, None);
+        Asked::Answered(Box::new(plan::Answer { system_identifier, version, login, parameters, bytes, room, attempt }))
     }
 
     /// The parameters that wait for the next start of a server.

@@ -37,7 +37,7 @@ pub(in crate::plan) fn configuration(db: &SampleDB) -> Apply {
 }
 
 /// The file of the server's parameters.
-pub(super) fn file(db: &SampleDB) -> String {
+pub(in crate::plan) fn file(db: &SampleDB) -> String {
     let wanted = wanted(db);
     let mut parameters: BTreeMap<&str, &str> = OWN_PARAMETERS.into();
     parameters.extend(wanted.iter().map(|(name, value)| (name.as_str(), value.as_str())));

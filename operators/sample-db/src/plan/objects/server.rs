@@ -38,6 +38,8 @@ const SERVER_LABEL: &str = "multi-operator.example.com/server";
 pub(crate) const SERVER: &str = "postgres";
 /// Where the server's parameters are mounted.
 pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
+/// With which the agent starts a server with what it served with last, if it does not start with what is there.
+const TRIED: &str = "--configuration=/etc/sampledb";
 
 /// A fingerprint of what the spec says of the server's pod.
 #[must_use]
@@ -96,14 +98,18 @@ pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
 /// otherwise of its pods comes with the next change, since a manager of another version writes nothing by itself.
 pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) -> Option<Apply> {
     let set = set.unless(live)?;
-    let mut frequent = set.clone();
+    let mut untried = set.clone();
+    if let Some(command) = untried.body["spec"]["template"]["spec"]["containers"][0]["command"].as_array_mut() {
+        command.retain(|argument| *argument != TRIED);
+    }
+    let mut frequent = untried.clone();
     frequent.body["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
     let mut unnamed = frequent.clone();
     if let Some(named) = unnamed.body["spec"]["template"]["metadata"]["annotations"].as_object_mut() {
         named.remove(DEFAULT_CONTAINER);
     }
     let is_earlier =
-        live.is_some_and(|(_, live)| [frequent, unnamed].iter().any(|earlier| live == earlier.fingerprint()));
+        live.is_some_and(|(_, live)| [untried, frequent, unnamed].iter().any(|earlier| live == earlier.fingerprint()));
     (!is_earlier).then_some(set)
 }
 
@@ -229,7 +235,7 @@ fn has_data(db: &SampleDB) -> bool {
 fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
     let mut arguments = words(&["pg-run", "--pgdata", PGDATA]);
     let reserve = format!("--reserve={}", tuning::reserve(db));
-    arguments.push(reserve.clone());
+    arguments.extend([reserve.clone(), TRIED.to_owned()]);
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
     let ask = |more: &[&str]| {
         let mut command = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];

@@ -165,6 +165,12 @@ pub(in crate::plan) fn cause(pod: &Pod, trouble: &Trouble) -> String {
     failure(pod).map_or_else(|| trouble.message.clone(), |(_, said)| said)
 }
 
+/// Why the server ended the last time, if it has been started again since.
+pub(in crate::plan) fn said_last(pod: &Pod) -> Option<String> {
+    let server = pod.running.as_ref()?.container(objects::SERVER)?;
+    Words::of_container(server)?.failure().map(|(_, why)| why)
+}
+
 /// What the init step, or the server, last failed with; it may be trying again.
 fn failure(pod: &Pod) -> Option<(String, String)> {
     let containers = &pod.running.as_ref()?.containers;

@@ -2,7 +2,8 @@
 
 use super::server::{applied, says, settled, stand, standing};
 use super::*;
-use crate::plan::Login;
+use crate::plan::objects::file;
+use crate::plan::{Attempt, Login};
 
 #[test]
 fn parameters_are_set_then_written_down_then_the_server_starts_again_if_it_must() {
@@ -59,4 +60,42 @@ fn a_parameter_that_is_refused_gets_into_no_file() {
     let status = told.status.unwrap();
     assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True, "it runs on with what it has");
+}
+
+#[test]
+fn parameters_that_the_server_does_not_start_with_are_told_while_it_runs_with_those_of_before() {
+    let with = |value: &str| json!({ "engine": { "parameters": { "shared_preload_libraries": value } } });
+    let mut seen = standing(&with("nothere"), &settled());
+    let attempt = Attempt { settings: file(&seen.db), fallen_back: true };
+    let differs = vec![("shared_preload_libraries".to_owned(), "nothere".to_owned())];
+    seen.asked = says(|answer| {
+        answer.parameters.set.clone_from(&differs);
+        answer.attempt = Some(attempt.clone());
+    });
+    let ended = json!({ "exitCode": 1, "message": "FATAL: could not access file \"nothere\"" });
+    let status = json!({ "name": "postgres", "image": "i", "restartCount": 1, "state": { "running": {} },
+        "lastState": { "terminated": ended } });
+    let labels = json!({ "multi-operator.example.com/whole": "true" });
+    let crashed = json!({ "metadata": { "namespace": "n", "name": "shop-0", "labels": labels },
+        "status": { "containerStatuses": [status] } });
+    let crashed = Pod::decode(&crashed.to_string()).unwrap().running.unwrap();
+    let mut pod = Pod::decode(r#"{ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1" } }"#).unwrap();
+    let mut running = seen.pods[0].running.clone().unwrap();
+    running.containers = crashed.containers;
+    pod.running = Some(running);
+    seen.pods = vec![Arc::new(pod)];
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), Vec::<String>::new(), "it would not start with them the next time");
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+    let message = &status.contract.condition("Stalled").unwrap().message;
+    assert!(message.contains("could not access file \"nothere\""), "{message}");
+    // What is asked for now has yet to be tried, as has what it was started with a moment ago.
+    seen.db = observed(&with(""), &settled()).db;
+    assert_eq!(done(&plan(&seen, now())).len(), 1, "{:?}", done(&plan(&seen, now())));
+    seen.db = observed(&with("nothere"), &settled()).db;
+    seen.asked = says(|answer| answer.attempt = Some(Attempt { fallen_back: false, ..attempt.clone() }));
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
+    assert!(plan(&seen, now()).status.unwrap().contract.condition("Stalled").is_none());
 }

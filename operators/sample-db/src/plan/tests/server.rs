@@ -89,6 +89,7 @@ pub(super) fn says(but: impl FnOnce(&mut Answer)) -> Asked {
         parameters: Parameters::default(),
         bytes: 1 << 20,
         room: None,
+        attempt: None,
     };
     but(&mut answer);
     Asked::Answered(Box::new(answer))
@@ -112,9 +113,14 @@ fn an_upgrade_of_the_manager_writes_no_stateful_set() {
     seen.asked = says(|_| ());
     let template = &mut earlier.body["spec"]["template"];
     assert_eq!(period(template), 5);
+    let command = template["spec"]["containers"][0]["command"].as_array_mut().unwrap();
+    assert_eq!(command.pop(), Some(json!("--configuration=/etc/sampledb")));
+    seen.server = live_of(&earlier, "shop");
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "with parameters that have no stand-ins");
+    let template = &mut earlier.body["spec"]["template"];
     template["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
     seen.server = live_of(&earlier, "shop");
-    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "with frequent probes");
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "with these, and frequent probes");
     let annotations = earlier.body["spec"]["template"]["metadata"]["annotations"].as_object_mut().unwrap();
     assert_eq!(annotations.remove(NAMED), Some(json!("postgres")));
     seen.server = live_of(&earlier, "shop");
