@@ -133,6 +133,8 @@ fn comparable(dump: &str) -> Vec<String> {
 /// From 16 on, a server writes the columns of a view over a single table without the table's name.
 fn unqualified(line: &str) -> String {
     let part = |part: &str| match part.strip_suffix('.') {
+        // Quoted, as `quote_all_identifiers` has it.
+        Some(before) if before.ends_with('"') => before.rsplitn(3, '"').nth(2).unwrap_or_default().to_owned(),
         Some(before) => before.trim_end_matches(|c: char| c.is_alphanumeric() || c == '_').to_owned(),
         None => part.to_owned(),
     };
@@ -189,6 +191,9 @@ mod tests {
         assert_eq!(comparable(old), comparable(&new));
         assert_eq!(comparable(old).last().map(String::as_str), Some("ALTER TABLE odd.seen1 OWNER TO app;"));
         assert!(comparable(old).contains(&"   FROM odd.base1".to_owned()));
+        let quoted = |text: &str| text.replace("a\n", "\"a\"\n").replace("b =", "\"b\" =");
+        let old = quoted(old).replace("base1.", "\"base1\".");
+        assert_eq!(comparable(&old), comparable(&quoted(&new)), "{old}");
     }
 
     #[test]
