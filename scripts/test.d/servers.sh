@@ -21,8 +21,9 @@ servers() {
     PG_TREES=$TREES/postgres PG_TREE=$tree server_tests "manager $tree" sample-db sample_db --ignored || status=1
   done
   if ((${#apart[@]})); then
-    PG_TREES=$TREES/postgres alone server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
-    PG_TREES=$TREES/postgres TMPDIR=$(quick_folder) server_tests "postgres tables" agent postgres --ignored upgrade_tables:: || status=1
+    export PG_TREES=$TREES/postgres PG_TREE=$WITH_UPGRADES
+    alone server_tests "postgres speed" agent postgres --ignored upgrade_speed:: || status=1
+    TMPDIR=$(quick_folder) server_tests "postgres tables" agent postgres --ignored upgrade_tables:: || status=1
   fi
   for tree in "${ETCD_TREES[@]}"; do
     options=()

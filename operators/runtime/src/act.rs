@@ -228,6 +228,15 @@ impl Writer {
         }
     }
 
+    /// The metadata of an object, if it is there.
+    pub(crate) async fn metadata(&self, kind: &Kind, key: &Key) -> Result<Option<Value>, Error> {
+        match self.client.request::<Value>(request::get_metadata(&kind.path_of(key))?).await {
+            Ok(mut object) => Ok(Some(object["metadata"].take())),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Sends one apply to `path`, an object or its status.
     pub(crate) async fn send(&self, path: &str, manager: &str, force: bool, body: &Value) -> Result<Answer, Error> {
         self.check_fence()?;

@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::{Contract, Status};
+use api::Status;
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -16,14 +16,13 @@ use tracing::Instrument;
 use crate::act::Writer;
 use crate::cache::{Change, Entry, Health, State, Store, View, Watches as Sources};
 use crate::events::Publisher;
-use crate::foreign::{ForeignLease, ForeignLeases};
+use crate::foreign::ForeignLeases;
 use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::outage::Outages;
 use crate::plan::Next;
 use crate::plan::meta::{Key, Kind};
 use crate::plan::report::Came;
-use crate::plan::sight::sentence;
 use crate::queue::{At, News, Outcome, Queue, Version, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
@@ -31,6 +30,7 @@ use crate::status::StatusWriter;
 use crate::views::Resource;
 use crate::{Error, Operator};
 
+mod obstacles;
 mod react;
 
 /// When to look again while the objects' own watch fails for a moment.
@@ -149,7 +149,11 @@ impl<O: Operator> Controller<O> {
 
     /// Works until `stop`; passes under way then are finished.
     pub async fn run(self: Arc<Self>, stop: CancellationToken) {
-        if stop.run_until_cancelled(self.stores_tried()).await.is_none() {
+        let ready = async {
+            self.stores_tried().await;
+            self.crd_looked_at().await;
+        };
+        if stop.run_until_cancelled(ready).await.is_none() {
             return;
         }
         tracing::info!(controller = O::NAME, workers = self.settings.concurrency, "starting workers");
@@ -224,13 +228,23 @@ impl<O: Operator> Controller<O> {
     }
 
     async fn attempt(&self, key: &Key, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
+        let Some(entry) = entry else {
+            self.shell.writer.forget(key);
+            crate::metrics::objects::forget(O::NAME, key);
+            return Ok(Next::Change);
+        };
+        if let Entry::Object(object) = &entry
+            && !self.operator.manages(object)
+        {
+            self.shell.disown(object.meta());
+            return Ok(Next::Change);
+        }
+        if let Some(next) = self.withheld(&entry).await? {
+            return Ok(next);
+        }
         let object = match entry {
-            None => {
-                self.shell.writer.forget(key);
-                crate::metrics::objects::forget(O::NAME, key);
-                return Ok(Next::Change);
-            }
-            Some(Entry::Broken(broken)) => {
+            Entry::Object(object) => object,
+            Entry::Broken(broken) => {
                 // The one that looks after it says what is wrong with it.
                 if self.held_elsewhere(&broken.contract).await.is_some() {
                     return Ok(Next::After(HELD_AGAIN));
@@ -238,11 +252,6 @@ impl<O: Operator> Controller<O> {
                 self.shell.write_broken(&O::Object::KIND, &broken, Timestamp::now()).await?;
                 return Ok(Next::Change);
             }
-            Some(Entry::Object(object)) if !self.operator.manages(&object) => {
-                self.shell.disown(object.meta());
-                return Ok(Next::Change);
-            }
-            Some(Entry::Object(object)) => object,
         };
         if let Some(message) = self.held_elsewhere(object.status().contract()).await {
             self.shell.write_conflict(&*object, message, Timestamp::now()).await?;
@@ -262,33 +271,6 @@ impl<O: Operator> Controller<O> {
             return Ok(Next::After(OBJECTS_AGAIN));
         }
         reconcile(&self.operator, &self.shell, &object, failures).await
-    }
-
-    /// Why another manager keeps us from an object with that status, if one does.
-    async fn held_elsewhere(&self, status: &Contract) -> Option<String> {
-        let holder = status.managed_by.as_deref()?;
-        if self.settings.take_over || holder == self.shell.managed_by {
-            return None;
-        }
-        let lease: LeaseName = holder.parse().ok()?;
-        match self.foreign.state(&lease).await {
-            ForeignLease::Gone => None,
-            ForeignLease::Live => Some(format!(
-                "the manager with the Lease {holder} looks after this object, and {}: stop one of the two, or start this one with --take-over",
-                self.shell.stands_back()
-            )),
-            ForeignLease::Unreadable(why) => Some(format!(
-                "the manager with the Lease {holder} may look after this object, and {}: {why}; if that manager is gone, start this one with --take-over",
-                self.shell.stands_back()
-            )),
-        }
-    }
-
-    /// Why no decision can be made now in that namespace: of kinds that were never listed there, or have not been watched
-    /// for a while.
-    fn blind(&self, namespace: &Arc<str>) -> Option<String> {
-        let unseen: Vec<_> = self.health.iter().filter_map(|health| health.blind_in(namespace)).collect();
-        (!unseen.is_empty()).then(|| sentence(&unseen))
     }
 }
 

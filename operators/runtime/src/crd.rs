@@ -22,15 +22,18 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// How often it is looked while something is lacking, or statuses cannot be written; and the longest pause.
 const AGAIN: Duration = Duration::from_secs(60);
 /// A CRD is published a moment after it is served, and several watches end together.
-const SETTLES: Duration = Duration::from_secs(2);
+pub(crate) const SETTLES: Duration = Duration::from_secs(2);
 
-/// Looks after the CRDs of these kinds, for ever; `fields` is what is needed of them, as `api::FIELDS` has it.
-pub async fn look_after(client: Client, kinds: Vec<Arc<Health>>, fields: &'static str) {
+/// Looks after the CRDs of these kinds, for ever; `fields` is what is needed of them, as `api::FIELDS` has it. From the call on,
+/// passes over objects of these kinds wait for a look where they depend on one.
+pub fn look_after(client: Client, kinds: Vec<Arc<Health>>, fields: &'static str) -> impl Future<Output = ()> + Send {
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for health in kinds.into_iter().filter(|health| Needed::of(&health.kind(), fields).is_some()) {
+        health.looked_after();
         groups.entry((health.kind().group, health.kind().version)).or_default().push(health);
     }
-    join_all(groups.into_values().map(|kinds| Group { client: client.clone(), kinds, fields }.run())).await;
+    let groups = groups.into_values().map(move |kinds| Group { client: client.clone(), kinds, fields }.run());
+    join_all(groups).map(drop)
 }
 
 /// What a look found.

@@ -63,7 +63,7 @@ impl StatusWriter {
     /// # Errors
     /// If the write failed.
     pub async fn write_broken(&self, kind: &Kind, broken: &Broken, now: Timestamp) -> Result<(), Error> {
-        let Broken { meta, error, contract: before, status } = broken;
+        let Broken { meta, error, contract: before, status, .. } = broken;
         let told = undecodable(before, error, meta.generation, &self.managed_by, now);
         stalled::tell(self.controller, &meta.key, told.as_ref().unwrap_or(before));
         let Some(contract) = told else { return Ok(()) };

@@ -1,22 +1,28 @@
-//! Another CRD of the same name is applied over ours: people can see what is missing, the work goes on as far as it can, and
-//! what could not be said is said once ours is back. The CRD is the whole cluster's, so no other test runs meanwhile.
+//! Other CRDs of the same names are applied over ours: people can see what is missing, the work goes on as far as it can, nothing is
+//! written for an object of which a part was cut out, and what could not be said is said once ours are back. CRDs are the whole
+//! cluster's, so no other test runs meanwhile.
 
 use std::time::{Duration, Instant};
 
+use api::my_app::MyApp;
 use api::sample::Sample;
 use e2e::process::install::apply;
 use e2e::process::{Launch, Manager};
+use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, CustomResourceDefinitionSpec,
 };
 use kube::Api;
-use kube::api::PostParams;
+use kube::api::{ListParams, PostParams};
 use serde_json::{Value, json};
 
 use super::stage::{Failure, SOON, Stage, ensure, eventually};
 
 const NAME: &str = "samples.example.com";
+/// Whose fields are cut.
+const CUT: &str = "myapps.example.com";
 /// The Pod that the manager takes for its own. It is never run.
 const OWN: &str = "own";
 /// In which a CRD is looked at after it has changed: the pause since the last look, and what comes after it.
@@ -24,13 +30,19 @@ const LOOKED: Duration = Duration::from_secs(40);
 
 pub async fn it_is_told_and_the_work_goes_on_until_ours_is_back(stage: Stage) -> Result<(), Failure> {
     let ours = definitions(&stage).get(NAME).await?.spec;
-    let seen = seen(&stage, &ours).await;
+    let whole = definitions(&stage).get(CUT).await?.spec;
+    let seen = seen(&stage, &ours, &whole).await;
     // Whatever was seen, other tests need ours.
-    replace(&stage, &ours).await?;
+    replace(&stage, NAME, &ours).await?;
+    replace(&stage, CUT, &whole).await?;
     seen
 }
 
-async fn seen(stage: &Stage, ours: &CustomResourceDefinitionSpec) -> Result<(), Failure> {
+async fn seen(
+    stage: &Stage,
+    ours: &CustomResourceDefinitionSpec,
+    whole: &CustomResourceDefinitionSpec,
+) -> Result<(), Failure> {
     let install = stage.install().await?;
     apply(&stage.client, Some(&stage.name), own_pod()).await?;
     let mut manager = Launch::default().env("POD_NAME", OWN).start(&install)?;
@@ -40,7 +52,14 @@ async fn seen(stage: &Stage, ours: &CustomResourceDefinitionSpec) -> Result<(), 
     checked(&manager, "[+]crd-samples ok").await?;
     ensure(mismatch(&manager).await? == 0.0, || "the metric tells of ours".to_owned())?;
 
-    replace(stage, &minimal(ours)?).await?;
+    let files =
+        json!({ "image": "nginx:1.25", "replicas": 0, "files": [{ "mountPath": "/x", "configMap": { "name": "x" } }] });
+    stage.app_of("cut", files.clone()).await?;
+    stage.app_ready("cut", SOON).await?;
+    let made = stage.api::<Deployment>().get("cut").await?.metadata.generation;
+
+    replace(stage, CUT, &without_files(whole)).await?;
+    replace(stage, NAME, &minimal(ours)?).await?;
     let replaced = Instant::now();
     let lacking = format!("the CRD {NAME} is not the one that this manager needs: it has no subresource status");
     checked(&manager, &format!("[-]crd-samples failed: {lacking}")).await?;
@@ -55,14 +74,41 @@ async fn seen(stage: &Stage, ours: &CustomResourceDefinitionSpec) -> Result<(), 
         let holds = |kept: Option<&ConfigMap>| (kept?.data.as_ref()?.get("testString")? == string).then_some(());
         stage.until::<ConfigMap, _>(name, "holds the string", SOON, holds).await?;
     }
+    checked(
+        &manager,
+        &format!("[-]crd-myapps failed: the CRD {CUT} is not the one that this manager needs: it has no .spec.files"),
+    )
+    .await?;
+    // It has nothing that could be cut out.
     stage.app("web").await?;
     stage.app_ready("web", SOON).await?;
+    eventually("an Event about what was cut out", LOOKED, || async {
+        let events = stage.api::<Event>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        let told = |event: &Event| {
+            let message = event.note.as_deref().unwrap_or_default();
+            event.reason.as_deref() == Some("CRDMismatch") && message.contains(".spec.files was set in it")
+        };
+        if events.items.iter().any(told) { Ok(()) } else { Err(format!("{} other Events", events.items.len())) }
+    })
+    .await?;
     let status = stage.api::<Sample>().get("new").await?.status;
     ensure(status.is_none(), || format!("the CRD has a status: {status:?}"))?;
 
-    replace(stage, ours).await?;
+    replace(stage, CUT, whole).await?;
+    replace(stage, NAME, ours).await?;
     let restored = Instant::now();
     checked(&manager, "[+]crd-samples ok").await?;
+    checked(&manager, "[+]crd-myapps ok").await?;
+    let app = serde_json::to_value(stage.api::<MyApp>().get("cut").await?.spec)?;
+    ensure(app["files"] == files["files"], || format!("what was cut out was stored so: {app}"))?;
+    let now = stage.api::<Deployment>().get("cut").await?.metadata.generation;
+    ensure(now == made, || format!("its pods were rolled without what was cut out: {made:?}, {now:?}"))?;
+    stage.merge::<MyApp>("cut", json!({ "spec": { "env": [{ "name": "A", "value": "b" }] } })).await?;
+    stage
+        .until::<Deployment, _>("cut", "another template", SOON, |live| {
+            live.filter(|live| live.metadata.generation != made).map(drop)
+        })
+        .await?;
     stage.sample_kept("new", "new", SOON).await?;
     stage.sample_kept("kept", "meanwhile", SOON).await?;
     println!("foreign_crd: all is said {:.1?} after ours was applied", restored.elapsed());
@@ -74,21 +120,21 @@ async fn seen(stage: &Stage, ours: &CustomResourceDefinitionSpec) -> Result<(), 
         log.matches(&format!("runtime::crd: {lacking}")).count(),
         log.matches("has all that this manager needs again").count(),
     );
-    ensure(told == (1, 1), || format!("told {told:?} times: {log}"))
+    ensure(told == (1, 2), || format!("told {told:?} times: {log}"))
 }
 
 fn definitions(stage: &Stage) -> Api<CustomResourceDefinition> {
     Api::all(stage.client.clone())
 }
 
-/// Puts that in the place of what the CRD says, whoever has said it.
-async fn replace(stage: &Stage, spec: &CustomResourceDefinitionSpec) -> Result<(), Failure> {
+/// Puts that in the place of what a CRD says, whoever has said it.
+async fn replace(stage: &Stage, name: &str, spec: &CustomResourceDefinitionSpec) -> Result<(), Failure> {
     let definitions = definitions(stage);
     eventually("the CRD to be replaced", SOON, || async {
-        let mut live = definitions.get(NAME).await.map_err(|error| error.to_string())?;
+        let mut live = definitions.get(name).await.map_err(|error| error.to_string())?;
         live.spec = spec.clone();
         // The API server's own controllers write it as well.
-        definitions.replace(NAME, &PostParams::default(), &live).await.map(drop).map_err(|error| error.to_string())
+        definitions.replace(name, &PostParams::default(), &live).await.map(drop).map_err(|error| error.to_string())
     })
     .await
 }
@@ -102,6 +148,21 @@ fn minimal(ours: &CustomResourceDefinitionSpec) -> Result<CustomResourceDefiniti
         "schema": { "openAPIV3Schema": { "type": "object", "properties": { "testString": { "type": "string" } } } },
     }]))?;
     Ok(spec)
+}
+
+/// The CRD of MyApps from before there were files.
+fn without_files(whole: &CustomResourceDefinitionSpec) -> CustomResourceDefinitionSpec {
+    let mut spec = whole.clone();
+    for version in &mut spec.versions {
+        let schema = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
+        let asked = schema.and_then(|schema| schema.properties.as_mut()?.get_mut("spec"));
+        let Some(asked) = asked else { continue };
+        asked.properties.as_mut().map(|fields| fields.remove("files"));
+        if let Some(rules) = &mut asked.x_kubernetes_validations {
+            rules.retain(|rule| !rule.rule.contains("files"));
+        }
+    }
+    spec
 }
 
 fn own_pod() -> Value {

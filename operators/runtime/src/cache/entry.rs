@@ -1,6 +1,7 @@
 //! One object as a store holds it: decoded, or broken.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use api::Contract;
 use serde::Deserialize;
@@ -37,6 +38,8 @@ pub struct Broken {
     pub contract: Contract,
     /// Its whole status, as the API server sent it.
     pub status: Map<String, Value>,
+    /// Since when it reads otherwise than before, in the same generation.
+    pub(super) reread: Option<Instant>,
 }
 
 impl<V: View> Entry<V> {
@@ -56,7 +59,13 @@ impl<V: View> Entry<V> {
             Err(error) => {
                 let Named { metadata, status } = serde_json::from_str(json)?;
                 let contract = Contract::deserialize(Value::from(status.clone())).unwrap_or_default();
-                Ok(Self::Broken(Arc::new(Broken { meta: metadata, error: error.to_string(), contract, status })))
+                Ok(Self::Broken(Arc::new(Broken {
+                    meta: metadata,
+                    error: error.to_string(),
+                    contract,
+                    status,
+                    reread: None,
+                })))
             }
         }
     }
@@ -93,12 +102,33 @@ impl<V: View> Entry<V> {
         }
     }
 
+    /// Since when it reads otherwise than it did, though nobody has written another spec: by a CRD that has changed.
+    #[must_use]
+    pub fn reread(&self) -> Option<Instant> {
+        match self {
+            Self::Object(view) => view.reread(),
+            Self::Broken(broken) => broken.reread,
+        }
+    }
+
     /// Takes over from the version `before` what is still so and not told any more.
     pub(super) fn succeed(&mut self, before: Option<&Self>) {
-        let Self::Object(now) = self else { return };
-        let before = before.and_then(Self::object).filter(|before| now.meta().uid == before.meta().uid);
-        if let Some(now) = Arc::get_mut(now) {
-            now.succeed(before);
+        let before = before.filter(|before| before.meta().uid == self.meta().uid);
+        match self {
+            Self::Object(now) => {
+                if let Some(now) = Arc::get_mut(now) {
+                    now.succeed(before.and_then(Self::object));
+                }
+            }
+            Self::Broken(now) => {
+                let before = before.filter(|before| before.meta().generation == now.meta.generation);
+                if let (Some(now), Some(before)) = (Arc::get_mut(now), before) {
+                    now.reread = match before {
+                        Self::Broken(before) => before.reread,
+                        Self::Object(_) => Some(Instant::now()),
+                    };
+                }
+            }
         }
     }
 

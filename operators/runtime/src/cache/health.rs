@@ -1,15 +1,17 @@
 //! How the watches of one kind fare, each by itself: what befalls one namespace is no matter of the others.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-use crate::plan::crd::{self, Crd};
+use crate::plan::crd::Crd;
 use crate::plan::meta::Kind;
 use crate::plan::sight::{Unseen, Why};
 
+mod crd;
 mod sought;
 mod state;
 
@@ -26,6 +28,8 @@ pub struct Health {
     refused: Notify,
     /// How often somebody has doubted that the kind is served.
     doubts: watch::Sender<u64>,
+    /// Whether somebody looks at the kind's CRD.
+    looked_after: AtomicBool,
     /// Whether somebody still asks for such an object.
     asks: OnceLock<Box<dyn Fn() -> bool + Send + Sync>>,
 }
@@ -36,6 +40,8 @@ pub struct Watches {
     expected: usize,
     all: BTreeMap<Option<Arc<str>>, Watch>,
     crd: Crd,
+    /// When that was looked at last.
+    looked: Option<Instant>,
     /// Whether somebody has asked for what is not served.
     sought: bool,
     /// How often something else was known of the kind's objects than before.
@@ -59,10 +65,12 @@ impl Watches {
 
 impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
-        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, sought: false, turns: 0 };
+        let watches =
+            Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, looked: None, sought: false, turns: 0 };
         let (interrupted, refused) = (Notify::new(), Notify::new());
         let (watches, doubts) = (watch::Sender::new(watches), watch::Sender::default());
-        Self { kind, watches, interrupted, refused, doubts, asks: OnceLock::new() }
+        let looked_after = AtomicBool::new(false);
+        Self { kind, watches, interrupted, refused, doubts, looked_after, asks: OnceLock::new() }
     }
 
     /// The kind.
@@ -142,38 +150,6 @@ impl Health {
     #[must_use]
     pub fn subscribe(&self) -> watch::Receiver<Watches> {
         self.watches.subscribe()
-    }
-
-    /// What is known of the kind's CRD.
-    #[must_use]
-    pub fn crd(&self) -> Crd {
-        self.watches.borrow().crd.clone()
-    }
-
-    /// What is wrong with the kind's CRD, if anything, in words.
-    #[must_use]
-    pub fn crd_trouble(&self) -> Option<String> {
-        self.crd().lacking().map(|lacks| crd::sentence(&self.kind, lacks))
-    }
-
-    /// Waits until the kind's CRD has all that is needed, after it has not.
-    pub(crate) async fn crd_restored(&self) {
-        let mut watches = self.subscribe();
-        // The sender lives as long as this, so neither ends early.
-        drop(watches.wait_for(|watches| watches.crd.lacking().is_some()).await);
-        drop(watches.wait_for(|watches| watches.crd.lacking().is_none()).await);
-    }
-
-    /// The kind's CRD has been looked at. Returns what was known before, if that is news.
-    pub(crate) fn judged(&self, crd: &Crd) -> Option<Crd> {
-        let mut before = None;
-        self.watches.send_if_modified(|watches| {
-            if watches.crd != *crd {
-                before = Some(std::mem::replace(&mut watches.crd, crd.clone()));
-            }
-            before.is_some()
-        });
-        before
     }
 
     /// Waits until a watch has ended before its time.

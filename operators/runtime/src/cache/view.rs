@@ -1,5 +1,7 @@
 //! What a store keeps of an object.
 
+use std::time::Instant;
+
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Kind, Meta, Owner};
 
@@ -41,6 +43,11 @@ pub trait View: Sized + Send + Sync + 'static {
     /// the version of our own last write: an apply that changes nothing is answered with the version of somebody's else.
     fn untouched_by_others(&self, _before: &Self) -> bool {
         true
+    }
+
+    /// Since when it reads otherwise than it did, though nobody has written another spec: by a CRD that has changed.
+    fn reread(&self) -> Option<Instant> {
+        None
     }
 
     /// Whether the store holds it at all.

@@ -14,6 +14,10 @@ use serde_json::Value;
 
 use super::meta::Kind;
 
+mod cut;
+
+pub use cut::{cut, cuts};
+
 /// How many fields a sentence names.
 const NAMED: usize = 5;
 

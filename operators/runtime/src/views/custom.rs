@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::time::Instant;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -21,6 +22,8 @@ pub struct Custom<K: CustomKind> {
     pub annotations: BTreeMap<&'static str, Box<str>>,
     /// The object that it belongs to, by its spec.
     owner: Option<Owner>,
+    /// Since when its spec reads otherwise than before, in the same generation.
+    reread: Option<Instant>,
     /// What is wanted.
     pub spec: K::Spec,
     /// What was last written of it; the default if it does not decode, since it is ours to write anew.
@@ -39,6 +42,7 @@ where
             restarted_at: self.restarted_at.clone(),
             annotations: self.annotations.clone(),
             owner: self.owner.clone(),
+            reread: self.reread,
             spec: self.spec.clone(),
             status: self.status.clone(),
         }
@@ -119,6 +123,7 @@ impl<K: CustomKind> View for Custom<K> {
         let spec = K::spec(json)?;
         Ok(Self {
             owner: K::belongs_to(&spec),
+            reread: None,
             spec,
             meta: serde_json::from_str(head.metadata.get())?,
             restarted_at: annotated.annotations.get(RESTARTED_AT).map(|at| at.as_str().into()),
@@ -135,11 +140,59 @@ impl<K: CustomKind> View for Custom<K> {
         self.owner.as_ref().or_else(|| self.meta.controller.as_ref().map(|c| &c.owner))
     }
 
+    fn succeed(&mut self, before: Option<&Self>) {
+        let Some(before) = before.filter(|before| before.meta.generation == self.meta.generation) else { return };
+        self.reread = if before.spec == self.spec { before.reread } else { Some(Instant::now()) };
+    }
+
+    fn reread(&self) -> Option<Instant> {
+        self.reread
+    }
+
     fn untouched_by_others(&self, before: &Self) -> bool {
         self.spec == before.spec && self.restarted_at == before.restarted_at && self.annotations == before.annotations
     }
 
     fn same(&self, before: &Self) -> bool {
         self.untouched_by_others(before) && self.status == before.status
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use api::sample::SampleStatus;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cache::{Entry, Store};
+    use crate::plan::meta::Key;
+
+    #[derive(Debug)]
+    struct Sample;
+
+    impl CustomKind for Sample {
+        const KIND: Kind = Kind { group: "example.com", version: "v1alpha1", kind: "Sample", plural: "samples" };
+        type Spec = BTreeMap<String, String>;
+        type Status = SampleStatus;
+    }
+
+    #[test]
+    fn a_spec_that_reads_otherwise_in_the_same_generation_is_noticed() {
+        let store = Store::<Custom<Sample>>::new(1);
+        let key = Key { namespace: "n".into(), name: "a".into() };
+        let reread = |generation: i64, spec: &Value| {
+            let object = json!({ "metadata": { "namespace": "n", "name": "a", "uid": "u", "resourceVersion": "1",
+                "generation": generation }, "spec": spec });
+            store.apply(Entry::decode(&object.to_string()).unwrap());
+            store.get(&key).unwrap().reread()
+        };
+        let (whole, cut) = (json!({ "a": "1", "b": "2" }), json!({ "a": "1" }));
+        assert_eq!(reread(1, &whole), None);
+        let since = reread(1, &cut);
+        assert!(since.is_some());
+        assert_eq!(reread(1, &cut), since, "a status was written since");
+        assert!(reread(1, &whole).is_some(), "ours is back");
+        assert_eq!(reread(2, &cut), None, "somebody asks for that");
+        assert!(reread(2, &json!("nothing of the kind")).is_some(), "it does not even decode");
     }
 }
