@@ -100,6 +100,12 @@ impl Writer {
         self.queue.fight(&owner.key)
     }
 
+    /// What to say of somebody who changes a child of `owner` now and then, once each time that this has happened often enough.
+    #[must_use]
+    pub fn slow_fight(&self, owner: &Meta) -> Option<String> {
+        self.queue.slow_fight(&owner.key).map(|child| Error::changed_again_and_again(&child))
+    }
+
     /// Performs one effect for `owner`, an object of `kind`; `act` does what only its operator can. What `had_children`
     /// may have been deleted without our having seen it, with its children gone before it is.
     ///
@@ -194,6 +200,9 @@ impl Writer {
             }
         }
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
+        if heals {
+            self.queue.repaired(&owner.key, apply.kind, &apply.key);
+        }
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
         Ok(())

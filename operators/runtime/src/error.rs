@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::queue::{FIGHT, FIGHT_WRITES, Fight};
+mod fights;
 
 /// What an apply is answered, as a fault of the server (500), where the schema of the object lacks a field.
 const UNDECLARED: &str = "field not declared in schema";
@@ -62,22 +62,6 @@ impl Error {
     #[must_use]
     pub fn not_leading() -> Self {
         Self::transient("NotLeading", "this manager does not lead now, so it writes nothing")
-    }
-
-    /// Another writer changes a child again and again, and what it changes is taken back each time: one of the two has to stop.
-    #[must_use]
-    pub fn contested(fight: &Fight) -> Self {
-        let (kind, child) = &fight.child;
-        let message = format!(
-            "somebody keeps changing {} {}, which this manager has put back {FIGHT_WRITES} times within {} s, and now does only \
-             once in a while: managedFields tell who (kubectl get {} {} -o yaml --show-managed-fields); stop one of the two",
-            kind.kind,
-            child.name,
-            FIGHT.as_secs(),
-            kind.plural,
-            child.name
-        );
-        Self::Transient { reason: "Contested".into(), message, stalled: true }
     }
 
     /// The class, as a metric's label.

@@ -11,15 +11,16 @@ use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
 use crate::metrics::QueueMetrics;
-use crate::plan::meta::{Key, Kind};
+use crate::plan::meta::Key;
 use crate::retry::Backoff;
 
+mod children;
 mod item;
 mod pass;
 mod spread;
 mod version;
 
-pub use item::{FIGHT, FIGHT_WRITES, Fight};
+pub use item::{FIGHT, FIGHT_WRITES, Fight, SLOW_FIGHT, SLOW_FIGHT_REPAIRS};
 use item::{Item, Place};
 pub use pass::{News, Outcome, Work};
 pub use version::{At, Version};
@@ -102,33 +103,6 @@ impl Queue {
             item.writes.retain(|write| !write.is_of(&written));
             item.writes.push(written);
         }
-    }
-
-    /// Counts a write to a child, to notice a fight over it.
-    pub fn wrote_child(&self, key: &Key, kind: Kind, child: &Key) {
-        if let Some(item) = self.lock().items.get_mut(key) {
-            item.count_child_write(kind, child, Instant::now());
-        }
-    }
-
-    /// Takes note that a child was made, of an object that had children before.
-    pub fn made_child(&self, key: &Key) {
-        if let Some(item) = self.lock().items.get_mut(key) {
-            item.made_child = Some(Instant::now());
-        }
-    }
-
-    /// Whether such a child of `key` was made a moment ago.
-    #[must_use]
-    pub fn has_just_made_a_child(&self, key: &Key) -> bool {
-        let made = self.lock().items.get(key).and_then(|item| item.made_child);
-        made.is_some_and(|made| made.elapsed() < JUST_MADE)
-    }
-
-    /// The fight over a child of `key`, if there is one.
-    #[must_use]
-    pub fn fight(&self, key: &Key) -> Option<Fight> {
-        self.lock().items.get(key)?.fight(Instant::now())
     }
 
     /// The next key, when there is one; `None` once the queue is closed.

@@ -7,6 +7,7 @@ use api::Status as _;
 use jiff::Timestamp;
 
 use crate::act::{Aside, Beside};
+use crate::plan::conditions::Announcement;
 use crate::plan::report::Came;
 use crate::plan::{Effect, Next};
 use crate::status::StatusWriter;
@@ -48,6 +49,10 @@ pub async fn reconcile<O: Operator>(
         Err(_) => Beside::default(),
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
+    if let Some(message) = shell.writer.slow_fight(object.meta()) {
+        let announcement = Announcement { warning: true, reason: "Contested".into(), message };
+        shell.events.publish(&O::Object::KIND, object.meta(), announcement);
+    }
     let fight = shell.writer.fight(object.meta());
     let fight = fight.map(|fight| (Error::contested(&fight), fight.left));
     let (came, failures, next) = match (&acted, &beside.failed) {

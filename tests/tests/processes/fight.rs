@@ -1,11 +1,15 @@
-//! Another writer that does not stop: its changes are taken back, more and more seldom, and the object says so.
+//! Another writer that does not stop: its changes are taken back, more and more seldom, and the object says so. One that comes back now
+//! and then is answered at once, each time, and an Event says so.
 
 use api::my_app::MyApp;
+use e2e::process::Launch;
 use k8s_openapi::api::apps::v1::Deployment;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::core::v1::Service;
+use k8s_openapi::api::events::v1::Event;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::json;
 
-use super::stage::{Failure, SOON, Stage, ensure};
+use super::stage::{Failure, SOON, Stage, ensure, eventually};
 
 pub async fn another_writer_that_does_not_stop_is_told_of(stage: Stage) -> Result<(), Failure> {
     let install = stage.install().await?;
@@ -31,6 +35,47 @@ pub async fn another_writer_that_does_not_stop_is_told_of(stage: Stage) -> Resul
     stage.merge::<MyApp>("web", json!({ "spec": { "port": 8080 } })).await?;
     stage
         .until::<MyApp, _>("web", "nothing to be told of", SOON, |app| {
+            let contract = &app?.status.as_ref()?.contract;
+            (contract.is_true("Ready") && contract.condition("Stalled").is_none()).then_some(())
+        })
+        .await
+}
+
+pub async fn another_writer_that_comes_back_now_and_then_is_told_of(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let mut manager = Launch::default().start(&install)?;
+    manager.leads(SOON).await?;
+    stage.app("web").await?;
+    stage.app_ready("web", SOON).await?;
+    let services = stage.api::<Service>();
+    let told = async || {
+        let events = stage.api::<Event>().list(&ListParams::default()).await?;
+        let told = |event: &&Event| event.reason.as_deref() == Some("Contested");
+        Ok::<_, Failure>(events.items.iter().find(told).and_then(|event| event.note.clone()))
+    };
+    for round in 1..=10 {
+        ensure(told().await?.is_none(), || format!("before the {round}th time"))?;
+        // What others add is taken away, and what they change is put back.
+        let theirs = match round % 2 {
+            0 => json!({ "spec": { "selector": { "theirs": "yes" } } }),
+            _ => json!({ "metadata": { "labels": { "app.kubernetes.io/name": "theirs" } } }),
+        };
+        services.patch("web", &PatchParams::default(), &Patch::Merge(theirs)).await?;
+        stage
+            .until::<Service, _>("web", "what it was", SOON, |service| {
+                let selector = service?.spec.as_ref()?.selector.as_ref()?;
+                let label = service?.metadata.labels.as_ref()?.get("app.kubernetes.io/name")?;
+                (!selector.contains_key("theirs") && label != "theirs").then_some(())
+            })
+            .await?;
+    }
+    eventually("an Event", SOON, || async {
+        let told = told().await.map_err(|error| error.to_string())?;
+        told.filter(|note| note.contains("Service web")).map(drop).ok_or_else(|| "none".to_owned())
+    })
+    .await?;
+    stage
+        .until::<MyApp, _>("web", "to be ready, and not stalled", SOON, |app| {
             let contract = &app?.status.as_ref()?.contract;
             (contract.is_true("Ready") && contract.condition("Stalled").is_none()).then_some(())
         })

@@ -95,6 +95,7 @@ fn main() -> ExitCode {
         leadership::a_manager_ends_within_10_s_although_answers_do_not_come,
         events::the_same_said_again_is_counted,
         fight::another_writer_that_does_not_stop_is_told_of,
+        fight::another_writer_that_comes_back_now_and_then_is_told_of,
         undecodable::it_is_said_on_that_object_and_the_others_go_on,
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,

@@ -36,6 +36,7 @@ impl Writer {
         };
         let version = self.patch(&path, &repair.patch).await?;
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
+        self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
         Ok(if repair.leaves { Repaired::InPart } else { Repaired::Whole })
@@ -54,6 +55,7 @@ impl Writer {
             Err(error) => return Err(error.into()),
         };
         self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
+        self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         // The event of this write is no news to the queue, and only the child tells whether an apply has to follow.
         self.queue.add(&owner.key);

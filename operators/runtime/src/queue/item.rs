@@ -14,6 +14,11 @@ pub const FIGHT: Duration = Duration::from_secs(60);
 /// For so long after it was noticed a fight is told of: another writer that goes on is noticed again by then.
 const FIGHT_OVER: Duration = FIGHT.saturating_mul(2);
 
+/// So many repairs of children of one key within [`SLOW_FIGHT`], too seldom for a fight, are told of: somebody comes back.
+pub const SLOW_FIGHT_REPAIRS: u32 = 10;
+/// See [`SLOW_FIGHT_REPAIRS`].
+pub const SLOW_FIGHT: Duration = Duration::from_secs(3600);
+
 /// What is remembered of a key.
 pub(super) struct Item {
     pub(super) place: Place,
@@ -27,6 +32,10 @@ pub(super) struct Item {
     pub(super) generation: i64,
     /// Writes to children, since when.
     pub(super) child_writes: Option<(Instant, u32)>,
+    /// Changes of others to children that were taken back, since when.
+    pub(super) repairs: Option<(Instant, u32)>,
+    /// The child of the last of these, once there were [`SLOW_FIGHT_REPAIRS`]; until it is told of.
+    pub(super) slow_fight: Option<(Kind, Key)>,
     /// When a child was made last after the object had had children.
     pub(super) made_child: Option<Instant>,
     /// The last fight, and when it was noticed.
@@ -68,6 +77,14 @@ impl Item {
         }
     }
 
+    pub(super) fn count_repair(&mut self, kind: Kind, child: &Key, now: Instant) {
+        let (since, repairs) = self.repairs.filter(|(since, _)| now < *since + SLOW_FIGHT).unwrap_or((now, 0));
+        self.repairs = Some((since, repairs + 1));
+        if repairs + 1 == SLOW_FIGHT_REPAIRS {
+            (self.repairs, self.slow_fight) = (None, Some((kind, child.clone())));
+        }
+    }
+
     /// The fight that the key is in, or has just been in.
     pub(super) fn fight(&self, now: Instant) -> Option<Fight> {
         let (noticed, fight) = self.fight.as_ref()?;
@@ -81,6 +98,8 @@ impl Item {
             && self.writes.is_empty()
             && self.backoff.is_none()
             && self.child_writes.is_none_or(|(since, _)| now >= since + FIGHT)
+            && self.repairs.is_none_or(|(since, _)| now >= since + SLOW_FIGHT)
+            && self.slow_fight.is_none()
             && self.fight(now).is_none()
     }
 }
@@ -94,6 +113,8 @@ impl Default for Item {
             backoff: None,
             generation: 0,
             child_writes: None,
+            repairs: None,
+            slow_fight: None,
             made_child: None,
             fight: None,
         }

@@ -7,8 +7,17 @@ use super::{Inner, Queue};
 use crate::plan::meta::Key;
 use crate::retry::scattered;
 
-/// How far apart keys are looked at.
+/// How far apart the first keys are looked at: with all controllers, some 50 requests in the first second.
 pub(super) const EVERY: Duration = Duration::from_millis(100);
+/// After so many keys, they are looked at twice as fast; at most so fast: a server that has taken these takes more.
+const FASTER_AFTER: usize = 10;
+const FASTEST: Duration = Duration::from_millis(3);
+
+/// How long after the key before the one of that number is looked at.
+fn pause(number: usize) -> Duration {
+    let halvings = u32::try_from(number / FASTER_AFTER).unwrap_or(u32::MAX);
+    EVERY.checked_div(2_u32.saturating_pow(halvings)).unwrap_or_default().max(FASTEST)
+}
 
 impl Queue {
     /// After an outage: what failed is looked at again, one key after another, instead of each after its own delay.
@@ -31,7 +40,7 @@ impl Queue {
 impl Inner {
     fn spread(&mut self, keys: &[Key]) {
         let mut due = Instant::now() + scattered(EVERY);
-        for key in keys {
+        for (number, key) in keys.iter().enumerate() {
             let item = self.items.entry(key.clone()).or_default();
             match item.place {
                 Place::Processing(_) => item.news.push(None),
@@ -42,7 +51,20 @@ impl Inner {
                 }
                 Place::Delayed(..) | Place::Ready(_) | Place::CatchingUp(..) => {}
             }
-            due += EVERY;
+            due += pause(number);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thousand_keys_are_looked_at_within_seconds_and_few_of_them_at_once() {
+        let due = |number: usize| (0..number).map(pause).sum::<Duration>();
+        assert_eq!((0..1000).filter(|number| due(*number) < Duration::from_secs(1)).count(), 10);
+        assert!(due(1000) < Duration::from_secs(5), "{:?}", due(1000));
+        assert_eq!(pause(usize::MAX), FASTEST);
     }
 }

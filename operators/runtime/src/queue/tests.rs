@@ -229,6 +229,27 @@ async fn a_fight_over_a_child_is_slowed_down_until_the_object_is_edited() {
 }
 
 #[tokio::test]
+async fn somebody_who_comes_back_now_and_then_is_told_of_once_each_time() {
+    let queue = Queue::new("test");
+    let repairs = async |times: u32| {
+        for _ in 0..times {
+            queue.add(&key("a"));
+            assert_eq!(ready(&queue).await, Some(key("a")));
+            queue.repaired(&key("a"), APP, &key("child"));
+            queue.done(&key("a"), 1, &Outcome::Settled);
+        }
+        queue.slow_fight(&key("a"))
+    };
+    for _ in 0..2 {
+        assert_eq!(repairs(SLOW_FIGHT_REPAIRS - 1).await, None);
+        let child = repairs(1).await.expect("it is noticed");
+        assert_eq!(child, (APP, key("child")));
+        assert!(Error::changed_again_and_again(&child).contains("--show-managed-fields"));
+    }
+    assert_eq!(queue.fight(&key("a")), None, "it is answered at once all the same");
+}
+
+#[tokio::test]
 async fn after_an_outage_what_failed_is_tried_again_one_after_another() {
     let queue = Queue::new("test");
     for name in ["a", "b", "c", "waits"] {
