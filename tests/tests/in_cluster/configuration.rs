@@ -10,7 +10,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use serde_json::json;
 
 use crate::manifest::my_app;
-use crate::running::running_as;
+use crate::running::{running, running_as, serving};
 
 #[tokio::test]
 async fn environment_comes_from_values_config_maps_secrets_and_the_pod() {
@@ -152,4 +152,50 @@ async fn probes_and_resources_reach_the_container_and_leave_it() {
     let resources = app.resources.clone().expect("requests are left");
     assert!(resources.limits.is_none(), "{resources:?}");
     assert_eq!(resources.requests.map(|requests| requests.len()), Some(1));
+}
+
+/// Whatever is missing is named, and the pods of before serve on.
+#[tokio::test]
+async fn files_and_variables_from_what_is_not_there_are_told_and_the_old_pods_serve() {
+    let ns = Namespace::new("missing").await;
+    drop(ns.kubectl(&["create", "configmap", "settings", "--from-literal=color=blue"]).await.ok());
+    drop(ns.kubectl(&["create", "secret", "generic", "keys", "--from-literal=token=hush"]).await.ok());
+    ns.apply(&my_app("web", "{replicas: 1, image: 'nginx:1.25', port: 80}")).await;
+    running_as(&ns, 1, 1).await;
+    let before = serving(&ns).await;
+    let file = |source: serde_json::Value| {
+        let mut file = json!({ "mountPath": "/etc/web" });
+        file.as_object_mut().expect("an object").extend(source.as_object().expect("an object").clone());
+        json!({ "spec": { "files": [file], "env": null } })
+    };
+    let variable = json!({ "name": "A", "valueFrom": { "secretKeyRef": { "name": "keys", "key": "none" } } });
+    for (patch, words) in [
+        (file(json!({ "configMap": { "name": "none" } })), ["ContainerCreating", "check that ConfigMap none exists"]),
+        (file(json!({ "secret": { "name": "none" } })), ["ContainerCreating", "check that Secret none exists"]),
+        (
+            file(json!({ "configMap": { "name": "settings", "items": [{ "key": "none", "path": "x" }] } })),
+            ["ContainerCreating", "ConfigMap settings exists, with the entries asked for"],
+        ),
+        (
+            json!({ "spec": { "files": null, "env": [variable] } }),
+            ["CreateContainerConfigError", "couldn't find key none"],
+        ),
+    ] {
+        ns.patch("myapp/web", &patch).await;
+        let what = format!("{words:?} in the conditions");
+        ns.until::<MyApp, _>("web", &what, |app| {
+            let app = app?;
+            let contract =
+                app.contract().filter(|said| said.observed_generation == app.metadata.generation.unwrap_or(-1))?;
+            let told = |word: &&str| {
+                contract.conditions.iter().any(|of| of.reason.contains(*word) || of.message.contains(*word))
+            };
+            words.iter().all(told).then_some(())
+        })
+        .await;
+        assert_eq!(serving(&ns).await, before, "{patch}");
+    }
+    ns.patch("myapp/web", &json!({ "spec": { "files": null, "env": null } })).await;
+    running(&ns, 1).await;
+    assert_eq!(serving(&ns).await, before, "they are as asked for again");
 }

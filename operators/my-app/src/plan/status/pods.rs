@@ -26,8 +26,11 @@ impl<'a> Pods<'a> {
         let waits = observed.starting.iter().find(|(_, starting)| left(starting.since).is_zero());
         let waits = waits.map(|(pod, starting)| {
             format!(
-                "pod {pod}: ContainerCreating: it waits for its volumes or its network; check that {} exist, with the entries asked for",
-                starting.needs.join(", ")
+                "pod {pod}: ContainerCreating: it waits for its volumes or its network; check that {}, with the entries asked for",
+                match &*starting.needs {
+                    [one] => format!("{one} exists"),
+                    all => format!("all of these exist: {}", all.join(", ")),
+                }
             )
         });
         let troubles = observed.troubles.iter().map(|(pod, trouble)| (&**pod, trouble));

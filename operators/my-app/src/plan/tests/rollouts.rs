@@ -36,7 +36,7 @@ fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
     );
     let late = plan(&observed, NOW + 3.seconds());
     let message = "3 of 3 pods are ready; pod a-1: ContainerCreating: it waits for its volumes or its network; check that \
-                   ConfigMap settings, Secret keys exist, with the entries asked for";
+                   all of these exist: ConfigMap settings, Secret keys, with the entries asked for";
     assert_eq!((ready(&late), late.next), (("Progressing", message), Next::Change));
     assert!(late.effects.is_empty());
     observed.troubles = vec![(
