@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use api::ConditionStatus;
 use e2e::etcd::{Etcd, Writer, cluster_id, ids, namespace};
 use e2e::objects::Ours;
+use serde_json::json;
 
 /// TestOneMemberRecovery of coreos/etcd-operator, TestPodRecovery of etcd-io/etcd-operator, and of etcd-druid's TestRecovery
 /// those that lose 1, 2 and 3 pods of 3.
@@ -76,4 +77,32 @@ async fn without_quorum_nothing_is_destroyed() {
     assert!(after.condition("QuorumHealthy").is_some_and(|c| c.status == ConditionStatus::True));
     writer.writes(20).await;
     writer.verdict(&after).await;
+}
+
+/// What the kubelet ends for good, and no controller starts again: after an eviction and a node's shutdown the pod is no different.
+#[tokio::test]
+async fn pods_that_have_failed_are_replaced() {
+    let ns = namespace("etcd-failed").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3}").await;
+    let before = etcd.stands(3).await;
+    let (members, pods) = (ids(&before), etcd.pod_uids().await);
+    let writer = Writer::start(&etcd).await;
+    writer.writes(20).await;
+    // First one, and then, which costs the quorum, two.
+    let names: Vec<&String> = members.keys().collect();
+    for failed in [&names[..1], &names[1..]] {
+        for name in failed {
+            ns.patch(&format!("pod/{name}"), &json!({ "spec": { "activeDeadlineSeconds": 1 } })).await;
+        }
+        ns.eventually("other pods", || async {
+            let now = etcd.pod_uids().await;
+            let left: Vec<_> = failed.iter().filter(|name| now.get(**name) == pods.get(**name)).collect();
+            if left.is_empty() { Ok(()) } else { Err(format!("{left:?} have not been replaced")) }
+        })
+        .await;
+        let after = etcd.stands(3).await;
+        assert_eq!((ids(&after), cluster_id(&after)), (members.clone(), cluster_id(&before)), "the same members");
+        writer.writes(20).await;
+        writer.verdict(&after).await;
+    }
 }

@@ -44,6 +44,7 @@ mod running;
 mod sample;
 mod sample_db_bad_input;
 mod sample_db_deletion;
+mod sample_db_failed;
 mod sample_db_labels;
 mod sample_db_life;
 mod sample_db_proof;
