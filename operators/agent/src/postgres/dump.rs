@@ -57,7 +57,7 @@ pub(crate) fn dump(options: &Dump) -> Result<Value, Failure> {
 }
 
 fn dump_offline(tools: &Tools, options: &Dump, offline: &Offline, slot: &Slot) -> Result<Value, Failure> {
-    let lock = lock::take(&lock::beside(&offline.data), offline.lock_timeout, Without::Fail)?;
+    let lock = lock::take(&lock::of(&offline.data), offline.lock_timeout, Without::Fail)?;
     let major = controldata::major(&tools.version()?).unwrap_or_default();
     let identifier = offline.system_identifier.as_deref();
     let wanted = Wanted { major, initialise: false, system_identifier: identifier, owner: None };

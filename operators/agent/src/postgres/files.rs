@@ -57,6 +57,13 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {
     sync_folder(path.parent().unwrap_or(Path::new("/")))
 }
 
+/// The file of that suffix beside a data folder, since the folder itself is replaced, and copied.
+pub(crate) fn beside(data: &Path, suffix: &str) -> PathBuf {
+    let mut name = data.file_name().unwrap_or_default().to_owned();
+    name.push(suffix);
+    data.with_file_name(name)
+}
+
 /// Makes the names in a folder last.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()

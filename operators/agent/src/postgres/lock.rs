@@ -19,11 +19,9 @@ pub(crate) enum Without {
     Fail,
 }
 
-/// Beside a data folder, since the folder itself is replaced, and copied.
-pub(crate) fn beside(folder: &Path) -> PathBuf {
-    let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push(".lock");
-    folder.with_file_name(name)
+/// The lock of a data folder.
+pub(crate) fn of(folder: &Path) -> PathBuf {
+    files::beside(folder, ".lock")
 }
 
 /// Takes the lock, or waits for it for at most this long. It is held until the file, and every copy of it, is closed.

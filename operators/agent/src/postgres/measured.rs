@@ -3,9 +3,11 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+
+use super::files::beside;
 
 /// What the file system says, as the server's user has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,12 +58,6 @@ fn write(path: &Path, new: &Path, now: &Measured) -> io::Result<()> {
         let _ = fs::remove_file(new);
     }
     written
-}
-
-fn beside(data: &Path, suffix: &str) -> PathBuf {
-    let mut name = data.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    data.with_file_name(name)
 }
 
 #[cfg(test)]

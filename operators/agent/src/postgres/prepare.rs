@@ -46,7 +46,7 @@ pub(crate) fn prepare(options: &Prepare) -> Result<Value, Failure> {
         passwd(path)?;
     }
     let tools = Tools::find()?;
-    let lock = lock::take(&lock::beside(&options.data), options.lock_timeout, Without::GoOn)?;
+    let lock = lock::take(&lock::of(&options.data), options.lock_timeout, Without::GoOn)?;
     let data = &options.data;
     let failed = |error: io::Error| files::failed("prepared", data, &error, Reason::DataUnreadable);
     making::remove_leftovers(data).map_err(failed)?;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::configuration::{self, Include};
+use super::files::beside;
 use super::hba::Access;
 use super::{files, prepare};
 
@@ -124,12 +125,6 @@ fn read(noted: &Path) -> Option<Attempt> {
 
 fn digest(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn beside(data: &Path, suffix: &str) -> PathBuf {
-    let mut name = data.file_name().unwrap_or_default().to_owned();
-    name.push(suffix);
-    data.with_file_name(name)
 }
 
 #[cfg(test)]

@@ -5,7 +5,9 @@
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use super::files::beside;
 
 /// What a server needs at least to come up: two segments of WAL.
 const NEEDED: u64 = 32 << 20;
@@ -35,7 +37,7 @@ pub(crate) fn regain(data: &Path, bytes: u64) {
 }
 
 fn regain_part(data: &Path, bytes: u64) -> io::Result<()> {
-    let (held, new) = (beside(data, "reserve"), beside(data, "reserve.new"));
+    let (held, new) = (beside(data, ".reserve"), beside(data, ".reserve.new"));
     if length(&held) >= bytes {
         return Ok(());
     }
@@ -71,14 +73,14 @@ fn tell(data: &Path, error: &io::Error) {
 /// Whether there is no room but for what was given up.
 fn give_up(data: &Path) -> io::Result<bool> {
     let full = !has_room(data)?;
-    if full && (remove(&beside(data, "reserve.new"))? | remove(&beside(data, "reserve"))?) {
+    if full && (remove(&beside(data, ".reserve.new"))? | remove(&beside(data, ".reserve"))?) {
         eprintln!("the volume of {} is full: the room that was held back is given up", data.display());
     }
     Ok(full)
 }
 
 fn hold(data: &Path, bytes: u64) -> io::Result<()> {
-    let (held, new) = (beside(data, "reserve"), beside(data, "reserve.new"));
+    let (held, new) = (beside(data, ".reserve"), beside(data, ".reserve.new"));
     if length(&held) >= bytes {
         return Ok(());
     }
@@ -91,7 +93,7 @@ fn hold(data: &Path, bytes: u64) -> io::Result<()> {
 }
 
 fn has_room(data: &Path) -> io::Result<bool> {
-    let probe = beside(data, "probe");
+    let probe = beside(data, ".probe");
     let taken = take(&probe, NEEDED);
     remove(&probe)?;
     match taken {
@@ -120,13 +122,6 @@ fn fill(mut file: File, bytes: u64) -> io::Result<()> {
 }
 
 /// Beside the data folder, as its lock is.
-fn beside(data: &Path, what: &str) -> PathBuf {
-    let mut name = data.file_name().unwrap_or_default().to_owned();
-    name.push(".");
-    name.push(what);
-    data.with_file_name(name)
-}
-
 /// Whether there was such a file.
 fn remove(path: &Path) -> io::Result<bool> {
     match fs::remove_file(path) {

@@ -82,7 +82,7 @@ pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {
     let tools = Tools::find()?;
     let data = &options.data;
-    let lock = lock::take(&lock::beside(data), options.lock_timeout, Without::GoOn)?;
+    let lock = lock::take(&lock::of(data), options.lock_timeout, Without::GoOn)?;
     if !data.join("PG_VERSION").exists() {
         let sentence = format!("{} holds no data; postgres is not started", data.display());
         return Err(Failure::new(Reason::DataMissing, sentence));

@@ -16,7 +16,7 @@ use super::meta::Kind;
 
 mod cut;
 
-pub use cut::{cut, cuts};
+pub use cut::{cut, cuts, hold};
 
 /// How many fields a sentence names.
 const NAMED: usize = 5;
@@ -214,31 +214,6 @@ fn step(step: Step, needed: &Schema, found: Found<'_>, path: &mut Vec<Step>, lac
         Found::Not => lacks.push(Lack::Field(path.clone())),
     }
     path.pop();
-}
-
-/// What of an object such a CRD can hold: takes away the rest, which an apply would be refused for.
-pub fn hold(object: &mut Value, lacks: &[Lack]) {
-    for lack in lacks {
-        if let Lack::Field(path) | Lack::Type { field: path, .. } = lack {
-            remove(object, path);
-        }
-    }
-}
-
-fn remove(value: &mut Value, path: &[Step]) {
-    match (path, value) {
-        ([Step::Field(name)], Value::Object(fields)) => drop(fields.remove(&**name)),
-        ([Step::Values], Value::Object(fields)) => fields.clear(),
-        ([Step::Items], Value::Array(items)) => items.clear(),
-        ([Step::Field(name), rest @ ..], Value::Object(fields)) => {
-            if let Some(below) = fields.get_mut(&**name) {
-                remove(below, rest);
-            }
-        }
-        ([Step::Values, rest @ ..], Value::Object(fields)) => fields.values_mut().for_each(|below| remove(below, rest)),
-        ([Step::Items, rest @ ..], Value::Array(items)) => items.iter_mut().for_each(|below| remove(below, rest)),
-        _ => {}
-    }
 }
 
 /// What is wrong, and what to do.

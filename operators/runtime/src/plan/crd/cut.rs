@@ -1,4 +1,4 @@
-//! What another CRD has cut out of an object. Pure.
+//! What another CRD cuts out of an object, and has cut out of one. Pure.
 //!
 //! Whatever a CRD has no field for, the API server leaves out of the objects that it reads, and the next write of an object, be it
 //! to its status, stores it without. `managedFields` still name it, whatever is written.
@@ -48,6 +48,31 @@ fn has(set: &Value, path: &[Step]) -> bool {
         Step::Field(name) => fields.get(&format!("f:{name}")).is_some_and(|below| has(below, rest)),
         Step::Values => below(&["f:"]),
         Step::Items => below(&["k:", "v:", "i:"]),
+    }
+}
+
+/// What of an object such a CRD can hold: takes away the rest, which an apply would be refused for.
+pub fn hold(object: &mut Value, lacks: &[Lack]) {
+    for lack in lacks {
+        if let Lack::Field(path) | Lack::Type { field: path, .. } = lack {
+            remove(object, path);
+        }
+    }
+}
+
+fn remove(value: &mut Value, path: &[Step]) {
+    match (path, value) {
+        ([Step::Field(name)], Value::Object(fields)) => drop(fields.remove(&**name)),
+        ([Step::Values], Value::Object(fields)) => fields.clear(),
+        ([Step::Items], Value::Array(items)) => items.clear(),
+        ([Step::Field(name), rest @ ..], Value::Object(fields)) => {
+            if let Some(below) = fields.get_mut(&**name) {
+                remove(below, rest);
+            }
+        }
+        ([Step::Values, rest @ ..], Value::Object(fields)) => fields.values_mut().for_each(|below| remove(below, rest)),
+        ([Step::Items, rest @ ..], Value::Array(items)) => items.iter_mut().for_each(|below| remove(below, rest)),
+        _ => {}
     }
 }
 
