@@ -21,6 +21,7 @@ mod prepare;
 mod proven;
 mod random;
 mod read_only;
+mod reserve;
 mod restore;
 mod snapshot;
 mod support;

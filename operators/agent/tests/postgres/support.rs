@@ -138,13 +138,20 @@ impl Place {
     }
 
     pub fn start_as(&self, password: &str) -> Server<'_> {
+        self.start_with(password, &[])
+    }
+
+    /// With more flags for `pg-run`.
+    pub fn start_with(&self, password: &str, more: &[&str]) -> Server<'_> {
         let conf =
             format!("listen_addresses = '{}'\nunix_socket_directories = '{}'\n", self.host, self.directory.display());
         let fsync = if self.lasting { "on" } else { "off" };
         self.write("conf/test.conf", &format!("{conf}fsync = {fsync}\nlog_min_messages = warning\n"));
         let log = fs::File::create(self.path("server.log")).unwrap();
         let data = self.text("volume/data");
-        let mut command = self.agent(&["pg-run", "--pgdata", &data, "--configuration", &self.text("conf")]);
+        let conf = self.text("conf");
+        let all = ["pg-run", "--pgdata", &data, "--configuration", &conf];
+        let mut command = self.agent(&[&all, more].concat());
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();
