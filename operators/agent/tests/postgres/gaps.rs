@@ -1,10 +1,8 @@
 //! What a snapshot or an upgrade leaves out does not make it fail, and is named.
 
-use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::Duration;
 
-use real_postgres::trees;
 use serde_json::Value;
 
 use crate::support::{PASSWORD, Place, Server, stderr};
@@ -80,24 +78,10 @@ fn a_database_without_public_comes_back_without_it() {
     }
 }
 
-/// Programs of the engine in a folder of their own, of which psql tells of a release that can be raced.
+/// Programs of the engine, of which psql tells of a release that can be raced.
 fn raced(place: &Place) -> String {
-    let folder = place.path("bin");
-    std::fs::create_dir(&folder).unwrap();
-    for name in ["postgres", "initdb", "pg_dump", "pg_dumpall"] {
-        let program = trees::program(&trees::chosen(), name);
-        std::os::unix::fs::symlink(program, folder.join(name)).unwrap();
-    }
-    let psql = trees::program(&trees::chosen(), "psql");
-    let number = format!("{}0001", place.major());
-    let script = format!(
-        "#!/bin/sh\n{} \"$@\" | sed -u -E 's/\", {}[0-9]{{4}}, /\", {number}, /'\n",
-        psql.display(),
-        place.major()
-    );
-    std::fs::write(folder.join("psql"), script).unwrap();
-    std::fs::set_permissions(folder.join("psql"), std::fs::Permissions::from_mode(0o755)).unwrap();
-    format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", folder.display())
+    let major = place.major();
+    place.with_psql(&format!("$PSQL \"$@\" | sed -u -E 's/\", {major}[0-9]{{4}}, /\", {major}0001, /'"))
 }
 
 /// Such a release is refused while clients work, with what to do; once they are shut out it is dumped.

@@ -31,3 +31,4 @@ mod upgrade_speed;
 mod upgrade_tables;
 mod upgrade_trouble;
 mod verify;
+mod views;

@@ -51,6 +51,19 @@ impl Place {
         trees::command(&self.tree, &trees::program(&self.tree, name))
     }
 
+    /// A PATH with its programs, of which psql is this script, to which `$PSQL` is the real one.
+    pub fn with_psql(&self, script: &str) -> String {
+        let folder = self.path("bin");
+        fs::create_dir(&folder).unwrap();
+        for name in ["postgres", "initdb", "pg_dump", "pg_dumpall", "pg_restore", "vacuumdb"] {
+            std::os::unix::fs::symlink(trees::program(&self.tree, name), folder.join(name)).unwrap();
+        }
+        let psql = trees::program(&self.tree, "psql");
+        self.write("bin/psql", &format!("#!/bin/sh\nPSQL={}\n{script}\n", psql.display()));
+        fs::set_permissions(folder.join("psql"), fs::Permissions::from_mode(0o755)).unwrap();
+        format!("{}:/usr/sbin:/usr/bin:/sbin:/bin", folder.display())
+    }
+
     pub fn path(&self, part: &str) -> PathBuf {
         self.directory.join(part)
     }
