@@ -20,6 +20,8 @@ use runtime::{Error, Operator};
 mod catalog;
 mod look;
 mod metrics;
+#[cfg(test)]
+mod mounted;
 mod named_claims;
 mod observe;
 pub mod plan;

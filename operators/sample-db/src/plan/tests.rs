@@ -18,6 +18,7 @@ mod beside;
 mod deletion;
 mod failing;
 mod held;
+mod mounts;
 mod parameters;
 mod records;
 mod replacement;

@@ -15,6 +15,7 @@ use super::plan::{SnapshotPlan, plan};
 use super::record;
 use crate::{SampleDB, Snapshot};
 
+mod mounts;
 mod proof;
 mod records;
 mod release;
