@@ -19,8 +19,8 @@ use crate::{Error, Operator};
 
 /// When to look again at an object whose CRD is about to be looked at.
 const AGAIN: Duration = Duration::from_secs(1);
-/// For how long a look is waited for: it may not be possible at all.
-const LOOKED: Duration = Duration::from_secs(60);
+/// For how long a look is waited for, which comes a minute after the one before at the latest: it may not be possible at all.
+const LOOKED: Duration = Duration::from_secs(120);
 /// For how long the first one is, before the first pass.
 const LOOKED_FIRST: Duration = Duration::from_secs(5);
 
