@@ -22,6 +22,14 @@ pub(crate) fn all(session: &mut Session<'_>) -> Result<Vec<Place>, Failure> {
     session.ask_json(ALL)
 }
 
+/// Those that let a superuser in as they are. Nobody gets into what was left half dropped.
+const OPEN: &str = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
+WHERE datallowconn AND datname <> 'template0' AND datconnlimit <> -2 ORDER BY datname";
+
+pub(crate) fn all_open(session: &mut Session<'_>) -> Result<Vec<String>, Failure> {
+    session.ask_json(OPEN)
+}
+
 /// Those asked for, or all.
 pub(crate) fn chosen(all: Vec<Place>, asked: &[String]) -> Result<Vec<Place>, Failure> {
     if let Some(missing) = asked.iter().find(|name| !all.iter().any(|place| place.name == **name)) {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::databases;
 use super::inventory;
 use super::inventory::MAINTENANCE;
 use super::quote::{identifier, literal};
@@ -39,9 +40,7 @@ pub(crate) fn finish(options: &Finish) -> Result<Value, Failure> {
     let connection = Connection::from_environment()?;
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, number, _) = inventory::server(&mut session)?;
-    let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
-               WHERE datallowconn AND datname <> 'template0' ORDER BY datname";
-    let names: Vec<String> = session.ask_json(all)?;
+    let names = databases::all_open(&mut session)?;
     drop(session);
     let mut work = Work { tools: &tools, connection: &connection, extensions: 0, warnings: Vec::new() };
     let mut analyzed = 0;

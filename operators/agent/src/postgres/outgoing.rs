@@ -9,7 +9,7 @@ use super::quote::literal;
 use super::session::Session;
 use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
-use super::{closed, contents, controldata, gaps, hba, locks, quote, read_only};
+use super::{closed, contents, controldata, databases, gaps, hba, locks, quote, read_only};
 use crate::failure::{Failure, Reason};
 
 /// How long sessions may take to end, and the server to read its rules again. Whoever connects has 60 s for the password.
@@ -62,9 +62,7 @@ impl<'a> Outgoing<'a> {
 
     /// All databases to copy, with the extensions in each. Templates of users' are copied too.
     pub(crate) fn databases(&mut self) -> Result<Vec<(String, Vec<String>)>, Failure> {
-        let all = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database \
-                   WHERE datallowconn AND datname <> 'template0' ORDER BY datname";
-        let mut names: Vec<String> = self.session.ask_json(all)?;
+        let mut names = databases::all_open(&mut self.session)?;
         if contents::content(&mut Session::open(self.tools, self.connection, TEMPLATE)?, false)?.pristine {
             names.retain(|name| name != TEMPLATE);
         }
@@ -86,8 +84,7 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn refuse_what_would_be_lost(&mut self) -> Result<(), Failure> {
         self.refuse_prepared()?;
         self.refuse_too_many_tables()?;
-        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
-        for name in self.session.ask_json::<String>(open)? {
+        for name in databases::all_open(&mut self.session)? {
             let mut session = Session::open(self.tools, self.connection, &name)?;
             if let Some(sentence) = gaps::not_loaded(&mut session, &name)?.pop() {
                 return Err(Failure::new(Reason::Unsupported, sentence));
@@ -104,9 +101,7 @@ impl<'a> Outgoing<'a> {
     /// What goes on as before afterwards, and is not in the new server: sentences.
     pub(crate) fn not_covered(&mut self) -> Result<Vec<String>, Failure> {
         let mut told = gaps::not_dumped(&mut self.session)?;
-        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn \
-                    AND datname <> 'template0'";
-        for name in self.session.ask_json::<String>(open)? {
+        for name in databases::all_open(&mut self.session)? {
             let mut session = Session::open(self.tools, self.connection, &name)?;
             told.extend(gaps::left_out(&mut session, &name)?);
             told.extend(gaps::remarks(&mut session, &name)?);
@@ -141,8 +136,7 @@ impl<'a> Outgoing<'a> {
 
     /// pg_dump holds a lock on each table of a database until it has ended.
     fn refuse_too_many_tables(&mut self) -> Result<(), Failure> {
-        let open = "SELECT pg_catalog.to_json(datname::text) FROM pg_catalog.pg_database WHERE datallowconn";
-        for name in self.session.ask_json::<String>(open)? {
+        for name in databases::all_open(&mut self.session)? {
             let mut session = Session::open(self.tools, self.connection, &name)?;
             if let Some(sentence) = locks::too_many_tables(&mut session, &name)? {
                 return Err(Failure::new(Reason::Unsupported, sentence));
