@@ -20,8 +20,6 @@ use runtime::{Error, Operator};
 mod catalog;
 mod look;
 mod metrics;
-#[cfg(test)]
-mod mounted;
 mod named_claims;
 mod observe;
 pub mod plan;
@@ -226,3 +224,6 @@ impl Operator for SampleDBOperator {
         }
     }
 }
+
+#[cfg(test)]
+mod mounted;
