@@ -92,7 +92,8 @@ impl<'a> Load<'a> {
     /// Makes the database, with its settings and grants; one that stands gets those alone.
     pub(crate) fn create(&self, how: Creation) -> Result<(), Failure> {
         if how == Creation::Fill {
-            return self.settle_in();
+            self.settle_in()?;
+            return self.let_in();
         }
         let mut command = self.restore(self.connection, SUPERUSERS, TEMPLATE);
         command.arg("--create");
@@ -100,7 +101,11 @@ impl<'a> Load<'a> {
             command.args(["--clean", "--if-exists"]);
         }
         self.execute(command, &self.plan.database)?;
-        // Owners come in whatever the limit is; the manifest has what it was.
+        self.let_in()
+    }
+
+    /// Owners come in whatever the limit is; the manifest has what it was.
+    fn let_in(&self) -> Result<(), Failure> {
         let name = identifier(self.database);
         self.superuser(TEMPLATE)?.ask(&format!("ALTER DATABASE {name} CONNECTION LIMIT -1")).map(|_| ())
     }

@@ -12,6 +12,7 @@ use super::quote;
 use super::refill::Refill;
 use super::session::Session;
 use super::tools::{Connection, Tools};
+use super::transfer::TEMPLATE;
 use super::{controldata, load, logins, snapshot, timed};
 use crate::failure::{Failure, Reason, cut};
 use crate::progress::Progress;
@@ -76,6 +77,8 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     if !open.is_empty() {
         refill.globals()?;
     }
+    // The others are made by way of it, and it may let nobody in once it is as it was.
+    open.sort_by_key(|database| database.name == TEMPLATE);
     let before = refill.rights()?;
     let mut warnings = Vec::new();
     for database in &open {
