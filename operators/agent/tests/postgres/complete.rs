@@ -48,6 +48,58 @@ fn templates_closed_databases_and_those_of_the_server_come_back() {
     assert_eq!(new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")])["reused"], true);
 }
 
+/// The last snapshot of a server that is gone: what its databases let in while it served is no matter.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn templates_and_closed_databases_are_in_a_snapshot_without_a_server() {
+    let (old, new) = (Place::new("all-offline"), Place::new("all-offline-restored"));
+    let mut source = old.serve();
+    for (name, more) in [
+        ("template", "IS_TEMPLATE true"),
+        ("closed", "ALLOW_CONNECTIONS false CONNECTION LIMIT 7"),
+        ("shut", "IS_TEMPLATE true ALLOW_CONNECTIONS false"),
+        ("zoo", "CONNECTION LIMIT 0"),
+    ] {
+        source.sql("postgres", &format!("CREATE DATABASE {name} TEMPLATE template0"));
+        source.sql(name, &format!("CREATE TABLE t AS SELECT '{name}' AS a FROM generate_series(1, 10)"));
+        source.sql("postgres", &format!("ALTER DATABASE {name} {more}"));
+    }
+    for (name, more) in [("template1", "ALLOW_CONNECTIONS false"), ("postgres", "CONNECTION LIMIT 0")] {
+        source.sql(name, "CREATE TABLE of_all AS SELECT 1 AS a");
+        source.sql("postgres", &format!("ALTER DATABASE {name} {more}"));
+    }
+    let said = "SELECT string_agg(format('%s %s %s %s', datname, datistemplate, datallowconn, datconnlimit), ', ' ORDER BY datname) \
+                FROM pg_database WHERE datname <> 'template0'";
+    let before = source.sql("postgres", said);
+    source.kill();
+    let (data, run) = (old.text("volume/data"), old.text(""));
+    let dump = |name: &str| old.dump(name, &["--offline", &data, "--run-dir", run.trim_end_matches('/')]);
+    let all = serde_json::json!(["closed", "postgres", "shut", "template", "template1", "zoo"]);
+    let taken = dump("one");
+    assert_eq!((&taken["databaseNames"], &taken["notCovered"]), (&all, &serde_json::json!([])), "{taken}");
+    assert_eq!(taken["rows"], 42);
+    assert_eq!(old.verified("one", &[])["tables"], 6);
+    // What was opened for it is closed again, and another one has all as it was.
+    old.prepared(&[]);
+    let mut source = old.start();
+    assert_eq!(source.sql("postgres", said), before);
+    source.kill();
+    assert_eq!(dump("two")["databaseNames"], all);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/two")]);
+    assert_eq!(target.sql("postgres", said), before);
+    for name in ["closed", "shut", "template1"] {
+        target.sql("postgres", &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS true"));
+    }
+    for name in ["template", "closed", "shut", "zoo"] {
+        let rows = format!("SELECT count(*) FROM t WHERE a = '{name}'");
+        assert_eq!(target.sql(name, &rows), "10", "{name}");
+    }
+    for name in ["template1", "postgres"] {
+        assert_eq!(target.sql(name, "SELECT a FROM of_all"), "1", "{name}");
+    }
+}
+
 #[test]
 #[ignore = "scripts/test --all servers"]
 fn other_values_in_as_many_rows_are_found() {

@@ -168,8 +168,11 @@ impl Place {
         let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
         let server = Server { place: self, child: Some(child) };
         let since = Instant::now();
-        // Between the two of an upgrade there may be no other.
-        while !server.psql("boss", password, "template1", "SELECT 1").status.success() {
+        // Between the two of an upgrade there may be no other; and a server that serves may say that it is closed.
+        let serves = |asked: Output| {
+            asked.status.success() || stderr(&asked).contains("\"template1\" is not currently accepting connections")
+        };
+        while !serves(server.psql("boss", password, "template1", "SELECT 1")) {
             assert!(since.elapsed() < Duration::from_secs(30), "{}", self.log());
             thread::sleep(Duration::from_millis(50));
         }
