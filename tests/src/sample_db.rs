@@ -7,7 +7,8 @@ use api::sample_db_snapshot::{SampleDBSnapshot, SnapshotPhase, SnapshotReason, V
 use api::{ConditionStatus, Contract};
 use jiff::Zoned;
 use jiff::tz::TimeZone;
-use k8s_openapi::api::core::v1::Secret;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams, PropagationPolicy};
 use serde_json::Value;
 
@@ -175,6 +176,20 @@ impl<'a> Database<'a> {
     pub async fn delete(&self, propagation: PropagationPolicy) {
         let how = DeleteParams { propagation_policy: Some(propagation), ..DeleteParams::default() };
         self.ns.api::<SampleDB>().delete(self.name, &how).await.expect("the SampleDB can be deleted");
+    }
+
+    /// The uid of its pod.
+    pub async fn pod_uid(&self) -> Option<String> {
+        self.ns.get::<Pod>(&self.pod()).await.uid()
+    }
+
+    /// Waits until its pod is another one than that of this uid.
+    pub async fn has_another_pod(&self, before: Option<String>) {
+        self.ns.until::<Pod, ()>(&self.pod(), "another pod", |pod| (pod?.uid() != before).then_some(())).await;
+    }
+
+    fn pod(&self) -> String {
+        format!("{}-0", self.name)
     }
 
     /// Waits until it is gone.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kube::Client;
 use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Value, json};
 
 use self::creation::goes_with;
@@ -199,9 +200,10 @@ impl Writer {
                 self.queue.add(&owner.key);
             }
         }
-        self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         if heals {
             self.queue.repaired(&owner.key, apply.kind, &apply.key);
+        } else {
+            self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         }
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::debug!(child = %apply.key, kind = apply.kind.kind, "applied");
@@ -210,7 +212,7 @@ impl Writer {
 
     async fn delete(&self, owner: &Meta, delete: Delete) -> Result<(), Error> {
         if let Some((kind, key)) = &delete.unless
-            && self.exists(*kind, key).await?
+            && self.metadata::<IgnoredAny>(kind, key).await?.is_some()
         {
             // The cache is behind; the next pass sees what this look has seen.
             return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
@@ -228,19 +230,14 @@ impl Writer {
         Ok(())
     }
 
-    async fn exists(&self, kind: Kind, key: &Key) -> Result<bool, Error> {
-        let path = kind.path_of(key);
-        match self.client.request::<Answer>(request::get_metadata(&path)?).await {
-            Ok(_) => Ok(true),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(false),
-            Err(error) => Err(error.into()),
+    /// What is read of an object's metadata, if it is there.
+    pub(crate) async fn metadata<M: DeserializeOwned>(&self, kind: &Kind, key: &Key) -> Result<Option<M>, Error> {
+        #[derive(Deserialize)]
+        struct Found<M> {
+            metadata: M,
         }
-    }
-
-    /// The metadata of an object, if it is there.
-    pub(crate) async fn metadata(&self, kind: &Kind, key: &Key) -> Result<Option<Value>, Error> {
-        match self.client.request::<Value>(request::get_metadata(&kind.path_of(key))?).await {
-            Ok(mut object) => Ok(Some(object["metadata"].take())),
+        match self.client.request::<Found<M>>(request::get_metadata(&kind.path_of(key))?).await {
+            Ok(found) => Ok(Some(found.metadata)),
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error.into()),
         }

@@ -28,9 +28,6 @@ pub use version::{At, Version};
 /// How long a key waits for its own writes to come back.
 const CATCH_UP: Duration = Duration::from_secs(10);
 
-/// For so long it is remembered that a child was made. Shorter than a fight, for which a key is remembered anyway.
-const JUST_MADE: Duration = Duration::from_secs(10);
-
 /// The queue of one controller.
 pub struct Queue {
     inner: Mutex<Inner>,

@@ -67,9 +67,9 @@ async fn parameters_that_the_server_does_not_start_with_cost_a_restart_and_no_mo
     assert_eq!(db.asks("select a from notes").await, "1");
     assert_eq!(db.asks("show work_mem").await, "4MB", "with all that it served with");
     // A node is drained meanwhile.
-    let pod = ns.api::<Pod>().get("shop-0").await.expect("a pod").uid();
+    let before = db.pod_uid().await;
     ns.api::<Pod>().delete("shop-0", &DeleteParams::default()).await.expect("the pod can be deleted");
-    ns.until::<Pod, ()>("shop-0", "another pod", |next| next.filter(|next| next.uid() != pod).map(drop)).await;
+    db.has_another_pod(before).await;
     until_it_says(db, "select a from notes", "1").await;
     db.says("Stalled", True, "ParameterRefused").await;
     db.patch(json!({ "engine": { "parameters": { "shared_preload_libraries": null, "max_connections": "55" } } }))
@@ -193,9 +193,9 @@ async fn init_runs_once_and_again_only_if_it_failed_and_was_mended() {
     db.serves().await;
     assert_eq!(db.asks("select count(*) from once").await, "1");
     ns.apply(&sql("insert into once values (2);")).await;
-    let before = ns.get::<Pod>("shop-0").await.uid();
+    let before = db.pod_uid().await;
     ns.api::<Pod>().delete("shop-0", &DeleteParams::default()).await.expect("the pod can be deleted");
-    ns.until::<Pod, ()>("shop-0", "another pod", |pod| (pod?.uid() != before).then_some(())).await;
+    db.has_another_pod(before).await;
     until_it_says(db, "select count(*) from once", "1").await;
 }
 
@@ -208,13 +208,13 @@ async fn a_random_user_without_a_name_and_a_restart_by_annotation() {
     db.serves().await;
     db.asks("create table notes as select 1 a").await;
     db.snapshot("by-hand").await;
-    let before = ns.get::<Pod>("shop-0").await.uid();
+    let before = db.pod_uid().await;
     ns.patch(
         "sampledb/shop",
         &json!({ "metadata": { "annotations": { "kubectl.kubernetes.io/restartedAt": "2026-01-01T00:00:00Z" } } }),
     )
     .await;
-    ns.until::<Pod, ()>("shop-0", "another pod", |pod| (pod?.uid() != before).then_some(())).await;
+    db.has_another_pod(before).await;
     until_it_says(db, "select a from notes", "1").await;
     ns.until::<SampleDB, ()>("shop", "a database that serves", |db| db?.is_ready().then_some(())).await;
 }

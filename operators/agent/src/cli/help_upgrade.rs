@@ -86,5 +86,6 @@ Usage: agent pg-ready [--wait SECONDS] [--pgdata DIRECTORY --reserve BYTES]
   --reserve BYTES      takes back what was held back on the volume and given up, 16 MiB each time, once the file system has
                        three times as much free
 
-Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, else as pg_isready does.
+Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, else as
+pg_isready does.
 Reasons: ToolMissing";

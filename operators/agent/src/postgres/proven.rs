@@ -9,7 +9,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::configuration::{self, Include};
 use super::files::beside;
@@ -40,7 +39,7 @@ pub(crate) fn choose(data: &Path, configuration: &Path) -> io::Result<()> {
         files::remove(&noted)?;
         return include(data, &Include::Folder(configuration));
     }
-    let control = digest(&fs::read(data.join("global/pg_control"))?);
+    let control = files::sha256(&fs::read(data.join("global/pg_control"))?);
     let fallen_back = served.is_some() && falls_back(read(&noted).as_ref(), &settings, &control);
     let attempt = Attempt { settings, configuration: configuration.to_owned(), fallen_back, control };
     if let Err(error) = files::write(&noted, &serde_json::to_string(&attempt)?) {
@@ -121,10 +120,6 @@ fn include(data: &Path, what: &Include<'_>) -> io::Result<()> {
 
 fn read(noted: &Path) -> Option<Attempt> {
     serde_json::from_slice(&fs::read(noted).ok()?).ok()
-}
-
-fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -65,18 +65,18 @@ pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
     };
     let attempt = data.filter(|data| proven::is_attempt(data));
     let until = Instant::now() + options.wait;
-    loop {
-        let is_last = Instant::now() >= until;
-        if (!is_last || attempt.is_some()) && ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success())
-        {
+    // What it was started with has to be kept once it serves, which a program that took this one's place would not do.
+    while attempt.is_some() || Instant::now() < until {
+        if ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
             attempt.into_iter().for_each(proven::served);
             return Ok(());
         }
-        if is_last {
-            return Err(tools.not_started("pg_isready", &ask().exec()));
+        if Instant::now() >= until {
+            break;
         }
         thread::sleep(AGAIN);
     }
+    Err(tools.not_started("pg_isready", &ask().exec()))
 }
 
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::process::{Command, Stdio};
 
-use crate::support::{PASSWORD, Place, Server, stderr};
+use crate::support::{PASSWORD, Place, Server};
 
 /// What is held back: twice what a server needs to come up.
 const RESERVE: u64 = 64 << 20;
@@ -73,20 +73,6 @@ impl Place {
         told.len() as u64
     }
 
-    /// A container that does not come up; what it said.
-    fn run_fails(&self) -> String {
-        let (data, conf) = (self.text("volume/data"), self.text("conf"));
-        let output = self.agent(&["pg-run", "--pgdata", &data, "--configuration", &conf, FLAG]).output().unwrap();
-        assert!(!output.status.success());
-        stderr(&output)
-    }
-
-    fn probe_with_reserve(&self) {
-        let data = self.text("volume/data");
-        let output = self.agent(&["pg-ready", "--pgdata", &data, FLAG]).output().unwrap();
-        assert!(output.status.success(), "{output:?}");
-    }
-
     /// The reserve is as good as gone, and takes its room all the same.
     fn without_reserve(&self, does_not_work: impl FnOnce()) {
         let (held, away) = (self.path("volume/data.reserve"), self.path("volume/away"));
@@ -130,7 +116,7 @@ fn a_server_on_a_full_volume_comes_up_by_its_reserve_and_takes_it_back_when_ther
         volume.fill_up();
         assert_eq!(place.reserve(), RESERVE, "a server that runs leaves it alone");
         place.without_reserve(|| {
-            let said = place.run_fails();
+            let said = place.does_not_start(&[FLAG]);
             assert!(said.contains("No space left on device"), "{said}");
         });
         if pod {
@@ -145,14 +131,14 @@ fn a_server_on_a_full_volume_comes_up_by_its_reserve_and_takes_it_back_when_ther
         check_acknowledged(&server, acknowledged);
         server.sql("postgres", "DELETE FROM acks WHERE n > 100");
         // There is some room; not enough for a reserve beside a server that writes.
-        place.probe_with_reserve();
+        place.is_ready(FLAG);
         assert!(place.reserve() == 0 && !place.path("volume/data.reserve.new").exists());
         volume.mount(ENLARGED);
         // Part by part, as a probe has seconds.
         let mut probes = 0;
         while place.reserve() < RESERVE {
             assert!(probes < 10, "{:?}", fs::read_dir(place.path("volume")).unwrap().collect::<Vec<_>>());
-            place.probe_with_reserve();
+            place.is_ready(FLAG);
             probes += 1;
         }
         assert!(probes > 2);

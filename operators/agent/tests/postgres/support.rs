@@ -179,6 +179,22 @@ impl Place {
         server
     }
 
+    /// A container that does not come up, with more flags for `pg-run`; what it said.
+    pub fn does_not_start(&self, more: &[&str]) -> String {
+        let (data, conf) = (self.text("volume/data"), self.text("conf"));
+        let run = ["pg-run", "--pgdata", &data, "--configuration", &conf];
+        let output = self.agent(&[&run, more].concat()).output().unwrap();
+        assert!(!output.status.success());
+        stderr(&output)
+    }
+
+    /// The probe finds that it serves; so much is to be held back.
+    pub fn is_ready(&self, reserve: &str) {
+        let data = self.text("volume/data");
+        let output = self.agent(&["pg-ready", "--pgdata", &data, reserve]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
     pub fn log(&self) -> String {
         fs::read_to_string(self.path("server.log")).unwrap()
     }

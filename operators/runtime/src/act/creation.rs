@@ -97,22 +97,14 @@ impl Writer {
         key: &Key,
     ) -> Result<Option<Box<str>>, Error> {
         #[derive(Deserialize)]
-        struct Labelled {
-            metadata: Labels,
-        }
-        #[derive(Deserialize)]
         struct Labels {
             #[serde(default)]
             labels: BTreeMap<String, String>,
         }
-        let path = child.path_of(key);
-        let found: Value = match self.client.request(request::get_metadata(&path)?).await {
-            Err(kube::Error::Api(status)) if status.code == 404 => return Ok(None),
-            other => other?,
-        };
+        let Some(found) = self.metadata::<Value>(&child, key).await? else { return Ok(None) };
         let unreadable = |error: serde_json::Error| Error::transient("APIServerError", error.to_string());
-        let live = Answer::deserialize(&found).map_err(unreadable)?.metadata;
-        let labels = Labelled::deserialize(&found).map_err(unreadable)?.metadata.labels;
+        let live = Meta::deserialize(&found).map_err(unreadable)?;
+        let labels = Labels::deserialize(&found).map_err(unreadable)?.labels;
         let (child, name) = (child.kind, &key.name);
         match adoption::judge(&live, &labels, kind, owner) {
             Verdict::Ours => Ok(Some(live.uid)),
@@ -134,14 +126,10 @@ impl Writer {
     /// the garbage collector would take away what we make, and that as fast as both of us can, until the owner's own
     /// watch tells; and it would take away the orphans that somebody wanted to keep, once we had adopted them.
     pub(super) async fn look_at_owner(&self, kind: &Kind, owner: &Meta) -> Result<(), Error> {
-        let path = kind.path_of(&owner.key);
-        let leaving = match self.client.request::<Answer>(request::get_metadata(&path)?).await {
-            // What goes on until it may go makes children knowingly.
-            Ok(live) => live.metadata.deleting && !owner.deleting || live.metadata.uid != owner.uid,
-            Err(kube::Error::Api(status)) if status.code == 404 => true,
-            Err(error) => return Err(error.into()),
-        };
-        if leaving {
+        let live: Option<Meta> = self.metadata(kind, &owner.key).await?;
+        // What goes on until it may go makes children knowingly.
+        let leaving = |live: Meta| live.deleting && !owner.deleting || live.uid != owner.uid;
+        if live.is_none_or(leaving) {
             return Err(Error::blocked(Error::OWNER_LEAVING, format!("this {} is being deleted", kind.kind)));
         }
         Ok(())

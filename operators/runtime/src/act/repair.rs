@@ -35,7 +35,6 @@ impl Writer {
             return Ok(Repaired::Nothing);
         };
         let version = self.patch(&path, &repair.patch).await?;
-        self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
@@ -54,7 +53,6 @@ impl Writer {
             Err(kube::Error::Api(status)) if status.code == 409 => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        self.queue.wrote_child(&owner.key, apply.kind, &apply.key);
         self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         // The event of this write is no news to the queue, and only the child tells whether an apply has to follow.

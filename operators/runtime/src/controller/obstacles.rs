@@ -41,8 +41,8 @@ impl<O: Operator> Controller<O> {
         }
         let crd = health.crd();
         let Some(lacks) = crd.lacking().filter(|lacks| cuts(lacks)) else { return Ok(None) };
-        let Some(metadata) = self.shell.writer.metadata(&kind, &meta.key).await? else { return Ok(Some(Next::Change)) };
-        let cut = cut(&metadata, lacks);
+        let Some(live) = self.shell.writer.metadata(&kind, &meta.key).await? else { return Ok(Some(Next::Change)) };
+        let cut = cut(&live, lacks);
         if cut.is_empty() {
             return Ok(None);
         }

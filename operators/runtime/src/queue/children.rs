@@ -1,9 +1,12 @@
 //! What is noted of writes to children: fights over them, and that one was just made.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::{Fight, JUST_MADE, Queue};
+use super::{Fight, Queue};
 use crate::plan::meta::{Key, Kind};
+
+/// For so long it is remembered that a child was made. Shorter than a fight, for which a key is remembered anyway.
+const JUST_MADE: Duration = Duration::from_secs(10);
 
 impl Queue {
     /// Counts a write to a child, to notice a fight over it.
@@ -13,10 +16,12 @@ impl Queue {
         }
     }
 
-    /// Takes note that a change of somebody else's to a child was taken back, to notice one who comes back now and then.
+    /// The same of a write that took back a change of somebody else's: to notice one who comes back now and then, too.
     pub fn repaired(&self, key: &Key, kind: Kind, child: &Key) {
         if let Some(item) = self.lock().items.get_mut(key) {
-            item.count_repair(kind, child, Instant::now());
+            let now = Instant::now();
+            item.count_child_write(kind, child, now);
+            item.count_repair(kind, child, now);
         }
     }
 

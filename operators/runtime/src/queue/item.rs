@@ -70,17 +70,17 @@ impl Item {
     }
 
     pub(super) fn count_child_write(&mut self, kind: Kind, child: &Key, now: Instant) {
-        let (since, writes) = self.child_writes.filter(|(since, _)| now < *since + FIGHT).unwrap_or((now, 0));
-        self.child_writes = Some((since, writes + 1));
-        if writes + 1 == FIGHT_WRITES {
+        let (since, writes) = one_more(self.child_writes, FIGHT, now);
+        self.child_writes = Some((since, writes));
+        if writes == FIGHT_WRITES {
             self.fight = Some((now, Fight { child: (kind, child.clone()), left: FIGHT_OVER }));
         }
     }
 
     pub(super) fn count_repair(&mut self, kind: Kind, child: &Key, now: Instant) {
-        let (since, repairs) = self.repairs.filter(|(since, _)| now < *since + SLOW_FIGHT).unwrap_or((now, 0));
-        self.repairs = Some((since, repairs + 1));
-        if repairs + 1 == SLOW_FIGHT_REPAIRS {
+        let (since, repairs) = one_more(self.repairs, SLOW_FIGHT, now);
+        self.repairs = Some((since, repairs));
+        if repairs == SLOW_FIGHT_REPAIRS {
             (self.repairs, self.slow_fight) = (None, Some((kind, child.clone())));
         }
     }
@@ -102,6 +102,12 @@ impl Item {
             && self.slow_fight.is_none()
             && self.fight(now).is_none()
     }
+}
+
+/// One more of what is counted since a moment, or the first again if that is too long ago.
+fn one_more(counted: Option<(Instant, u32)>, within: Duration, now: Instant) -> (Instant, u32) {
+    let (since, times) = counted.filter(|(since, _)| now < *since + within).unwrap_or((now, 0));
+    (since, times + 1)
 }
 
 impl Default for Item {

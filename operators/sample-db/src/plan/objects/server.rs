@@ -38,8 +38,6 @@ const SERVER_LABEL: &str = "multi-operator.example.com/server";
 pub(crate) const SERVER: &str = "postgres";
 /// Where the server's parameters are mounted.
 pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
-/// With which the agent starts a server with what it served with last, if it does not start with what is there.
-const TRIED: &str = "--configuration=/etc/sampledb";
 
 /// A fingerprint of what the spec says of the server's pod.
 #[must_use]
@@ -100,7 +98,8 @@ pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) ->
     let set = set.unless(live)?;
     let mut untried = set.clone();
     if let Some(command) = untried.body["spec"]["template"]["spec"]["containers"][0]["command"].as_array_mut() {
-        command.retain(|argument| *argument != TRIED);
+        let tried = tried();
+        command.retain(|argument| *argument != tried);
     }
     let mut frequent = untried.clone();
     frequent.body["spec"]["template"]["spec"]["containers"][0]["readinessProbe"]["periodSeconds"] = json!(2);
@@ -235,7 +234,7 @@ fn has_data(db: &SampleDB) -> bool {
 fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
     let mut arguments = words(&["pg-run", "--pgdata", PGDATA]);
     let reserve = format!("--reserve={}", tuning::reserve(db));
-    arguments.extend([reserve.clone(), TRIED.to_owned()]);
+    arguments.extend([reserve.clone(), tried()]);
     let mounts = vec![pod::data_mount(), configuration_mount(), pod::mount("shm", "/dev/shm")];
     let ask = |more: &[&str]| {
         let mut command = vec![format!("{AGENT_DIR}/agent"), "pg-ready".to_owned()];
@@ -270,6 +269,11 @@ fn postgres(db: &SampleDB, place: &Place<'_>) -> Container {
         termination_message_policy: Some("FallbackToLogsOnError".to_owned()),
         ..place.engine(SERVER, arguments, Vec::new(), mounts)
     }
+}
+
+/// With which the agent starts a server with what it served with last, if it does not start with what is there.
+fn tried() -> String {
+    format!("--configuration={CONFIGURATION}")
 }
 
 fn configuration_mount() -> VolumeMount {
