@@ -143,6 +143,11 @@ impl<'a> Load<'a> {
         self.by_superuser(&self.plan.values)
     }
 
+    /// Grants and comments.
+    pub(crate) fn grants(&self) -> Result<(), Failure> {
+        self.by_superuser(&self.plan.grants)
+    }
+
     /// Sequences must stand where the dump has them.
     pub(crate) fn refuse_other_sequences(&self) -> Result<(), Failure> {
         let sets = self.entries.iter().filter(|entry| entry.kind == "SEQUENCE SET");
@@ -165,7 +170,7 @@ impl<'a> Load<'a> {
     /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.
     pub(crate) fn later(&self, logins: &Logins<'_>) -> Result<Vec<String>, Failure> {
         self.plan.later.iter().try_for_each(|run| self.run(run, logins, self.jobs))?;
-        self.by_superuser(&self.plan.grants)?;
+        self.grants()?;
         let mut warnings = Vec::new();
         for run in &self.plan.views {
             match (self.run(run, logins, 1), &run.who) {

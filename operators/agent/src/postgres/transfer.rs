@@ -164,14 +164,17 @@ impl Transfer<'_> {
         }
     }
 
-    /// Their contents; that they are there, and whose, is among the definitions.
+    /// Their contents. That they are there, whose, and who else may read them is among the definitions until 16, and here since 17.
     fn large_objects(&self, name: &str) -> Result<(), Failure> {
         let any = "SELECT 1 FROM pg_catalog.pg_largeobject_metadata LIMIT 1";
         if Session::open(self.tools, self.from, name)?.ask_one(any)?.is_none() {
             return Ok(());
         }
         let archive = self.dump(name, "large-objects", &["--section=data", "--exclude-table-data=*.*"])?;
-        self.load(name, &archive.path().join(ARCHIVE))?.values()
+        let folder = archive.path().join(ARCHIVE);
+        let load = self.load(name, &folder)?;
+        load.values()?;
+        load.grants()
     }
 
     fn load<'b>(&'b self, name: &'b str, archive: &'b Path) -> Result<Load<'b>, Failure> {

@@ -17,6 +17,7 @@ mod contents;
 mod finish;
 mod gaps;
 mod init;
+mod kinds;
 mod left_out;
 mod prepare;
 mod proven;
