@@ -61,6 +61,7 @@ mod manifest;
 mod measured;
 mod notes;
 mod outgoing;
+mod partitions;
 mod passwords;
 mod pipe;
 pub(crate) mod prepare;

@@ -8,6 +8,7 @@ use std::thread;
 
 use super::load::{Load, OWNERS};
 use super::logins::Logins;
+use super::partitions::FILLED;
 use super::quote::{identifier, literal, opaque};
 use super::refill;
 use super::rights::Right;
@@ -22,11 +23,13 @@ const READING: &str = superusers!(
 );
 
 /// Tables of users with their owners and columns, and those of extensions with rows of users' (and which these are).
-const TABLES: &str = "SELECT pg_catalog.json_build_object('schema', n.nspname::text, 'owner', r.rolname::text, \
-'table', pg_catalog.format('%I.%I', n.nspname, c.relname), 'where', e.condition, 'bytes', c.relpages, \
+const TABLES: &str = "SELECT pg_catalog.json_build_object('schemas', pg_catalog.json_build_array(n.nspname::text, fn.nspname::text), \
+'owner', r.rolname::text, 'table', pg_catalog.format('%I.%I', n.nspname, c.relname), \
+'into', pg_catalog.format('%I.%I', fn.nspname, f.relname), 'where', e.condition, 'bytes', c.relpages, \
 'columns', (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attnum) \
   FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')) \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+JOIN pg_catalog.pg_class f ON f.oid = $FILLED JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace \
 JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
 LEFT JOIN (SELECT pg_catalog.unnest(extconfig) AS oid, pg_catalog.unnest(extcondition) AS condition \
   FROM pg_catalog.pg_extension) e ON e.oid = c.oid \
@@ -36,9 +39,11 @@ AND (e.oid IS NOT NULL OR NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
 struct Table {
-    schema: String,
+    /// Its own, and that of the table by way of which it is filled.
+    schemas: [String; 2],
     owner: String,
     table: String,
+    into: String,
     /// Which rows of an extension's table are users'; None, if all rows are.
     #[serde(rename = "where")]
     condition: Option<String>,
@@ -49,7 +54,7 @@ impl Table {
     /// What fills it, and what reads it. An extension's condition is its author's, whom a superuser trusted.
     fn statements(&self) -> (String, String) {
         let columns = self.columns.as_ref().map_or_else(String::new, |columns| format!(" ({columns})"));
-        let into = format!("COPY {}{columns} FROM STDIN;", self.table);
+        let into = format!("COPY {}{columns} FROM STDIN;", self.into);
         let out = match self.condition.as_deref().filter(|condition| !condition.trim().is_empty()) {
             Some(condition) => {
                 let columns = self.columns.as_deref().unwrap_or_default();
@@ -91,7 +96,7 @@ impl Pipe<'_> {
     /// All rows of a database whose tables are there.
     pub(crate) fn rows(&self, load: &Load<'_>, logins: &Logins<'_>) -> Result<(), Failure> {
         let mut session = Session::open(self.tools, self.to, self.database)?;
-        let tables: Vec<Table> = session.ask_json(TABLES)?;
+        let tables: Vec<Table> = session.ask_json(&TABLES.replace("$FILLED", FILLED))?;
         let encoding = session.ask_one("SELECT pg_catalog.current_setting('server_encoding')")?.unwrap_or_default();
         drop(session);
         let mut of: BTreeMap<&str, Vec<&Table>> = BTreeMap::new();
@@ -126,7 +131,8 @@ impl Pipe<'_> {
         if tables.is_empty() {
             return Ok(());
         }
-        let rights: BTreeSet<Right> = tables.iter().map(|table| Right::Use(identifier(&table.schema))).collect();
+        let schemas = tables.iter().flat_map(|table| &table.schemas);
+        let rights: BTreeSet<Right> = schemas.map(|schema| Right::Use(identifier(schema))).collect();
         let lent = load.lend(&rights, &connection.user)?;
         let shares = shares(tables, usize::from(self.jobs));
         let copied = thread::scope(|scope| {
@@ -203,9 +209,10 @@ mod tests {
 
     fn table(name: &str, condition: Option<&str>) -> Table {
         Table {
-            schema: "public".into(),
+            schemas: ["public".into(), "public".into()],
             owner: "app".into(),
             table: name.into(),
+            into: name.into(),
             condition: condition.map(Into::into),
             columns: Some("a, b".into()),
         }
@@ -218,6 +225,9 @@ mod tests {
         assert_eq!(out, "COPY public.t (a, b) TO STDOUT");
         let (_, out) = table("public.t", Some("WHERE a > 1")).statements();
         assert_eq!(out, "COPY (SELECT a, b FROM ONLY public.t WHERE a > 1) TO STDOUT");
+        let part = Table { into: "public.all".into(), ..table("public.t", None) };
+        assert_eq!(part.statements().0, "COPY public.all (a, b) FROM STDIN;");
+        assert_eq!(part.statements().1, "COPY public.t (a, b) TO STDOUT");
         let bare = Table { columns: None, ..table("public.t", None) };
         assert_eq!(bare.statements().1, "COPY public.t TO STDOUT");
     }
