@@ -38,7 +38,9 @@ impl Entry {
     /// The name that SQL knows it by, if pg_dump says it.
     pub(crate) fn name(&self) -> Option<&str> {
         let rest = self.drop.trim().strip_prefix("DROP ")?.strip_prefix(self.kind.as_str())?;
-        Some(rest.trim().trim_end_matches(';')).filter(|name| !name.is_empty() && !name.contains('\n'))
+        let name = rest.trim().trim_end_matches(';');
+        // What makes a type goes with it. A name ends with a quote or a parenthesis.
+        Some(name.strip_suffix(" CASCADE").unwrap_or(name)).filter(|name| !name.is_empty() && !name.contains('\n'))
     }
 }
 
@@ -262,6 +264,9 @@ mod tests {
     #[test]
     fn a_name_is_what_would_be_dropped() {
         assert_eq!(table().name(), Some("\"public\".\"t public postgres\""));
+        let base =
+            Entry { kind: "TYPE".into(), drop: "DROP TYPE \"public\".\"a CASCADE\" CASCADE;\n".into(), ..table() };
+        assert_eq!(base.name(), Some("\"public\".\"a CASCADE\""));
         assert_eq!(Entry { drop: String::new(), ..table() }.name(), None);
         assert_eq!(Entry { drop: "DROP TABLE \"a\nb\";".into(), ..table() }.name(), None);
     }
