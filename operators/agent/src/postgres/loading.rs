@@ -42,7 +42,7 @@ pub(crate) struct Loading {
     pub(crate) grants: Vec<u32>,
     /// Materialized views, which are filled by queries of their owners.
     pub(crate) views: Vec<Run>,
-    /// Event triggers: the superuser's, after everything that would fire them.
+    /// Event triggers and their comments: the superuser's, after everything that would fire them.
     pub(crate) last: Vec<u32>,
 }
 
@@ -55,7 +55,7 @@ impl Loading {
 }
 
 /// What the superuser executes, whomever it belongs to: nothing of a user's is evaluated, and most only it may do.
-const INERT: [&str; 22] = [
+const INERT: [&str; 24] = [
     "ACCESS METHOD",
     "BLOB",
     "BLOB COMMENTS",
@@ -75,6 +75,8 @@ const INERT: [&str; 22] = [
     "SERVER",
     "SUBSCRIPTION",
     "SUBSCRIPTION TABLE",
+    "TEXT SEARCH PARSER",
+    "TEXT SEARCH TEMPLATE",
     "TRANSFORM",
     "USER MAPPING",
     "EVENT TRIGGER",
@@ -103,6 +105,9 @@ const RELATIONS: [&str; 20] = [
     "TRIGGER",
     "VIEW",
 ];
+
+/// What a superuser's foreign table may need, if the superuser makes it: nothing in it is a user's.
+const OF_FOREIGN_TABLES: [&str; 4] = ["EXTENSION", "FOREIGN DATA WRAPPER", "SCHEMA", "SERVER"];
 
 /// Grants on these are there before what may use them, since without grants everybody may. Tables are nobody's but their
 /// owner's until they are granted.
@@ -133,6 +138,7 @@ pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<L
                 loading.database.push(entry.id)
             }
             "ACL" if is_early(entry, &owners) => append(&mut loading.definitions, entry, &Who::Superuser, &known),
+            "COMMENT" | "SECURITY LABEL" if entry.tag.starts_with("EVENT TRIGGER ") => loading.last.push(entry.id),
             "ACL" | "COMMENT" | "SECURITY LABEL" | "DEFAULT ACL" => loading.grants.push(entry.id),
             "EVENT TRIGGER" => loading.last.push(entry.id),
             "MATERIALIZED VIEW DATA" => add(&mut loading.views),
@@ -162,10 +168,25 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     };
     // A role of PostgreSQL's own never logs in.
     let system = owner.starts_with("pg_");
+    if superusers.contains(owner) && is_plain_foreign_table(entry, known) {
+        return Ok(Who::Superuser);
+    }
     if system || (superusers.contains(owner) && RELATIONS.contains(&kind)) {
         return Ok(Who::StandIn(owner.to_owned()));
     }
     Ok(if superusers.contains(owner) { Who::Superuser } else { Who::Owner(owner.to_owned()) })
+}
+
+/// Some options of foreign tables are for superusers alone, such as the file that is read. A stand-in makes those that hold or call
+/// what others wrote, and those to which it adds something later.
+fn is_plain_foreign_table(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
+    let inert = |need: &&Entry| OF_FOREIGN_TABLES.contains(&need.kind.as_str());
+    let reads = |other: &Entry| ["MATERIALIZED VIEW", "VIEW"].contains(&other.kind.as_str());
+    let adds =
+        |other: &&Entry| RELATIONS.contains(&other.kind.as_str()) && !reads(other) && other.needs.contains(&entry.id);
+    entry.kind == "FOREIGN TABLE"
+        && entry.needs.iter().all(|id| known.get(id).is_some_and(inert))
+        && !known.values().any(adds)
 }
 
 /// A function that only its owner's code can reach is the same before its grants and after them.

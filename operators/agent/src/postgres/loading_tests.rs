@@ -147,8 +147,9 @@ fn what_is_open_at_first_is_closed_before_others_can_use_it() {
 fn the_database_and_what_would_fire_are_apart() {
     let about = Entry { tag: "DATABASE app".into(), ..entry(2, "COMMENT", "app", &[]) };
     let trigger = entry(3, "EVENT TRIGGER", "boss", &[]);
-    let loading = planned(&[entry(1, "DATABASE", "app", &[]), about, trigger, entry(4, "ENCODING", "", &[])]);
-    assert_eq!((loading.database, loading.last), (vec![1, 2], vec![3]));
+    let about_it = Entry { tag: "EVENT TRIGGER n3".into(), ..entry(5, "COMMENT", "boss", &[3]) };
+    let loading = planned(&[entry(1, "DATABASE", "app", &[]), about, trigger, entry(4, "ENCODING", "", &[]), about_it]);
+    assert_eq!((loading.database, loading.last, loading.grants), (vec![1, 2], vec![3, 5], vec![]));
 }
 
 #[test]
@@ -182,4 +183,37 @@ fn only_what_a_definition_itself_needs_is_lent() {
     );
     let rows = planned(&[entry(1, "TABLE DATA", "boss", &[])]).rows;
     assert!(rows[0].rights.contains(&Right::Insert("\"s\".\"n1\"".into())));
+}
+
+/// What only superusers may set of a foreign table is set by one, if nothing is there that evaluates what others wrote.
+#[test]
+fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
+    let server = Entry { schema: String::new(), ..entry(1, "SERVER", "boss", &[]) };
+    let function = entry(2, "FUNCTION", "app", &[]);
+    let table = |needs: &[u32]| entry(3, "FOREIGN TABLE", "boss", needs);
+    let who = |entries: &[Entry]| {
+        planned(entries).definitions.into_iter().find(|run| run.ids.contains(&3)).map(|run| run.who)
+    };
+    let stand_in = Some(Who::StandIn("boss".into()));
+    assert_eq!(who(&[server.clone(), table(&[1])]), Some(Who::Superuser));
+    for kind in ["VIEW", "MATERIALIZED VIEW"] {
+        let reads = entry(4, kind, "boss", &[3]);
+        assert_eq!(who(&[server.clone(), table(&[1]), reads]), Some(Who::Superuser), "{kind}");
+    }
+    assert_eq!(who(&[server.clone(), function, table(&[1, 2])]), stand_in);
+    assert_eq!(who(&[server.clone(), table(&[1, 9])]), stand_in, "what it needs is not known");
+    for kind in ["DEFAULT", "TRIGGER", "TABLE ATTACH"] {
+        assert_eq!(who(&[server.clone(), table(&[1]), entry(4, kind, "boss", &[3])]), stand_in, "{kind}");
+    }
+    let owners = Entry { owner: "app".into(), ..table(&[1]) };
+    assert_eq!(who(&[server, owners]), Some(owner("app")));
+}
+
+/// Parsers and templates have no owner in a dump, and none may be made but by a superuser.
+#[test]
+fn what_has_no_owner_and_calls_nothing_is_the_superusers() {
+    for kind in ["TEXT SEARCH PARSER", "TEXT SEARCH TEMPLATE"] {
+        let loading = planned(&[entry(1, "SCHEMA", "app", &[]), entry(2, kind, "", &[1])]);
+        assert_eq!(short(&loading.definitions), [(Who::Superuser, vec![1, 2])], "{kind}");
+    }
 }

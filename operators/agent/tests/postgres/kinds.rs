@@ -1,6 +1,67 @@
 //! Kinds of objects that are not made as most are: they come back from a snapshot and from an upgrade, or are named.
 
+use crate::support::{Place, Server};
 use crate::upgrade::Pair;
+
+/// What a dump tells no owner of, or in words of its own; and what only a superuser may make, though it holds nothing of a user's.
+const MADE: [&str; 6] = [
+    "CREATE TEXT SEARCH PARSER split (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype)",
+    "CREATE TEXT SEARCH TEMPLATE form (INIT = dsimple_init, LEXIZE = dsimple_lexize)",
+    "CREATE TYPE id; CREATE FUNCTION id_in(cstring) RETURNS id LANGUAGE internal IMMUTABLE STRICT AS 'int4in'; \
+     CREATE FUNCTION id_out(id) RETURNS cstring LANGUAGE internal IMMUTABLE STRICT AS 'int4out'; \
+     CREATE TYPE id (INPUT = id_in, OUTPUT = id_out, LIKE = int4); SET ROLE app; CREATE TABLE ids AS SELECT '7'::id AS a",
+    "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw; \
+     CREATE FOREIGN TABLE lines (line text) SERVER files OPTIONS (filename '/etc/hostname')",
+    "CREATE FUNCTION seen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; \
+     CREATE EVENT TRIGGER seen ON ddl_command_end EXECUTE FUNCTION seen(); COMMENT ON EVENT TRIGGER seen IS 'why'",
+    // The numbers of the values are others in each database, and so are the partitions that rows belong to.
+    "SET ROLE app; CREATE TYPE hue AS ENUM ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'); CREATE SCHEMA parts; \
+     CREATE TABLE hues (n int, h hue) PARTITION BY LIST (n); CREATE TABLE hues1 PARTITION OF hues FOR VALUES IN (1) \
+     PARTITION BY HASH (h); CREATE TABLE parts.one (h hue, n int); ALTER TABLE hues1 \
+     ATTACH PARTITION parts.one FOR VALUES WITH (MODULUS 2, REMAINDER 0); CREATE TABLE parts.two PARTITION OF hues1 \
+     FOR VALUES WITH (MODULUS 2, REMAINDER 1); INSERT INTO hues SELECT 1, h FROM unnest(enum_range(NULL::hue)) h",
+];
+
+fn make(server: &Server<'_>) {
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
+    server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
+    MADE.iter().for_each(|sql| drop(server.sql("app", sql)));
+}
+
+fn is_there(server: &Server<'_>) {
+    let there = "SELECT concat_ws(' ', (SELECT prsname FROM pg_ts_parser WHERE oid > 16383), (SELECT tmplname FROM pg_ts_template \
+                 WHERE oid > 16383), (SELECT a FROM ids), (SELECT count(*) FROM lines), \
+                 (SELECT obj_description(oid, 'pg_event_trigger') FROM pg_event_trigger), (SELECT string_agg(h::text, '' ORDER BY h) \
+                 FROM hues), (SELECT relowner::regrole FROM pg_class WHERE relname = 'lines'))";
+    assert_eq!(server.sql("app", there), "split form 7 1 why abcdefghijkl boss");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn each_kind_comes_back_from_a_snapshot() {
+    let (old, new) = (Place::new("kinds"), Place::new("kinds-restored"));
+    let server = old.serve();
+    make(&server);
+    is_there(&server);
+    let dumped = old.dump("one", &[]);
+    assert_eq!(dumped["notCovered"], serde_json::json!([]));
+    old.verified("one", &["--jobs", "2"]);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one")]);
+    is_there(&target);
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn each_kind_survives_an_upgrade() {
+    let pair = Pair::new("kinds-upgrade", "15", "17");
+    let old = pair.old.serve();
+    make(&old);
+    let new = pair.empty();
+    pair.upgraded(&["--jobs", "2"]);
+    is_there(&pair.opened(new));
+}
 
 /// A dump of definitions has them until 16, and one of data since 17.
 #[test]
