@@ -20,7 +20,8 @@ pub(crate) const TEMPLATE: &str = "template1";
 
 /// One value a column is enough for plans that are not absurd, and takes moments; pg-finish makes the rest.
 const ROUGHLY: &str = superusers!(
-    "-c default_transaction_read_only=off -c synchronous_commit=off -c default_statistics_target=1 -c vacuum_cost_delay=0"
+    "-c default_transaction_read_only=off -c lock_timeout=0 -c synchronous_commit=off -c default_statistics_target=1 \
+     -c vacuum_cost_delay=0"
 );
 
 pub(crate) struct Transfer<'a> {
@@ -194,5 +195,20 @@ impl Transfer<'_> {
         command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", MAINTAINING);
         self.tools.run(&mut command, Reason::ToolFailed)?;
         Ok(archive)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The server's own maintenance holds locks now and then, and a database may set that it waits for none.
+    #[test]
+    fn no_limit_of_a_database_ends_its_statistics() {
+        for settings in [ROUGHLY, MAINTAINING] {
+            for limit in ["statement_timeout", "lock_timeout"] {
+                assert!(settings.contains(&format!("-c {limit}=0")), "{settings}");
+            }
+        }
     }
 }
