@@ -45,8 +45,9 @@ Usage: agent pg-survey [--connect-timeout SECONDS]
   --connect-timeout SECONDS   how long to try while the server does not answer (30)
 
 Refused are prepared transactions, tablespaces, databases that take no connections, subscriptions that are enabled, partitions
-and children of another owner than their parent's, range types whose canonical function is not C, and more tables in a
-database than the server can lock at once.
+and children of another owner than their parent's, range types whose canonical function is not C, foreign-data wrappers and
+languages whose validator is not C, functions and types that only a superuser can make and whose owner is none, and more tables
+in a database than the server can lock at once.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
 Result: {\"version\" (of the image), \"from\" (of the server), \"databases\", \"notCovered\": [sentences, such as of replication

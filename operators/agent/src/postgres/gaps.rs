@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::failure::Failure;
 
 /// What a database has that is not loaded: a sentence each.
-const NOT_LOADED: [(&str, &str); 2] = [
+const NOT_LOADED: [(&str, &str); 4] = [
     (
         "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c \
          ON c.oid = i.inhrelid JOIN pg_catalog.pg_class p ON p.oid = i.inhparent WHERE c.relowner <> p.relowner \
@@ -16,6 +16,29 @@ const NOT_LOADED: [(&str, &str); 2] = [
          ON t.oid = r.rngtypid JOIN pg_catalog.pg_proc p ON p.oid = r.rngcanonical::pg_catalog.oid \
          JOIN pg_catalog.pg_language l ON l.oid = p.prolang WHERE l.lanname NOT IN ('c', 'internal')",
         "it is a range type whose canonical function is not C; make the type without that function",
+    ),
+    // They run whenever the superuser makes a server or a function.
+    (
+        "SELECT pg_catalog.to_json(name) FROM (SELECT fdwname::text, fdwvalidator FROM pg_catalog.pg_foreign_data_wrapper \
+         UNION ALL SELECT lanname::text, lanvalidator FROM pg_catalog.pg_language) AS made (name, validator) \
+         JOIN pg_catalog.pg_proc p ON p.oid = validator JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+         WHERE l.lanname NOT IN ('c', 'internal') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d \
+         WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid AND d.deptype = 'e') ORDER BY name",
+        "it is a foreign-data wrapper or a language whose validator is not C; make it without that function",
+    ),
+    (
+        "SELECT pg_catalog.to_json(name) FROM (SELECT p.proname::text, p.proowner, 'pg_catalog.pg_proc'::pg_catalog.regclass, \
+         p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+         WHERE p.prokind <> 'a' AND NOT l.lanpltrusted \
+         UNION ALL SELECT p.proname::text, p.proowner, 'pg_catalog.pg_proc'::pg_catalog.regclass, p.oid \
+         FROM pg_catalog.pg_aggregate a JOIN pg_catalog.pg_proc p ON p.oid = a.aggfnoid::pg_catalog.oid \
+         WHERE 'pg_catalog.internal'::pg_catalog.regtype IN (a.aggtranstype, a.aggmtranstype) \
+         UNION ALL SELECT t.typname::text, t.typowner, 'pg_catalog.pg_type'::pg_catalog.regclass, t.oid FROM pg_catalog.pg_type t \
+         WHERE (t.typtype = 'b' AND NOT EXISTS (SELECT FROM pg_catalog.pg_type e WHERE e.typarray = t.oid)) \
+         OR NOT t.typisdefined) AS made (name, owner, class, oid) JOIN pg_catalog.pg_roles r ON r.oid = made.owner \
+         WHERE NOT r.rolsuper AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = made.class \
+         AND d.objid = made.oid AND d.deptype = 'e') ORDER BY name",
+        "only a superuser can make such a function or type, and its owner is none; give it to one (ALTER ... OWNER TO)",
     ),
 ];
 

@@ -120,6 +120,9 @@ const SETTINGS: [&str; 3] = ["ENCODING", "STDSTRINGS", "SEARCHPATH"];
 /// An error is a sentence: an entry that cannot be given to anybody.
 pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<Loading, String> {
     let known: BTreeMap<u32, &Entry> = entries.iter().map(|entry| (entry.id, entry)).collect();
+    if let Some(entry) = entries.iter().find(|entry| is_called_by_superusers(entry, &known, superusers)) {
+        return Err(format!("{} {} of the dump has a function that is not a superuser's in C", entry.kind, entry.tag));
+    }
     let chosen: Vec<(&Entry, Who)> =
         entries.iter().map(|entry| Ok((entry, who(entry, &known, superusers)?))).collect::<Result<_, String>>()?;
     let owners: BTreeSet<&str> = chosen
@@ -152,6 +155,16 @@ pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<L
     loading.rows = merged(loading.rows);
     loading.later = groups.runs;
     Ok(loading)
+}
+
+/// What a superuser makes of these calls their functions: for each server, for each function. gaps.rs names them.
+fn is_called_by_superusers(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> bool {
+    let in_c = |function: &Entry| {
+        ["\n    LANGUAGE \"c\"", "\n    LANGUAGE c "].iter().any(|c| function.definition.contains(c))
+    };
+    let others = |need: &&Entry| need.kind == "FUNCTION" && !(superusers.contains(&need.owner) && in_c(need));
+    ["FOREIGN DATA WRAPPER", "PROCEDURAL LANGUAGE"].contains(&entry.kind.as_str())
+        && entry.needs.iter().filter_map(|id| known.get(id).copied()).any(|need| others(&need))
 }
 
 fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> Result<Who, String> {

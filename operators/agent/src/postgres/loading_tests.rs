@@ -217,3 +217,23 @@ fn what_has_no_owner_and_calls_nothing_is_the_superusers() {
         assert_eq!(short(&loading.definitions), [(Who::Superuser, vec![1, 2])], "{kind}");
     }
 }
+
+#[test]
+fn what_the_superuser_would_call_is_refused() {
+    let superusers = BTreeSet::from(["boss".to_owned()]);
+    let function = |owner: &str, language: &str| Entry {
+        definition: format!(
+            "CREATE FUNCTION \"f\"(\"text\"[], \"oid\") RETURNS \"void\"\n    LANGUAGE {language} STRICT\n    AS 'x';"
+        ),
+        ..entry(1, "FUNCTION", owner, &[])
+    };
+    for kind in ["FOREIGN DATA WRAPPER", "PROCEDURAL LANGUAGE"] {
+        for (owner, language, is_taken) in
+            [("boss", "\"c\"", true), ("boss", "c", true), ("app", "\"c\"", false), ("boss", "\"plpgsql\"", false)]
+        {
+            let planned = plan(&[function(owner, language), entry(2, kind, "boss", &[1])], &superusers);
+            assert_eq!(planned.is_ok(), is_taken, "{kind} {owner} {language}");
+        }
+        assert!(plan(&[entry(2, kind, "boss", &[])], &superusers).is_ok(), "it is an extension's, or has no function");
+    }
+}

@@ -1,5 +1,6 @@
 //! Kinds of objects that are not made as most are: they come back from a snapshot and from an upgrade, or are named.
 
+use crate::attacks;
 use crate::support::{Place, Server};
 use crate::upgrade::Pair;
 
@@ -83,4 +84,65 @@ fn what_is_granted_of_large_objects_survives_an_upgrade() {
         pair.upgraded(&[]);
         assert_eq!(pair.opened(new).sql("app", all), before, "{from}");
     }
+}
+
+/// What only a superuser can make, and what runs when a superuser makes something: how it is made, and the words.
+const NAMED: [(&str, &str); 5] = [
+    ("CREATE FUNCTION c(int) RETURNS int LANGUAGE internal AS 'int4inc'; ALTER FUNCTION c OWNER TO app", "\"c\""),
+    (
+        "CREATE AGGREGATE j(text, text) (SFUNC = string_agg_transfn, STYPE = internal, FINALFUNC = string_agg_finalfn); \
+         ALTER AGGREGATE j(text, text) OWNER TO app",
+        "\"j\"",
+    ),
+    ("CREATE TYPE t; ALTER TYPE t OWNER TO app", "\"t\""),
+    ("CREATE FOREIGN DATA WRAPPER w VALIDATOR check_it", "\"w\""),
+    ("CREATE TRUSTED LANGUAGE l HANDLER plpgsql_call_handler VALIDATOR check_of", "\"l\""),
+];
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn what_a_load_does_not_make_is_named_and_refused() {
+    let pair = Pair::new("kinds-named", "15", "17");
+    let old = pair.old.serve();
+    old.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    let _new = pair.empty();
+    for (number, (sql, name)) in NAMED.into_iter().enumerate() {
+        let database = format!("app{number}");
+        old.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
+        let validators = "CREATE FUNCTION check_it(text[], oid) RETURNS void LANGUAGE plpgsql AS 'BEGIN END'; \
+                          CREATE FUNCTION check_of(oid) RETURNS void LANGUAGE plpgsql AS 'BEGIN END'";
+        old.sql(&database, validators);
+        old.sql(&database, sql);
+        let told = pair.old.dump(&database, &[])["notCovered"].to_string();
+        assert!(told.contains(&name.replace('"', "\\\"")), "{name}: {told}");
+        let (reason, message) = pair.old.fails(&["pg-survey"]);
+        assert!(reason == "Unsupported" && message.contains(name), "{name}: {message}");
+        assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
+        old.sql("postgres", &format!("DROP DATABASE {database}"));
+    }
+}
+
+/// A validator that the application has changed since runs with no rights of the superuser's.
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_validator_is_not_called_by_a_load() {
+    let place = Place::new("validator");
+    let server = place.serve();
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim");
+    server.sql("postgres", "CREATE DATABASE app OWNER app TEMPLATE template0");
+    server.sql("app", "GRANT CREATE ON SCHEMA public TO app");
+    let validator = |body: &str| {
+        format!(
+            "CREATE OR REPLACE FUNCTION public.check_it(text[], oid) RETURNS void LANGUAGE plpgsql AS 'BEGIN {body} END'"
+        )
+    };
+    attacks::prepare(&place, &server, "app", 0, &validator("")).unwrap();
+    server
+        .sql("app", "CREATE FOREIGN DATA WRAPPER w VALIDATOR public.check_it; CREATE SERVER s FOREIGN DATA WRAPPER w");
+    let changed = server.psql("app", "app", "app", &validator("PERFORM public.strike();"));
+    assert!(changed.status.success(), "{changed:?}");
+    place.dump("one", &[]);
+    let (reason, message) = place.not_verified("one", &[]);
+    attacks::check_roles(&place, &server, &["app", "victim"]);
+    assert!(reason == "RestoreFailed" && message.contains("FOREIGN DATA WRAPPER w of the dump"), "{reason}: {message}");
 }
