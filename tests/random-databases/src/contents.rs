@@ -7,7 +7,9 @@ use crate::{MAINTENANCE, Server, allow_connections, closed, printed, stderr};
 
 /// All databases but the server's own templates. `$1` is one of them, as a literal.
 const DATABASES: &str = "SELECT datname FROM pg_database WHERE datname !~ '^template' ORDER BY datname COLLATE \"C\"";
-const PLACE: &str = "SELECT concat_ws(' ', pg_get_userbyid(datdba), encoding, datcollate, datctype, datistemplate, \
+/// The provider of its locale is known since 15, and the locale has had another name since 17.
+const PLACE: &str = "SELECT concat_ws(' ', pg_get_userbyid(datdba), encoding, datcollate, datctype, to_jsonb(d)->>'datlocprovider', \
+coalesce(to_jsonb(d)->>'daticulocale', to_jsonb(d)->>'datlocale'), datistemplate, \
 datallowconn, datconnlimit, shobj_description(oid, 'pg_database'), (SELECT string_agg(setconfig::text, ' ' ORDER BY setrole) \
 FROM pg_db_role_setting WHERE setdatabase = d.oid)) FROM pg_database d WHERE datname = $1";
 
@@ -21,17 +23,23 @@ WHERE r.rolname !~ '^(pg_|multi_operator)' ORDER BY r.rolname COLLATE \"C\"";
 /// Names are written with their schemas, and values in one way, whatever the database is set to.
 const SESSION: &str = "SET search_path = ''; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; \
 SET extra_float_digits = 1; ";
-/// A query for each table and sequence. How many values a sequence holds ready is not kept; a view that was not filled
+/// A query for each table and sequence, and for what is partitioned by the hash of an enumeration's value instead of its
+/// partitions, whose rows differ from server to server. How many values a sequence holds ready is not kept; a view that was not filled
 /// cannot be read. The schema is the operator's, which notes in it what it does.
-const QUERIES: &str = "SELECT CASE WHEN c.relkind = 'S' \
+const QUERIES: &str = "WITH by_hash AS (SELECT p.partrelid AS oid FROM pg_partitioned_table p JOIN pg_opclass o \
+ON o.oid = ANY (p.partclass) WHERE p.partstrat = 'h' AND o.opcname = 'enum_ops') SELECT CASE WHEN c.relkind = 'S' \
 THEN format('SELECT %L, 0, concat_ws('' '', last_value, is_called) FROM %s', 'sequence ' || name, name) \
 WHEN NOT c.relispopulated THEN format('SELECT %L, 0, %L', 'table ' || name, 'not filled') \
 ELSE format('SELECT %L, count(*), md5(string_agg(the_row::text, %L ORDER BY the_row::text COLLATE \"C\")) \
-FROM ONLY %s the_row', 'table ' || name, '|', name) END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
-format('%I.%I', n.nspname, c.relname) name WHERE c.relkind IN ('r', 'm', 'S') AND n.nspname !~ '^pg_' \
+FROM %s the_row', 'table ' || name, '|', CASE WHEN c.relkind = 'p' THEN name ELSE 'ONLY ' || name END) END FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace, \
+format('%I.%I', n.nspname, c.relname) name WHERE (c.relkind IN ('m', 'S') OR c.relkind = 'r' AND NOT EXISTS \
+(SELECT FROM pg_inherits i JOIN by_hash ON by_hash.oid = i.inhparent WHERE i.inhrelid = c.oid) \
+OR c.oid IN (SELECT oid FROM by_hash)) AND n.nspname !~ '^pg_' \
 AND n.nspname NOT IN ('information_schema', 'multi_operator') ORDER BY name COLLATE \"C\"";
-const LARGE_OBJECTS: &str = "SELECT 'large objects', count(*), md5(string_agg(encode(lo_get(oid), 'hex'), ' ' ORDER BY oid)) \
-FROM pg_largeobject_metadata";
+/// A dump of definitions has nothing of large objects.
+const LARGE_OBJECTS: &str = "SELECT 'large objects', count(*), md5(string_agg(concat_ws(' ', oid, encode(lo_get(oid), 'hex'), \
+pg_get_userbyid(lomowner), (SELECT string_agg(one::text, ' ' ORDER BY one::text COLLATE \"C\") FROM unnest(lomacl) one), \
+obj_description(oid, 'pg_largeobject')), ' ' ORDER BY oid)) FROM pg_largeobject_metadata";
 
 /// What a server holds.
 #[derive(Debug)]

@@ -6,22 +6,34 @@ use std::process::Output;
 use proptest::prelude::Rng;
 use proptest::test_runner::TestRng;
 
+mod code;
 mod contents;
+mod grants;
 mod objects;
+mod words;
 
 pub use contents::{Contents, Totals, contents, difference};
-use objects::OBJECTS;
+use objects::{Object, known};
 
 /// Who owns databases and what is in them.
 const ROLES: [&str; 4] = [APPLICATION, "\"O'dd \"\"role\"\"\"", "\"ünï\"", "\"select\""];
 /// In a server of the operator's, this role exists from the beginning.
 const APPLICATION: &str = "app";
 /// How a database is created, and what is set of it.
-const ENCODINGS: [&str; 4] = ["", UTF8, " ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'", LATIN1];
+const ENCODINGS: [&str; 6] = [
+    "",
+    UTF8,
+    " ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C'",
+    LATIN1,
+    ICU,
+    " LOCALE_PROVIDER icu ICU_LOCALE 'und'",
+];
 const UTF8: &str = " ENCODING 'UTF8' LC_COLLATE 'C' LC_CTYPE 'C'";
 /// Not for names of databases and roles beyond ASCII: all databases share the bytes of these, so that a dump in another
 /// encoding names what does not exist (`role "ünï" does not exist`), and is found to be of no use.
 const LATIN1: &str = " ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C'";
+/// Version 15 brought what begins with this.
+const ICU: &str = " LOCALE_PROVIDER icu ICU_LOCALE 'de-u-co-phonebk'";
 /// What makes a session read or write otherwise, fail, or end is in it: settings hold from the first moment of each.
 const SETTINGS: [&str; 25] = [
     "SET work_mem = '5MB'",
@@ -109,12 +121,18 @@ pub fn make_roles(server: &impl Server) {
 
 /// Creates a database, and what is in it; returns what was drawn, for the message of a failure.
 pub fn make(server: &impl Server, dice: &mut Dice, number: usize) -> String {
-    let (name, owner, drawn) = (name(number), *dice.of(&ROLES), *dice.of(&ENCODINGS));
+    let major = server.sql(MAINTENANCE, "SELECT current_setting('server_version_num')::int / 10000");
+    let major = major.parse().expect("a server has a version");
+    let encodings = if major < 15 { &ENCODINGS[..4] } else { &ENCODINGS };
+    let (name, owner, drawn) = (name(number), *dice.of(&ROLES), *dice.of(encodings));
     let encoding = if drawn == LATIN1 && !(name.is_ascii() && owner.is_ascii()) { UTF8 } else { drawn };
     let quoted = identifier(&name);
     server.sql(MAINTENANCE, &format!("CREATE DATABASE {quoted} OWNER {owner} TEMPLATE template0{encoding}"));
     server.sql(&name, &format!("GRANT CREATE ON SCHEMA public TO {owner}; CREATE SCHEMA odd AUTHORIZATION {owner}"));
-    let (kinds, texts) = objects(dice, owner);
+    // In every encoding there are these, and one of them is not the owner.
+    let other = if owner == ROLES[3] { APPLICATION } else { ROLES[3] };
+    server.sql(&name, &format!("GRANT USAGE ON SCHEMA odd TO readers, {other}"));
+    let (kinds, texts) = objects(dice, &known(major), (owner, other));
     let mut story = format!("{name} of {owner}{encoding}:{kinds}");
     refuse_failures(&story, &texts, &server.psql(&name, &texts));
     for _ in 0..dice.below(3) {
@@ -135,13 +153,14 @@ fn name(number: usize) -> String {
 }
 
 /// The objects of a database: their kinds, and a text for each.
-fn objects(dice: &mut Dice, owner: &str) -> (String, Vec<String>) {
+fn objects(dice: &mut Dice, known: &[Object], (owner, other): (&str, &str)) -> (String, Vec<String>) {
     let (mut kinds, mut texts) = (String::new(), Vec::new());
-    for object in 0..6 + dice.below(12) {
-        let kind = dice.below(OBJECTS.len());
-        let (rights, sql) = OBJECTS[kind];
+    for object in 0..8 + dice.below(17) {
+        let kind = dice.below(known.len());
+        let (rights, sql) = known[kind];
         let (rows, schema) = (dice.below(200), *dice.of(&["public", "odd"]));
-        let sql = sql.replace("$N", &object.to_string()).replace("$ROWS", &rows.to_string()).replace("$S", schema);
+        let sql = sql.replace("$ROWS", &rows.to_string()).replace("$OWNER", owner).replace("$OTHER", other);
+        let sql = sql.replace("$N", &object.to_string()).replace("$S", schema);
         // All texts share a session.
         let role = if rights == "owner" { owner } else { "NONE" };
         texts.push(format!("SET ROLE {role}; {sql}"));

@@ -1,10 +1,22 @@
-//! What random databases are made of. `$N` is a number of the object's own, `$S` a schema, `$ROWS` how many rows.
+//! What random databases are made of. `$N` is a number of the object's own, `$S` a schema, `$ROWS` how many rows, `$OWNER` whose
+//! the database is, and `$OTHER` another role.
+
+use crate::code::CODE;
+use crate::grants::{GRANTS, GRANTS_15};
+use crate::words::{WORDS, WORDS_14};
 
 /// Who makes it, and the SQL.
 pub(crate) type Object = (&'static str, &'static str);
 
+/// All that this major version of the server knows.
+pub(crate) fn known(major: u32) -> Vec<Object> {
+    let kinds: [(u32, &[Object]); 6] =
+        [(0, &OBJECTS), (0, &CODE), (0, &WORDS), (0, &GRANTS), (14, &WORDS_14), (15, &GRANTS_15)];
+    kinds.into_iter().filter(|(since, _)| *since <= major).flat_map(|(_, kinds)| kinds).copied().collect()
+}
+
 /// Made by the owner, but for what only superusers may.
-pub(crate) const OBJECTS: [Object; 37] = [
+const OBJECTS: [Object; 37] = [
     // Values that settings of the session change on their way.
     (
         "owner",
