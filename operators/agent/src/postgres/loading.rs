@@ -106,6 +106,17 @@ const RELATIONS: [&str; 20] = [
     "VIEW",
 ];
 
+/// What of a superuser's evaluates nothing while it is made, whatever it is made of.
+const EVALUATES_NOTHING: [&str; 7] = [
+    "COLLATION",
+    "CONVERSION",
+    "OPERATOR",
+    "SHELL TYPE",
+    "TEXT SEARCH CONFIGURATION",
+    "TEXT SEARCH DICTIONARY",
+    "TYPE",
+];
+
 /// What a superuser's foreign table may need, if the superuser makes it: nothing in it is a user's.
 const OF_FOREIGN_TABLES: [&str; 4] = ["EXTENSION", "FOREIGN DATA WRAPPER", "SCHEMA", "SERVER"];
 
@@ -184,10 +195,33 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     if superusers.contains(owner) && is_plain_foreign_table(entry, known) {
         return Ok(Who::Superuser);
     }
-    if system || (superusers.contains(owner) && RELATIONS.contains(&kind)) {
+    let holds = RELATIONS.contains(&kind) || (evaluates(entry) && needs_a_users(entry, known, superusers));
+    if system || (superusers.contains(owner) && holds) {
         return Ok(Who::StandIn(owner.to_owned()));
     }
     Ok(if superusers.contains(owner) { Who::Superuser } else { Who::Owner(owner.to_owned()) })
+}
+
+/// A function whose text nobody reads evaluates nothing, unless it has an argument with a default.
+fn evaluates(entry: &Entry) -> bool {
+    let is_read = |part: &&str| entry.definition.contains(*part);
+    match entry.kind.as_str() {
+        "FUNCTION" | "PROCEDURE" => ["DEFAULT", "\n    RETURN ", "\n    BEGIN ATOMIC"].iter().any(is_read),
+        kind => !EVALUATES_NOTHING.contains(&kind),
+    }
+}
+
+/// Whether it needs, by whatever way, what is no superuser's: a constant of a domain, which a constant is checked by.
+fn needs_a_users(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> bool {
+    let (mut seen, mut left) = (BTreeSet::new(), entry.needs.clone());
+    while let Some(id) = left.pop() {
+        let Some(need) = known.get(&id).filter(|_| seen.insert(id)) else { continue };
+        if need.kind != "SCHEMA" && !need.owner.is_empty() && !superusers.contains(&need.owner) {
+            return true;
+        }
+        left.extend(&need.needs);
+    }
+    false
 }
 
 /// Some options of foreign tables are for superusers alone, such as the file that is read. A stand-in makes those that hold or call
@@ -198,6 +232,7 @@ fn is_plain_foreign_table(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool 
     let adds =
         |other: &&Entry| RELATIONS.contains(&other.kind.as_str()) && !reads(other) && other.needs.contains(&entry.id);
     entry.kind == "FOREIGN TABLE"
+        && !entry.needs.is_empty()
         && entry.needs.iter().all(|id| known.get(id).is_some_and(inert))
         && !known.values().any(adds)
 }

@@ -237,3 +237,32 @@ fn what_the_superuser_would_call_is_refused() {
         assert!(plan(&[entry(2, kind, "boss", &[])], &superusers).is_ok(), "it is an extension's, or has no function");
     }
 }
+
+/// While it is made, a constant of a user's domain is checked by what the user wrote, whosever it is.
+#[test]
+fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
+    let domain = entry(1, "DOMAIN", "app", &[]);
+    let between = entry(2, "TYPE", "boss", &[1]);
+    let made = |kind: &str, definition: &str, need: u32| {
+        let made = Entry { definition: definition.into(), ..entry(3, kind, "boss", &[need]) };
+        let loading = planned(&[domain.clone(), between.clone(), entry(4, "DOMAIN", "boss", &[]), made]);
+        loading.definitions.into_iter().find(|run| run.ids.contains(&3)).map(|run| run.who)
+    };
+    let stand_in = Some(Who::StandIn("boss".into()));
+    let function = |of: &str| format!("CREATE FUNCTION f({of}) RETURNS int\n    LANGUAGE \"sql\"\n    AS 'SELECT 1'");
+    for need in [1, 2] {
+        for kind in ["AGGREGATE", "DOMAIN", "NEW KIND"] {
+            assert_eq!(made(kind, "CREATE", need), stand_in, "{kind}");
+        }
+        assert_eq!(made("FUNCTION", &function("a d[] DEFAULT '{1}'::d[]"), need), stand_in);
+        assert_eq!(made("PROCEDURE", "CREATE PROCEDURE f()\n    LANGUAGE \"sql\"\n    BEGIN ATOMIC", need), stand_in);
+        assert_eq!(made("FUNCTION", "CREATE FUNCTION f()\n    LANGUAGE \"sql\"\n    RETURN 1", need), stand_in);
+        assert_eq!(made("FUNCTION", &function("a d[]"), need), Some(Who::Superuser), "nobody reads its text");
+    }
+    for kind in ["AGGREGATE", "DOMAIN", "FUNCTION", "PROCEDURE"] {
+        assert_eq!(made(kind, "DEFAULT", 4), Some(Who::Superuser), "{kind}");
+    }
+    for kind in EVALUATES_NOTHING {
+        assert_eq!(made(kind, "CREATE", 1), Some(Who::Superuser), "{kind}");
+    }
+}

@@ -146,3 +146,50 @@ fn a_validator_is_not_called_by_a_load() {
     attacks::check_roles(&place, &server, &["app", "victim"]);
     assert!(reason == "RestoreFailed" && message.contains("FOREIGN DATA WRAPPER w of the dump"), "{reason}: {message}");
 }
+
+/// What a superuser made of a user's domain: while it is made, a constant in it is checked by what the user wrote since.
+const OF_A_DOMAIN: [(&str, u32); 5] = [
+    ("CREATE AGGREGATE made(int) (SFUNC = add, STYPE = d[], INITCOND = '{1}')", 13),
+    ("CREATE FUNCTION made(a d[] DEFAULT '{1}'::d[]) RETURNS int LANGUAGE sql AS 'SELECT 1'", 13),
+    ("CREATE DOMAIN made AS int CHECK (VALUE = ANY ('{1}'::d[]::int[]))", 13),
+    ("CREATE DOMAIN made AS d[] DEFAULT '{1}'::d[]", 13),
+    ("CREATE FUNCTION made() RETURNS int[] LANGUAGE sql RETURN '{1}'::d[]", 14),
+];
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_superusers_constant_of_a_users_domain_is_not_checked_by_a_superuser() {
+    let (place, new) = (Place::new("constants"), Place::new("constants-restored"));
+    let server = place.serve();
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE victim");
+    let (marker, major) = (attacks::marker(&place), place.major().parse::<u32>().unwrap());
+    for (number, (sql, _)) in OF_A_DOMAIN.into_iter().filter(|(_, since)| *since <= major).enumerate() {
+        let database = format!("app{number}");
+        server.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
+        server.sql(&database, "GRANT CREATE ON SCHEMA public TO app");
+        let checks = |step: &str| {
+            let sql = format!(
+                "CREATE OR REPLACE FUNCTION ok(int) RETURNS bool LANGUAGE plpgsql IMMUTABLE AS \
+                 $$ BEGIN EXECUTE '{step}'; RETURN true; EXCEPTION WHEN OTHERS THEN RETURN true; END $$"
+            );
+            let output = server.psql("app", "app", &database, &sql);
+            assert!(output.status.success(), "{output:?}");
+        };
+        // Harmless while the superuser itself calls it.
+        checks("SELECT 1");
+        let domain = "SET ROLE app; CREATE DOMAIN d AS int CHECK (ok(VALUE)); \
+                      CREATE FUNCTION add(d[], int) RETURNS d[] LANGUAGE sql AS 'SELECT $1'";
+        server.sql(&database, domain);
+        server.sql(&database, sql);
+        checks(&format!("COPY (SELECT 1) TO ''{marker}''"));
+    }
+    assert_eq!(place.dump("one", &[])["notCovered"], serde_json::json!([]));
+    place.verified("one", &[]);
+    attacks::check_roles(&place, &server, &["app", "victim"]);
+    let target = new.serve();
+    new.run(&["pg-restore", "--snapshot", &place.text("snapshots/one")]);
+    assert!(!place.path("marker").exists());
+    attacks::check_roles(&new, &target, &["app", "victim"]);
+    let owners = "SELECT string_agg(DISTINCT proowner::regrole::text, ' ') FROM pg_proc WHERE proname = 'made'";
+    assert_eq!(target.sql("app0", owners), "boss");
+}
