@@ -19,7 +19,7 @@ pub(crate) const GRANTS: [Object; 21] = [
     // Owners may take rights from themselves: nothing is loaded afterwards that would take them.
     (
         "owner",
-        "CREATE TABLE $S.fixed$N (a int PRIMARY KEY, b text); INSERT INTO $S.fixed$N SELECT n, 'f' FROM generate_series(1, $ROWS) n; CREATE INDEX ON $S.fixed$N (b); REVOKE ALL ON $S.fixed$N FROM $OWNER; GRANT SELECT ON $S.fixed$N TO readers; CREATE SEQUENCE $S.held$N; REVOKE ALL ON SEQUENCE $S.held$N FROM $OWNER; GRANT USAGE ON SEQUENCE $S.held$N TO readers",
+        "CREATE TABLE $S.fixed$N (a int PRIMARY KEY, b text); INSERT INTO $S.fixed$N SELECT n, 'f' FROM generate_series(1, $ROWS) n; CREATE INDEX ON $S.fixed$N (b); GRANT SELECT ON $S.fixed$N TO readers; CREATE SEQUENCE $S.held$N; REVOKE ALL ON SEQUENCE $S.held$N FROM $OWNER; GRANT USAGE ON SEQUENCE $S.held$N TO readers",
     ),
     (
         "owner",
