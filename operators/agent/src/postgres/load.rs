@@ -239,9 +239,9 @@ impl<'a> Load<'a> {
         let mut lacking = Vec::new();
         for right in rights {
             let (function, name, word) = right.question();
-            // Names of schemas and servers are asked for as they are, others as SQL has them.
+            // Names of schemas, languages and servers are asked for as they are, others as SQL has them.
             let asked = match right {
-                Right::Use(_) | Right::Create(_) | Right::Server(_) => {
+                Right::Use(_) | Right::Create(_) | Right::Language(_) | Right::Server(_) => {
                     format!("pg_catalog.parse_ident({})::text[]", literal(name))
                 }
                 _ => format!("ARRAY[{}]::text[]", literal(name)),

@@ -266,3 +266,19 @@ fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
         assert_eq!(made(kind, "CREATE", 1), Some(Who::Superuser), "{kind}");
     }
 }
+
+#[test]
+fn a_language_is_lent_to_whom_it_is_closed() {
+    let of = |language: &str| format!("CREATE FUNCTION \"f\"()\n    LANGUAGE \"{language}\" STABLE\n    AS 'x';");
+    let lent = |language: &str, needs: &[u32]| {
+        let own = entry(1, "PROCEDURAL LANGUAGE", "boss", &[]);
+        let own = Entry { schema: String::new(), drop: "DROP PROCEDURAL LANGUAGE \"own\";".into(), ..own };
+        let function = Entry { definition: of(language), ..entry(2, "FUNCTION", "app", needs) };
+        let runs = planned(&[own, function]).definitions;
+        runs[1].rights.iter().map(Right::of).filter(|right| right.contains("LANGUAGE")).collect::<Vec<_>>()
+    };
+    assert_eq!(lent("plpgsql", &[]), ["USAGE ON LANGUAGE \"plpgsql\""]);
+    assert_eq!(lent("sql", &[]), ["USAGE ON LANGUAGE \"sql\""]);
+    assert_eq!(lent("own", &[1]), ["USAGE ON LANGUAGE \"own\""]);
+    assert_eq!(lent("c", &[]), [""; 0], "it is for superusers alone");
+}

@@ -14,6 +14,7 @@ pub(crate) enum Right {
     Create(String),
     Execute(String),
     Type(String),
+    Language(String),
     Server(String),
     Refer(String),
     Insert(String),
@@ -27,6 +28,7 @@ impl Right {
             Self::Create(schema) => format!("CREATE ON SCHEMA {schema}"),
             Self::Execute(function) => format!("EXECUTE ON ROUTINE {function}"),
             Self::Type(name) => format!("USAGE ON TYPE {name}"),
+            Self::Language(name) => format!("USAGE ON LANGUAGE {name}"),
             Self::Server(name) => format!("USAGE ON FOREIGN SERVER {name}"),
             Self::Refer(table) => format!("REFERENCES ON TABLE {table}"),
             Self::Insert(table) => format!("INSERT ON TABLE {table}"),
@@ -40,6 +42,7 @@ impl Right {
             Self::Create(schema) => ("has_schema_privilege", schema, "CREATE"),
             Self::Execute(function) => ("has_function_privilege", function, "EXECUTE"),
             Self::Type(name) => ("has_type_privilege", name, "USAGE"),
+            Self::Language(name) => ("has_language_privilege", name, "USAGE"),
             Self::Server(name) => ("has_server_privilege", name, "USAGE"),
             Self::Refer(table) => ("has_table_privilege", table, "REFERENCES"),
             Self::Insert(table) => ("has_table_privilege", table, "INSERT"),
@@ -80,6 +83,7 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
         // It may be an extension's, which the stand-in has not made.
         found.insert(Right::Insert(format!("{}.{}", identifier(&entry.schema), identifier(&entry.tag))));
     }
+    found.extend(written_in(entry));
     let needs = entry.needs.iter().filter_map(|id| known.get(id));
     for need in needs {
         if !need.schema.is_empty() {
@@ -97,11 +101,19 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
     found
 }
 
+/// Languages that every database has are in no dump. Others have an entry.
+fn written_in(entry: &Entry) -> Option<Right> {
+    let says = |name: &&str| entry.definition.contains(&format!("\n    LANGUAGE \"{name}\""));
+    let name = Some("plpgsql").filter(says).or(Some("sql").filter(says))?;
+    ["FUNCTION", "PROCEDURE"].contains(&entry.kind.as_str()).then(|| Right::Language(identifier(name)))
+}
+
 fn of_need(need: &Entry) -> Option<Right> {
     let name = need.name()?.to_owned();
     match need.kind.as_str() {
         "FUNCTION" | "PROCEDURE" => Some(Right::Execute(name)),
         "TYPE" | "DOMAIN" => Some(Right::Type(name)),
+        "PROCEDURAL LANGUAGE" => Some(Right::Language(name)),
         "SERVER" => Some(Right::Server(name)),
         _ => None,
     }

@@ -5,7 +5,7 @@ use crate::support::{Place, Server};
 use crate::upgrade::Pair;
 
 /// What a dump tells no owner of, or in words of its own; and what only a superuser may make, though it holds nothing of a user's.
-const MADE: [&str; 6] = [
+const MADE: [&str; 7] = [
     "CREATE TEXT SEARCH PARSER split (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype)",
     "CREATE TEXT SEARCH TEMPLATE form (INIT = dsimple_init, LEXIZE = dsimple_lexize)",
     "CREATE TYPE id; CREATE FUNCTION id_in(cstring) RETURNS id LANGUAGE internal IMMUTABLE STRICT AS 'int4in'; \
@@ -15,6 +15,8 @@ const MADE: [&str; 6] = [
      CREATE FOREIGN TABLE lines (line text) SERVER files OPTIONS (filename '/etc/hostname')",
     "CREATE FUNCTION seen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; \
      CREATE EVENT TRIGGER seen ON ddl_command_end EXECUTE FUNCTION seen(); COMMENT ON EVENT TRIGGER seen IS 'why'",
+    "SET ROLE app; CREATE FUNCTION written() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'; RESET ROLE; \
+     REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC",
     // The numbers of the values are others in each database, and so are the partitions that rows belong to.
     "SET ROLE app; CREATE TYPE hue AS ENUM ('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l'); CREATE SCHEMA parts; \
      CREATE TABLE hues (n int, h hue) PARTITION BY LIST (n); CREATE TABLE hues1 PARTITION OF hues FOR VALUES IN (1) \
@@ -34,8 +36,9 @@ fn is_there(server: &Server<'_>) {
     let there = "SELECT concat_ws(' ', (SELECT prsname FROM pg_ts_parser WHERE oid > 16383), (SELECT tmplname FROM pg_ts_template \
                  WHERE oid > 16383), (SELECT a FROM ids), (SELECT count(*) FROM lines), \
                  (SELECT obj_description(oid, 'pg_event_trigger') FROM pg_event_trigger), (SELECT string_agg(h::text, '' ORDER BY h) \
-                 FROM hues), (SELECT relowner::regrole FROM pg_class WHERE relname = 'lines'))";
-    assert_eq!(server.sql("app", there), "split form 7 1 why abcdefghijkl boss");
+                 FROM hues), (SELECT relowner::regrole FROM pg_class WHERE relname = 'lines'), \
+                 (SELECT proowner::regrole FROM pg_proc WHERE proname = 'written'), has_language_privilege('app', 'plpgsql', 'USAGE'))";
+    assert_eq!(server.sql("app", there), "split form 7 1 why abcdefghijkl boss app f");
 }
 
 #[test]
