@@ -29,7 +29,9 @@ impl random_databases::Server for Source<'_> {
     fn pg_dump(&self, database: &str, options: &[&str]) -> Output {
         let mut dump = self.programs.program("pg_dump");
         dump.args(options).args(["-h", &self.programs.host, "-U", "boss", "-d"]);
-        dump.arg(format!("dbname='{}'", database.replace('\'', "\\'"))).env("PGPASSWORD", PASSWORD).output().unwrap()
+        dump.arg(format!("dbname='{}'", database.replace('\'', "\\'"))).env("PGPASSWORD", PASSWORD);
+        // It takes off a database's own limit by its second statement.
+        dump.env("PGOPTIONS", "-c statement_timeout=0").output().unwrap()
     }
 }
 
