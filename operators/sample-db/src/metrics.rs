@@ -11,7 +11,7 @@ use runtime::plan::Key;
 
 use crate::SampleDBOperator;
 use crate::plan::names::snapshot_claim;
-use crate::plan::{Observed, VOLUME_FULL, next_due};
+use crate::plan::{Observed, VOLUME_FULL, next_due, overdue_since};
 use crate::snapshot::plan::is_bad;
 
 const fn gauge(name: &'static str, help: &'static str) -> Family {
@@ -26,6 +26,10 @@ const LAST_SUCCESS: Family =
     gauge("sampledb_backup_last_success_timestamp_seconds", "When the last snapshot was taken that is of use");
 const LAST_VERIFIED: Family =
     gauge("sampledb_backup_last_verified_timestamp_seconds", "When a snapshot was last proved to be of use");
+const OVERDUE: Family = gauge(
+    "sampledb_backup_overdue_since_timestamp_seconds",
+    "While backups are overdue: when the newest verified snapshot was begun, or the database was initialized",
+);
 const VERIFIED: Family = gauge(
     "sampledb_backup_verified",
     "Whether the snapshot that was judged last stood the proof; absent before the first",
@@ -71,15 +75,17 @@ pub(crate) fn tell(observed: &Observed) {
     of.add(FAILURES, number(i64::try_from(new_failures(observed)).unwrap_or(i64::MAX)));
 }
 
-fn values(observed: &Observed) -> [(Family, Option<f64>); 13] {
+fn values(observed: &Observed) -> [(Family, Option<f64>); 14] {
     let status = &observed.db.status;
     let backup = &status.backup;
     let verified = status.contract.condition(domain::BACKUP_VERIFIED).map(|of| of.status);
+    let now = Timestamp::now();
     [
         (READY, Some(flag(status.contract.is_true(api::condition_type::READY)))),
-        (NEXT, next_due(&observed.db, Timestamp::now()).map(seconds)),
+        (NEXT, next_due(&observed.db, now).map(seconds)),
         (LAST_SUCCESS, backup.last_successful.time.map(seconds)),
         (LAST_VERIFIED, backup.last_verified.time.map(seconds)),
+        (OVERDUE, overdue_since(observed, now).map(seconds)),
         (VERIFIED, verified.filter(|of| *of != ConditionStatus::Unknown).map(|of| flag(of == ConditionStatus::True))),
         (DURATION, backup.last_successful.seconds.map(number)),
         (SIZE, backup.last_successful.bytes.map(number)),

@@ -1,6 +1,6 @@
 //! Databases: their snapshots, their volumes, their upgrades.
 
-use api::ConditionStatus::True;
+use api::ConditionStatus::{False, True};
 use api::sample_db_snapshot::SampleDBSnapshot;
 use e2e::prometheus::{fires, is_silent, resolves};
 use e2e::sample_db::{Database, Files, namespace};
@@ -63,6 +63,17 @@ async fn snapshots_that_cannot_be_begun() {
     drop(ns.kubectl(&["delete", "resourcequota/none"]).await.ok());
     resolves("SampleDBBackupTooOld", &of_it).await;
     resolves("SampleDBBackupOverdue", &of_it).await;
+}
+
+#[tokio::test]
+async fn a_schedule_that_asks_for_nothing() {
+    let ns = namespace("alerts-schedule").await;
+    let of_it = [("namespace", ns.name.as_str()), ("name", "shop")];
+    let db = Database::apply(&ns, "shop", "{backup: {schedule: '0 0 1 1 *', timeZone: Mars/Olympus}}").await;
+    db.says("BackupHealthy", False, "ScheduleInvalid").await;
+    fires("SampleDBBackupTooOld", &of_it).await;
+    db.patch(json!({ "backup": { "timeZone": "Etc/UTC" } })).await;
+    resolves("SampleDBBackupTooOld", &of_it).await;
 }
 
 #[tokio::test]

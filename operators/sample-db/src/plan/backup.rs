@@ -19,6 +19,7 @@ use crate::{SampleDB, Snapshot};
 mod health;
 
 pub(super) use health::conditions;
+pub(crate) use health::overdue_since;
 
 /// What is to be done about snapshots now.
 #[derive(Debug, Default)]

@@ -19,6 +19,7 @@ mod deletion;
 mod failing;
 mod held;
 mod mounts;
+mod overdue;
 mod parameters;
 mod records;
 mod replacement;

@@ -59,6 +59,23 @@ fn kept(observed: &Observed, now: Timestamp) -> String {
     kept.map_or_else(String::new, |why| format!("; {why}"))
 }
 
+/// While backups by the schedule are overdue, or there are none since the schedule says no time: when the newest snapshot was
+/// begun that counts, or the database was initialized. None of what has been written since is in a snapshot that counts.
+pub(crate) fn overdue_since(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
+    let db = &*observed.db;
+    let backup = &db.spec.backup;
+    if db.spec.paused || backup.suspend || db.meta.deleting {
+        return None;
+    }
+    let initialised = db.status.initialization.completed_at?;
+    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
+    if schedule.is_ok_and(|schedule| schedule.after(now).is_some()) && overdue(observed, now).is_none() {
+        return None;
+    }
+    let counting = observed.own_snapshots().filter(|of| counts(observed, of));
+    Some(counting.filter_map(|of| of.status.started_at).max().unwrap_or(initialised))
+}
+
 /// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the
 /// next one is due to be taken and verified.
 fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
@@ -67,18 +84,23 @@ fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let initialised = db.status.initialization.completed_at?;
     let schedule = Schedule::parse(backup.schedule().filter(|_| !backup.suspend)?, backup.time_zone()).ok()?;
     let schedule = schedule.spread(place(db));
-    let verifies = backup.verify.mode != VerifyMode::None;
-    let intervals = if verifies { backup.verify.every_nth() } else { 1 };
+    let intervals = if verifies(observed) { backup.verify.every_nth() } else { 1 };
     let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
     let since = (0..intervals).try_fold(schedule.last_started(now)?, |since, _| earlier(since))?;
-    let good = |of: &&Snapshot| {
-        // One that is being proved again is what it was until that ends.
-        let again = of.status.phase == Some(SnapshotPhase::Ready) && is_in_doubt(&of.status);
-        let taken = of.status.completed_at.is_some() && !is_bad(&of.status);
-        if verifies { is_proved(&of.status) || again } else { taken }
-    };
-    let will_do = |of: &&Snapshot| good(of) && of.status.started_at.is_some_and(|at| at >= since);
+    let will_do = |of: &&Snapshot| counts(observed, of) && of.status.started_at.is_some_and(|at| at >= since);
     (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)
+}
+
+fn verifies(observed: &Observed) -> bool {
+    observed.db.spec.backup.verify.mode != VerifyMode::None
+}
+
+/// Whether a snapshot is as good as the spec wants it: verified, or taken where none is to be verified. One that is being
+/// verified again is what it was until that ends.
+fn counts(observed: &Observed, of: &Snapshot) -> bool {
+    let again = of.status.phase == Some(SnapshotPhase::Ready) && is_in_doubt(&of.status);
+    let taken = of.status.completed_at.is_some() && !is_bad(&of.status);
+    if verifies(observed) { is_proved(&of.status) || again } else { taken }
 }
 
 fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
@@ -91,7 +113,7 @@ fn overdue_sentence(observed: &Observed, since: Timestamp) -> String {
         let how = if of.status.sample_db_uid.is_some() { "is under way" } else { "has not begun" };
         format!("; the snapshot {} {how}{}", of.meta.key.name, why.unwrap_or_default())
     });
-    let done = if observed.db.spec.backup.verify.mode == VerifyMode::None { "taken" } else { "verified" };
+    let done = if verifies(observed) { "verified" } else { "taken" };
     format!("no snapshot that was begun since {since} has been {done}, though backup.schedule asks for one{cause}")
 }
 

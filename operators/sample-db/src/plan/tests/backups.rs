@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::backup;
 
-fn serving(spec: &Value, backup: &Value) -> Observed {
+pub(super) fn serving(spec: &Value, backup: &Value) -> Observed {
     let mut status = initialised();
     status["backup"] = backup.clone();
     observed(spec, &status)
@@ -132,42 +132,6 @@ fn whatever_is_waited_for_backups_are_taken_of_a_server_that_serves() {
     // A server on its way out is not asked for one.
     seen.pods = vec![super::server::going(&seen)];
     assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
-}
-
-#[test]
-fn backups_are_unhealthy_when_the_newest_verified_one_is_older_than_the_schedule_allows() {
-    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
-    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-01-15T07:30:00Z" }));
-    let at = |started: &str, verification: &str| {
-        let status = json!({ "phase": "Ready", "startedAt": started, "completedAt": started, "sampleDBUID": "u-1",
-            "verification": { "phase": verification } });
-        snapshot("one", "Scheduled", &status)
-    };
-    let health = |seen: &Observed| {
-        let conditions = backup::conditions(seen, &backup::decide(seen, now()), now());
-        let healthy = conditions.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap();
-        (healthy.status == api::ConditionStatus::True, healthy.reason.to_string(), healthy.message)
-    };
-    // The moment is 2027-01-15 08:00 UTC: that of 07:30 is being taken, that of 06:30 has to be there.
-    seen.snapshots = vec![at("2027-01-15T06:30:01Z", "Passed")];
-    assert!(health(&seen).0);
-    seen.snapshots = vec![at("2027-01-15T05:30:01Z", "Passed")];
-    assert_eq!((health(&seen).0, &*health(&seen).1), (false, "Overdue"));
-    let under_way = json!({ "phase": "Running", "startedAt": "2027-01-15T06:30:01Z", "sampleDBUID": "u-1",
-        "completedAt": "2027-01-15T06:30:02Z", "verification": { "phase": "Running" } });
-    seen.snapshots = vec![snapshot("one", "Scheduled", &under_way)];
-    assert!(health(&seen).2.contains("2027-01-15T06:30:00Z"), "{}", health(&seen).2);
-    // One that has not begun is of no database yet, but for its name.
-    seen.snapshots = vec![snapshot(
-        "waits",
-        "Scheduled",
-        &json!({ "conditions": [{ "type": "Ready", "status": "False",
-        "reason": "DatabaseNotReady", "message": "the volume is full", "lastTransitionTime": "2027-01-15T06:30:01Z" }] }),
-    )];
-    assert!(health(&seen).2.contains("the snapshot waits has not begun: the volume is full"), "{}", health(&seen).2);
-    let rests = json!({ "backup": { "schedule": "30 * * * *", "suspend": true } });
-    seen = serving(&rests, &json!({}));
-    assert_ne!(health(&seen).1, "Overdue");
 }
 
 #[test]
