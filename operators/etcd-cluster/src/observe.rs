@@ -73,6 +73,7 @@ impl EtcdClusterOperator {
             published: Vec::new(),
             proven: BTreeMap::new(),
             refused: None,
+            options_refused: None,
             cluster_version: None,
             receiving: BTreeSet::new(),
             fresh_name: fresh_name(cluster),
@@ -84,6 +85,7 @@ impl EtcdClusterOperator {
             cluster: cluster.clone(),
         };
         claims::unmark(&mut observed);
+        plan::options::leave_out(&mut observed);
         self.look_further(&mut observed, &mut by_name).await?;
         Ok(observed)
     }

@@ -21,6 +21,7 @@ pub mod membership;
 pub mod names;
 pub mod objects;
 mod observed;
+pub mod options;
 pub mod proven;
 pub mod pull;
 mod quorum;
@@ -118,6 +119,9 @@ fn decide(
         return (Step::Rest, Vec::new(), Vec::new());
     }
     if let (Some((reason, message)), None) = (wish::unsupported(cluster), &cluster.status.cluster_id) {
+        return (Step::Stuck(reason, message), Vec::new(), Vec::new());
+    }
+    if let Some((reason, message)) = options::keep_from_beginning(observed, roster) {
         return (Step::Stuck(reason, message), Vec::new(), Vec::new());
     }
     if let Some((reason, message)) = observed.peers.obstacle("headless Service") {

@@ -5,8 +5,10 @@
 const MIB: u64 = 1024 * 1024;
 /// A segment of etcd's log, in bytes. At each start it makes the next one, if it can.
 pub const SEGMENT: u64 = 64 * MIB;
-/// What etcd's log takes, in bytes: five segments that it keeps, the one that it writes, and the next one.
-pub const LOG: u64 = 7 * SEGMENT;
+/// How many segments etcd keeps where nothing says otherwise (`--max-wals`).
+pub const KEPT_SEGMENTS: u64 = 5;
+/// What etcd's log takes, in bytes: the segments that it keeps, the one that it writes, and the next one.
+pub const LOG: u64 = (KEPT_SEGMENTS + 2) * SEGMENT;
 /// The largest quota, in bytes: etcd's documentation does not advise more.
 pub const LARGEST_QUOTA: u64 = 8 * 1024 * MIB;
 /// The largest reserve, in bytes.
@@ -66,6 +68,14 @@ pub fn beside_the_log(volume: u64) -> u64 {
 #[must_use]
 pub fn quota(volume: u64) -> u64 {
     (beside_the_log(volume) / 2).clamp((volume / 8).clamp(1, LARGEST_QUOTA), LARGEST_QUOTA)
+}
+
+/// How many segments etcd may keep (`--max-wals`) beside one database of the quota that is given, or of the one that fits where
+/// that is less or none is given. More than [`KEPT_SEGMENTS`] take from what is left for a second copy of it.
+#[must_use]
+pub fn most_segments(volume: u64, given: Option<u64>) -> u64 {
+    let database = given.unwrap_or(u64::MAX).min(quota(volume));
+    (volume.saturating_sub(reserve(volume) + database) / SEGMENT).saturating_sub(2)
 }
 
 /// How large a database may grow, in bytes, that is that large already: as [`quota`] has it, but never less than it is and a
@@ -179,6 +189,19 @@ mod tests {
             } else if volume >= 8 {
                 assert!(2 * quota + reserve <= volume, "{volume}: {quota}");
             }
+        }
+    }
+
+    #[test]
+    fn so_many_segments_fit_beside_one_database() {
+        let most = [1 << 26, 1 << 30, 10 << 30, u64::MAX].map(|volume| most_segments(volume, None));
+        assert_eq!(most[..3], [0, 9, 81]);
+        assert_eq!(most_segments(1 << 30, Some(64 << 20)), 12, "a smaller database leaves more");
+        assert_eq!(most_segments(1 << 30, Some(8 << 30)), 9, "one that does not fit is told of otherwise");
+        for volume in volumes().filter(|volume| *volume >= (LOG + LARGEST_RESERVE) / 3 * 4) {
+            let most = most_segments(volume, None);
+            assert!(most >= KEPT_SEGMENTS, "{volume}");
+            assert!((most + 2) * SEGMENT + quota(volume) + reserve(volume) <= volume, "{volume}: {most}");
         }
     }
 

@@ -81,7 +81,7 @@ pub async fn class(name: &str) -> String {
 
 /// Nothing is ever silently left out.
 #[tokio::test]
-async fn tls_is_refused_and_nothing_is_made() {
+async fn what_cannot_be_had_is_refused_and_nothing_is_made_or_touched() {
     let ns = namespace("etcd-tls").await;
     let spec = "{size: 3, TLS: {static: {member: {peerSecret: a, serverSecret: b}, operatorSecret: c}}}";
     let etcd = Etcd::apply(&ns, "web", spec).await;
@@ -93,6 +93,14 @@ async fn tls_is_refused_and_nothing_is_made() {
     assert!(ns.api::<PodDisruptionBudget>().list(&lists).await.expect("budgets can be listed").items.is_empty());
     etcd.patch(json!({ "TLS": null, "size": 1 })).await;
     etcd.stands(1).await;
+    // What the API takes and no volume is large enough for; a correction touches no pod either.
+    let pods = etcd.pod_uids().await;
+    etcd.patch(json!({ "options": { "max-wals": "0" } })).await;
+    let message = etcd.says("Stalled", ConditionStatus::True, "OptionRefused").await;
+    assert!(message.contains("options max-wals is 0") && message.contains("keep the pods"), "{message}");
+    etcd.patch(json!({ "options": null })).await;
+    etcd.stands(1).await;
+    assert_eq!(etcd.pod_uids().await, pods);
 }
 
 #[tokio::test]

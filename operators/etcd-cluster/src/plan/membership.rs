@@ -38,7 +38,8 @@ pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
 ) -> Option<&'r Node<'a>> {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let goes = |node: &&Node<'_>| rolling::needs_other_pod(node, wish) || space::can_have_more(observed, roster, node);
+    let rolls = |node: &Node<'_>| observed.options_refused.is_none() && rolling::needs_other_pod(node, wish);
+    let goes = |node: &&Node<'_>| rolls(node) || space::can_have_more(observed, roster, node);
     // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
     let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
     let begun = !wish.durable && roster.nodes.iter().any(joins);
@@ -104,7 +105,9 @@ fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
 /// their data in their pods and need others: should the new member never run, none of those that do has been given up.
 fn with_a_spare(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Wish {
     let few = roster.voters().count() <= wish.size;
-    let spare = few && is_spare_needed(roster, wish) && (wish.durable || observed.refused.is_none());
+    let spare = few
+        && is_spare_needed(roster, wish)
+        && (wish.durable || observed.refused.is_none() && observed.options_refused.is_none());
     Wish { size: wish.size + usize::from(spare), ..wish.clone() }
 }
 

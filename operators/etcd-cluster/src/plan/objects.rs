@@ -21,7 +21,7 @@ pub(super) use claim::{
     Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
     retired, volume,
 };
-pub(super) use container::{ETCD, WAIT, quota_follows_volume};
+pub(super) use container::{ETCD, WAIT, quota_follows_volume, variable_of};
 pub use pod::Start;
 pub(super) use pod::{
     QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, pod, pod_labels, retiring,

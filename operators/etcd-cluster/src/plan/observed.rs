@@ -51,6 +51,8 @@ pub struct Observed {
     pub proven: BTreeMap<Box<str>, Proven>,
     /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.
     pub refused: Option<String>,
+    /// Why options of etcd that the spec gives are refused; the cluster here is without them.
+    pub options_refused: Option<String>,
     /// A member's name that nobody has had.
     pub fresh_name: Arc<str>,
     /// Whether a claim that names no class would get one, or why that cannot be told. Only asked before storage has been

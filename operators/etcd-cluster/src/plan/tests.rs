@@ -36,6 +36,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         found: unlabeled::claims::Found::default(),
         proven: BTreeMap::new(),
         refused: None,
+        options_refused: None,
         cluster_version: None,
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
@@ -172,6 +173,7 @@ mod leading;
 mod learners;
 mod leaving_3_6;
 mod members;
+mod options;
 mod pull;
 mod quorum;
 mod space;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::membership::{adopting, unreached};
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
-use super::{Observed, leaving_3_6, names, objects, proven};
+use super::{Observed, leaving_3_6, names, objects, options, proven};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -47,7 +47,7 @@ impl Wish {
             repository: Self::repository(cluster),
             template,
             durable,
-            refusal: unsupported(cluster).or(refusal),
+            refusal: unsupported(cluster).or_else(|| options::refusal(observed)).or(refusal),
         }
     }
 

@@ -66,6 +66,7 @@ impl Bench {
             found,
             proven: self.proven(),
             refused: None,
+            options_refused: None,
             published: if self.mute { Vec::new() } else { self.kubelet.published() },
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
@@ -76,6 +77,7 @@ impl Bench {
             cluster: cluster.clone(),
         };
         unlabeled::claims::unmark(&mut observed);
+        plan::options::leave_out(&mut observed);
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
         }

@@ -13,7 +13,10 @@ use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
-    let to_roll = |node: &&Node<'_>| is_outdated(node, wish) || space::can_have_more(observed, roster, node);
+    // What is wished lacks options that are refused, so it is not what a person has asked for either.
+    let kept = |node: &Node<'_>| observed.options_refused.is_some() && needs_other_pod(node, wish);
+    let to_roll =
+        |node: &&Node<'_>| is_outdated(node, wish) && !kept(node) || space::can_have_more(observed, roster, node);
     let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
     if outdated.is_empty() {
         return None;

@@ -158,9 +158,14 @@ fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
     cluster.spec.options.contains_key(option) || variable(cluster, option).is_some()
 }
 
+/// The name of the variable by which etcd takes an option.
+pub(in crate::plan) fn variable_of(option: &str) -> String {
+    format!("ETCD_{}", option.to_uppercase().replace('-', "_"))
+}
+
 /// The variable that gives an option of etcd.
 fn variable<'a>(cluster: &'a EtcdCluster, option: &str) -> Option<&'a EnvVar> {
-    let name = format!("ETCD_{}", option.to_uppercase().replace('-', "_"));
+    let name = variable_of(option);
     cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env).find(|env| env.name == name)
 }
 

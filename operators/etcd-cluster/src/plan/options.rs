@@ -1,0 +1,134 @@
+//! Options of etcd that are refused, since no volume is large enough with them, or the members' volumes are not. The API does not
+//! refuse them: OLM upgrades no CRD with a new rule on a field that was there before. Pure.
+
+use std::sync::Arc;
+
+use api::etcd_cluster::EtcdClusterSpec;
+use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments};
+use runtime::views::Claim;
+
+use super::objects::{self, OWNER_UID, RETIRED};
+use super::roster::Roster;
+use super::size::{self, words};
+use super::{Observed, wish};
+use crate::EtcdCluster;
+
+/// The reason of the condition Stalled.
+const REFUSED: &str = "OptionRefused";
+
+/// How many files of its log etcd keeps.
+const LOG_FILES: &str = "max-wals";
+/// How many of its snapshots it keeps.
+const SNAPSHOT_FILES: &str = "max-snapshots";
+
+/// Takes what is refused out of the spec that is planned with, and says why: members that run keep their pods, and those that
+/// need one do without these options.
+pub fn leave_out(observed: &mut Observed) {
+    let refusals = refusals(observed);
+    if refusals.is_empty() {
+        return;
+    }
+    let mut cluster = EtcdCluster::clone(&observed.cluster);
+    for (option, _) in &refusals {
+        cluster.spec.options.remove(*option);
+        if let Some(pod) = &mut cluster.spec.pod {
+            pod.etcd_env.retain(|variable| variable.name != objects::variable_of(option));
+        }
+    }
+    let begun = cluster.status.cluster_id.is_some() || !observed.pods.is_empty() || !observed.claims.is_empty();
+    let then = if begun { "until then members keep the pods that they have" } else { "until then nothing is made" };
+    let why: Vec<String> = refusals.into_iter().map(|(_, why)| why).collect();
+    observed.options_refused = Some(format!("{}; {then}", why.join("; ")));
+    observed.cluster = Arc::new(cluster);
+}
+
+/// What is refused: the condition's reason and message.
+pub(super) fn refusal(observed: &Observed) -> Option<(&'static str, String)> {
+    Some((REFUSED, observed.options_refused.clone()?))
+}
+
+/// The same, of a cluster that nothing has been made of.
+pub(super) fn keep_from_beginning(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+    refusal(observed).filter(|_| observed.cluster.status.cluster_id.is_none() && roster.nodes.is_empty())
+}
+
+/// The options that are refused, and why.
+fn refusals(observed: &Observed) -> Vec<(&'static str, String)> {
+    let spec = &observed.cluster.spec;
+    let log = given(spec, LOG_FILES).and_then(|(field, files)| {
+        let why = if files == 0 { endless("file of its log") } else { too_many(observed, files)? };
+        Some((LOG_FILES, format!("{field} is {files}{why}")))
+    });
+    let snapshots = given(spec, SNAPSHOT_FILES).filter(|(_, files)| *files == 0);
+    let snapshots = snapshots.map(|(field, _)| (SNAPSHOT_FILES, format!("{field} is 0{}", endless("snapshot file"))));
+    log.into_iter().chain(snapshots).collect()
+}
+
+fn endless(what: &str) -> String {
+    format!(", with which etcd keeps every {what} until the volume is full: set it to 1 or more, or leave it out")
+}
+
+/// Why so many files of the log do not fit the smallest of the members' volumes. etcd's own default is never refused.
+fn too_many(observed: &Observed, files: u64) -> Option<String> {
+    let volume = volume(observed)?;
+    let quota = observed.cluster.spec.quota.as_deref().and_then(size::bytes);
+    let most = most_segments(volume, quota).max(KEPT_SEGMENTS);
+    let bytes = |bytes: u64| words(i64::try_from(bytes).unwrap_or(i64::MAX));
+    (files > most).then(|| {
+        format!(
+            ", and so many files of etcd's log, of {} each, do not fit a volume of {} beside the database: set it to {most} or \
+             less, or raise spec.storage.size",
+            bytes(SEGMENT),
+            bytes(volume)
+        )
+    })
+}
+
+/// The smallest of the members' volumes, in bytes; before there are any, what the spec asks for.
+fn volume(observed: &Observed) -> Option<u64> {
+    let cluster = &*observed.cluster;
+    if wish::durable(observed) != Some(true) {
+        return None;
+    }
+    let uid = &*cluster.meta.uid;
+    let is_a_members = |claim: &&Arc<Claim>| {
+        !claim.labels.contains_key(RETIRED) && claim.labels.get(OWNER_UID).is_some_and(|of| *of == *uid)
+    };
+    let claims = observed.claims.iter().filter(is_a_members);
+    claims.filter_map(|claim| objects::volume(cluster, Some(claim))).min().or_else(|| objects::volume(cluster, None))
+}
+
+/// The number of files that the spec gives for an option, and the field in which it does; none where that cannot be told, or is
+/// no number: then etcd says so, and the roll stops at its first member.
+fn given(spec: &EtcdClusterSpec, option: &str) -> Option<(String, u64)> {
+    if let Some(value) = spec.options.get(option) {
+        return Some((format!("spec.options {option}"), number(value)?));
+    }
+    let name = objects::variable_of(option);
+    let variable = spec.pod.iter().flat_map(|pod| &pod.etcd_env).find(|variable| variable.name == name)?;
+    Some((format!("{name} in spec.pod.etcdEnv"), number(variable.value.as_deref()?)?))
+}
+
+/// A number as etcd reads it: Go's `strconv.ParseUint` with base 0.
+fn number(text: &str) -> Option<u64> {
+    let text = text.to_ascii_lowercase().replace('_', "");
+    let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find_map(|(prefix, radix)| {
+        let digits = text.strip_prefix(prefix)?;
+        Some(u64::from_str_radix(digits, radix))
+    });
+    let octal =
+        || text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| u64::from_str_radix(digits, 8));
+    prefixed.or_else(octal).unwrap_or_else(|| text.parse()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_as_etcd_reads_them() {
+        let read = ["0", "00", "0x0", "0b0", "0o0", "0_0", "7", "010", "0x10", "1_000"].map(number);
+        assert_eq!(read, [0, 0, 0, 0, 0, 0, 7, 8, 16, 1000].map(Some));
+        assert_eq!(["", "many", "-1", "08", "0x", "1.5"].map(number), [None; 6]);
+    }
+}
