@@ -70,6 +70,8 @@ pub(crate) enum Reason {
     PreparedTransactions,
     /// Sessions of others do not end, although they were told to.
     SessionsLeft,
+    /// It runs as another user than the one whom the data belong to.
+    WrongUser,
     /// The server has something that a copy would lose.
     Unsupported,
     /// Something that the operator gives (a file, a variable of the environment) is missing or malformed.
@@ -114,7 +116,7 @@ impl Failure {
             Reason::DataMissing => 3,
             Reason::DnsTimeout => 4,
             // It fails as often as it is tried, until somebody mends it: Jobs of the operator's give up at once.
-            Reason::SqlFailed => 5,
+            Reason::SqlFailed | Reason::WrongUser => 5,
             _ => 1,
         })
     }

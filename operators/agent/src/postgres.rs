@@ -27,7 +27,7 @@
 
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::failure::{Failure, leave};
 
@@ -90,6 +90,7 @@ mod transfer;
 pub(crate) mod upgrade;
 mod upgraded;
 pub(crate) mod verify;
+pub(crate) mod version;
 mod volume;
 mod words;
 
@@ -108,7 +109,7 @@ pub(crate) enum Verb {
     Finish(finish::Finish),
     Survey(survey::Survey),
     /// What the image's own programs are.
-    Version,
+    Version(version::Version),
     /// Whether the server of this pod takes connections.
     Ready(run::Ready),
 }
@@ -129,7 +130,7 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         Verb::Upgrade(options) => upgrade::upgrade(options)?,
         Verb::Finish(options) => finish::finish(options)?,
         Verb::Survey(options) => survey::survey(options)?,
-        Verb::Version => json!({ "version": tools::Tools::find()?.version()? }),
+        Verb::Version(options) => version::version(options)?,
     };
     println!("{result}");
     if let Err(error) = leave(&result) {

@@ -13,7 +13,7 @@ use runtime::{Error, pods};
 use crate::look::{self, decoded};
 use crate::plan::objects::{OWNER_UID, SecretOf};
 use crate::plan::unlabeled::{self, Found};
-use crate::plan::{self, Asked, Contact, InitSources, Observed, names};
+use crate::plan::{self, Asked, Contact, InitSources, Observed, Placement, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
 use crate::{SampleDB, SampleDBOperator, Snapshot, sources};
@@ -71,6 +71,7 @@ impl SampleDBOperator {
             asked: Asked::Nothing,
             failed: None,
             replacement: DryRun::Accepted,
+            placement: Placement::Proven,
             silent_for: None,
             copied: None,
             began: Some(*self.began.get_or_init(Timestamp::now)),
@@ -115,11 +116,29 @@ impl SampleDBOperator {
                 None => None,
             };
         }
-        if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
-            observed.replacement = self.trials.ask(&trial, &key.sibling(&names::pod(db))).await;
-        }
+        self.try_successor(&mut observed).await;
         crate::metrics::tell(&observed);
         Ok(observed)
+    }
+
+    /// Looks whether the pod that is to replace the server's, if one is, would be taken by the API server, and would start.
+    async fn try_successor(&self, observed: &mut Observed) {
+        let present = observed.db.meta.key.sibling(&names::pod(&observed.db));
+        let known = plan::placement(observed, Timestamp::now());
+        // As long as it would not start, it is not asked for.
+        if let Some(known @ (Placement::Trying(_) | Placement::Refused(_))) = known {
+            observed.placement = known;
+            return;
+        }
+        if let Some(trial) = plan::trial(observed, Timestamp::now()) {
+            observed.replacement = self.trials.ask(&trial, &present).await;
+        }
+        if known.is_none() && observed.replacement == DryRun::Accepted {
+            observed.placement = match pods::get(&self.client, &present).await {
+                Ok(pod) => plan::beside(&pod.unwrap_or_default()),
+                Err(error) => Placement::Trying(format!("waiting for the API server to show the present one: {error}")),
+            };
+        }
     }
 
     /// Asks the server, or whether it answers at all, if it is not ready.

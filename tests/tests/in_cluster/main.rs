@@ -47,6 +47,7 @@ mod sample_db_deletion;
 mod sample_db_failed;
 mod sample_db_labels;
 mod sample_db_life;
+mod sample_db_placement;
 mod sample_db_proof;
 mod sample_db_schedule;
 mod sample_db_server;

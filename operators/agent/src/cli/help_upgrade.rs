@@ -72,10 +72,12 @@ Reasons: ConnectionFailed AuthenticationFailed PermissionDenied ToolFailed ToolM
 pub(super) const VERSION: &str = "\
 Tells which PostgreSQL the image is: what is asked of a new image while the old server still serves.
 
-Usage: agent pg-version
+Usage: agent pg-version [flags]
+
+  --as-user UID                fails unless it runs as this user itself: a server only starts as the one whom its data belong to
 
 Result: {\"version\"}
-Reasons: ToolFailed ToolMissing";
+Reasons: ToolFailed ToolMissing WrongUser";
 
 pub(super) const READY: &str = "\
 Becomes pg_isready, for the server of the same pod: the probes of its container.

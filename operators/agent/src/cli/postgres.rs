@@ -36,7 +36,7 @@ pub(super) fn parse(verb: &str, parser: &mut Parser) -> Option<(Result<Verb, Sto
         "pg-survey" => (upgrade::survey(parser), help_upgrade::SURVEY),
         "pg-finish" => (upgrade::finish(parser), help_upgrade::FINISH),
         "pg-ready" => (upgrade::ready(parser), help_upgrade::READY),
-        "pg-version" => (Flags::read(parser, &[]).map(|_| Verb::Version), help_upgrade::VERSION),
+        "pg-version" => (upgrade::version(parser), help_upgrade::VERSION),
         _ => return None,
     })
 }

@@ -10,6 +10,7 @@ use crate::postgres::finish::Finish;
 use crate::postgres::run::Ready;
 use crate::postgres::survey::Survey;
 use crate::postgres::upgrade::Upgrade;
+use crate::postgres::version::Version;
 
 pub(super) fn upgrade(parser: &mut Parser) -> Result<Verb, Stop> {
     let flags = Flags::read(
@@ -55,6 +56,11 @@ pub(super) fn finish(parser: &mut Parser) -> Result<Verb, Stop> {
         jobs: jobs(&flags)?,
         connect_timeout: flags.seconds("connect-timeout", 30)?,
     }))
+}
+
+pub(super) fn version(parser: &mut Parser) -> Result<Verb, Stop> {
+    let flags = Flags::read(parser, &[("as-user", Kind::Value)])?;
+    Ok(Verb::Version(Version { user: flags.number("as-user")? }))
 }
 
 pub(super) fn ready(parser: &mut Parser) -> Result<Verb, Stop> {

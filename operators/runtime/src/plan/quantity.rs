@@ -14,8 +14,9 @@ pub fn whole(text: &str) -> Option<i128> {
     thousandths(text).map(|amount| amount.div_euclid(1000))
 }
 
-/// The amount in thousandths.
-pub(super) fn thousandths(text: &str) -> Option<i128> {
+/// The amount in thousandths; `None` if `text` is no quantity, or is too fine or too large for that.
+#[must_use]
+pub fn thousandths(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '+' | '-'))).unwrap_or(text.len());
     let (number, suffix) = text.split_at(end);
     let (numerator, denominator) = scale(suffix)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::cache::View;
@@ -15,6 +16,8 @@ pub struct Job {
     owner: Option<Owner>,
     /// Its labels.
     pub labels: BTreeMap<String, String>,
+    /// When it was created.
+    pub created: Option<Timestamp>,
     /// How it ended, if it has.
     pub end: Option<JobEnd>,
     /// Pods of it that have failed so far.
@@ -41,7 +44,7 @@ impl View for Job {
 
     fn decode(json: &str) -> serde_json::Result<Self> {
         let WireMeta { metadata } = serde_json::from_str(json)?;
-        let Wire { metadata: Labelled { labels }, status } = serde_json::from_str(json)?;
+        let Wire { metadata: Labelled { labels, created }, status } = serde_json::from_str(json)?;
         let owner = labels.get(OWNER_KIND).zip(labels.get(INSTANCE));
         let owner = owner.map(|(kind, name)| Owner { kind: kind.as_str().into(), name: name.as_str().into() });
         let end = status.conditions.into_iter().filter(|c| c.status == "True").find_map(|c| match c.type_.as_str() {
@@ -49,7 +52,7 @@ impl View for Job {
             "Failed" => Some(JobEnd::Failed { reason: c.reason, message: c.message }),
             _ => None,
         });
-        Ok(Self { meta: metadata, owner, labels, end, failed: status.failed })
+        Ok(Self { meta: metadata, owner, labels, created, end, failed: status.failed })
     }
 
     fn meta(&self) -> &Meta {
@@ -79,6 +82,8 @@ struct Wire {
 
 #[derive(Deserialize)]
 struct Labelled {
+    #[serde(default, rename = "creationTimestamp")]
+    created: Option<Timestamp>,
     #[serde(default)]
     labels: BTreeMap<String, String>,
 }

@@ -130,6 +130,12 @@ pub fn init_job(db: &SampleDB) -> String {
     format!("{}-init", db.meta.key.name)
 }
 
+/// The Job that tries whether a pod as the spec has it would start.
+#[must_use]
+pub fn trial_job(db: &SampleDB) -> String {
+    format!("{}-trial", db.meta.key.name)
+}
+
 /// The database that applications use, which is also its owner's name.
 #[must_use]
 pub fn database(db: &SampleDB) -> &str {

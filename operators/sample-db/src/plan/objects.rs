@@ -16,6 +16,7 @@ mod secret;
 mod server;
 mod services;
 mod snapshot;
+mod trial;
 
 pub(super) use claim::{data_claim, new_data_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
@@ -30,6 +31,7 @@ pub(super) use server::{
 pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;
 pub(super) use snapshot::{final_snapshot, snapshot};
+pub(super) use trial::{PLACEMENT, placement, trial};
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;

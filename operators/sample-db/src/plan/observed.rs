@@ -10,7 +10,7 @@ use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::catalog::Catalog;
 use super::objects::{self, Place};
-use super::{Asked, Said};
+use super::{Asked, Placement, Said};
 use crate::{SampleDB, Snapshot};
 
 /// A database and what belongs to it.
@@ -64,6 +64,8 @@ pub struct Observed {
     /// What the API server says of the pod that is to replace the server's; accepted as long as it has not been asked. Only
     /// asked before a StatefulSet gets its template, and before a pod is deleted for it that is ready.
     pub replacement: DryRun,
+    /// Whether the pod that is to replace the server's would start; proven as long as that has not been looked at.
+    pub placement: Placement,
     /// For how long the server has not answered, whether it is ready or not; nothing as long as it does, or does not run.
     pub silent_for: Option<Duration>,
     /// When the manager that runs now looked for the first time; as if it had always done so, if that is not known.

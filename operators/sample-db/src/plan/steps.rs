@@ -6,7 +6,7 @@ use runtime::plan::{Apply, DryRun, Effect};
 use super::login::{self, Login};
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
-use super::{Asked, Attempt, DbAct, Observed, SecretSeen, names, retention, tuning, unlabeled};
+use super::{Asked, Attempt, DbAct, Observed, Placement, SecretSeen, names, placement, retention, tuning, unlabeled};
 use crate::Snapshot;
 
 mod fill;
@@ -52,6 +52,7 @@ pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Op
         .or_else(|| secrets(observed))
         .or_else(|| volume::volume(observed, wish))
         .or_else(|| children(observed, wish, source))
+        .or_else(|| placement::end_of_trial(observed))
 }
 
 /// The next step, once the ground stands.
@@ -132,7 +133,7 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     let server = objects::server(observed, wish, source);
     let live = observed.server.ours().map(|server| (&server.meta, server.fingerprint));
     // Its controller would be left without a pod if the present one were lost.
-    let accepted = observed.replacement == DryRun::Accepted;
+    let accepted = observed.replacement == DryRun::Accepted && observed.placement == Placement::Proven;
     applies.extend(objects::unless(server, live).filter(|_| accepted));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
     (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))

@@ -21,6 +21,7 @@ mod held;
 mod mounts;
 mod overdue;
 mod parameters;
+mod placement;
 mod records;
 mod replacement;
 mod retention;
@@ -78,6 +79,7 @@ fn with(meta: &Value, spec: &Value, status: &Value) -> Observed {
         init_sources: InitSources::Digest(String::new()),
         failed: None,
         replacement: DryRun::Accepted,
+        placement: Placement::Proven,
         silent_for: None,
         copied: None,
         began: None,

@@ -100,6 +100,7 @@ pub enum Edit {
     Parameter(usize),
     Size(bool),
     Restart(u8),
+    Node(&'static str),
     Paused(bool),
     Schedule(usize),
     Policy(&'static str),
@@ -213,6 +214,7 @@ impl Bench {
                 Edit::Restart(at) => {
                     object["metadata"]["annotations"]["kubectl.kubernetes.io/restartedAt"] = json!(at.to_string());
                 }
+                Edit::Node(label) => spec["nodeSelector"] = json!({ "disk": label }),
                 Edit::Paused(paused) => spec["paused"] = json!(paused),
                 Edit::Schedule(which) => {
                     let all = ["0 2 * * *", "*/10 * * * *", "30 * * * *"];

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::bench::Bench;
 use crate::boundaries::{of, quiet, to};
 use crate::collector::Propagation;
-use crate::faults::Step;
+use crate::faults::{Edit, Step};
 use crate::stories::usual;
 
 /// What is done meanwhile.
@@ -22,6 +22,7 @@ fn doings() -> Vec<Doing> {
     vec![
         Doing { name: "create", spec: quiet(usual()), step: None },
         Doing { name: "a backup", spec: quiet(usual()), step: backup(false) },
+        Doing { name: "another placement", spec: quiet(usual()), step: Some(Step::Edit(Edit::Node("ssd"))) },
         Doing { name: "a minor upgrade", spec: quiet(of("15.18")), step: Some(to("15")) },
         Doing { name: "a major upgrade", spec: quiet(of("15")), step: Some(to("17")) },
     ]

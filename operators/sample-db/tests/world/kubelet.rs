@@ -113,6 +113,9 @@ impl Site {
         if !pod.claims().iter().all(bound) {
             return wait(life, "Pending", String::new());
         }
+        if self.faults.nowhere.is_some_and(|nowhere| pod.needs(nowhere)) {
+            return wait(life, "ErrImageNeverPull", "no node has such a label".to_owned());
+        }
         if let Some(missing) = pod.config_maps().iter().find(|key| world.get(ConfigMap::KIND, key).is_none()) {
             return wait(life, "PodInitializing", format!("configmap {missing} not found"));
         }

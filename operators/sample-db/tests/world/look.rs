@@ -10,7 +10,7 @@ use runtime::testing::World;
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 use sample_db::plan::objects::SecretOf;
 use sample_db::plan::unlabeled::{self, Found};
-use sample_db::plan::{self, Asked, Contact, InitSources, Observed, names, unwatched};
+use sample_db::plan::{self, Asked, Contact, InitSources, Observed, Placement, names, unwatched};
 use sample_db::snapshot::observed::Volume;
 use sample_db::{SampleDB, Snapshot, snapshot};
 
@@ -110,6 +110,7 @@ impl Stores {
             asked: Asked::Nothing,
             failed: None,
             replacement: DryRun::Accepted,
+            placement: Placement::Proven,
             silent_for: None,
             copied: None,
             began: None,
@@ -154,8 +155,17 @@ impl Stores {
         if let Some(pod) = plan::note_of(&observed, site.now).and_then(|note| observed.pod_named(&note.pod)) {
             observed.copied = site.copied(&pod.meta.uid);
         }
-        if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) {
-            observed.replacement = DryRun::Rejected("the policy says no".to_owned());
+        let known = plan::placement(&observed, site.now);
+        match known {
+            Some(known @ (Placement::Trying(_) | Placement::Refused(_))) => observed.placement = known,
+            _ if plan::trial(&observed, site.now).is_some_and(|trial| site.rejects(&trial.body)) => {
+                observed.replacement = DryRun::Rejected("the policy says no".to_owned());
+            }
+            Some(Placement::Proven | Placement::Due(_)) => {}
+            None => {
+                let present = world.get(Pod::KIND, &key.sibling(&names::pod(db)));
+                observed.placement = plan::beside(present.unwrap_or(&serde_json::Value::Null));
+            }
         }
         observed
     }

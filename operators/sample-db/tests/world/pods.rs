@@ -69,6 +69,11 @@ impl PodSeen {
         Some(self.key.sibling(volume["persistentVolumeClaim"]["claimName"].as_str()?))
     }
 
+    /// Whether it asks for nodes with that label.
+    pub fn needs(&self, node: &str) -> bool {
+        self.spec["nodeSelector"]["disk"] == node
+    }
+
     /// All claims that it mounts.
     pub fn claims(&self) -> Vec<Key> {
         let volumes = self.spec["volumes"].as_array().into_iter().flatten();

@@ -39,6 +39,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         3 => (0..4_usize).prop_map(Edit::Parameter),
         1 => any::<bool>().prop_map(Edit::Size),
         2 => (0..3_u8).prop_map(Edit::Restart),
+        2 => prop_oneof![Just("ssd"), Just("nowhere")].prop_map(Edit::Node),
         1 => any::<bool>().prop_map(Edit::Paused),
         2 => (0..3_usize).prop_map(Edit::Schedule),
         1 => any::<bool>().prop_map(Edit::Manual),

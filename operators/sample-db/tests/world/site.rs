@@ -37,6 +37,8 @@ pub struct Faults {
     pub lies: Option<String>,
     /// What no server's pod may have in it: the API server creates none that does.
     pub rejects: Option<&'static str>,
+    /// The label of nodes that pods ask for, and no node has.
+    pub nowhere: Option<&'static str>,
     /// Whether what is written as a snapshot is not what was read.
     pub corrupts: bool,
     /// Whether servers have a replication slot, which no snapshot contains.

@@ -105,6 +105,35 @@ fn a_pod_that_serves_is_not_deleted_for_one_that_the_api_server_rejects() {
 }
 
 #[test]
+fn a_pod_that_serves_is_not_deleted_for_one_that_no_node_takes() {
+    let mut bench = settled(&usual());
+    let before = pod(&bench)["metadata"]["uid"].clone();
+    bench.site.faults.nowhere = Some("nowhere");
+    bench.take(&Step::Edit(Edit::Node("nowhere")));
+    let rows = bench.site.acked["shop"].len();
+    bench.take(&Step::Calm(20));
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert_eq!(pod(&bench)["metadata"]["uid"], before, "{}", bench.story());
+    assert!(bench.site.acked["shop"].len() > rows && is(db, "Ready"), "{}", bench.story());
+    assert_eq!(condition(db, "Stalled")["reason"], "PodRefused", "{}", bench.story());
+
+    let mut taken_back = bench.fork();
+    let key = bench.key.clone();
+    taken_back.world.edit(SampleDB::KIND, &key, |db| db["spec"]["nodeSelector"] = json!({}));
+    settle(&mut taken_back);
+    assert_eq!(pod(&taken_back)["metadata"]["uid"], before, "{}", taken_back.story());
+    assert_eq!(taken_back.world.all(Job::KIND).filter(|(key, _)| key.name.ends_with("-trial")).count(), 0);
+
+    bench.take(&Step::Evict(0));
+    bench.take(&Step::Calm(20));
+    assert_ne!(pod(&bench)["metadata"]["uid"], before, "{}", bench.story());
+    let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+    assert!(is(db, "Ready"), "a pod that is lost comes back as it was\n{}", bench.story());
+    settle(&mut bench);
+    assert_eq!(pod(&bench)["spec"]["nodeSelector"]["disk"], "nowhere", "{}", bench.story());
+}
+
+#[test]
 fn an_upgrade_whose_pod_the_api_server_rejects_goes_back_without_a_restart() {
     let mut bench = settled(&of("15.18"));
     let before = pod(&bench)["metadata"]["uid"].clone();

@@ -47,6 +47,7 @@ async fn a_database_that_is_kept_from_what_is_asked_for_costs_little() {
         state("a data volume that cannot grow", &turn, no_expansion),
         state("a status that is lost with its record", &turn, lost_status),
         state("a new pod that Pod Security rejects", &turn, rejected_pod),
+        state("a new pod that no node takes", &turn, no_such_node),
         state("a foreign pod that bears the server's name", &turn, taken_name),
     ])
     .await;
@@ -137,6 +138,12 @@ async fn no_expansion(ns: Namespace) -> Wedge {
 async fn rejected_pod(ns: Namespace) -> Wedge {
     let db = serving(&ns, LOGGED).await;
     db.patch(json!({ "podSecurityContext": { "runAsUser": 999, "fsGroup": 999 } })).await;
+    Wedge::reached(ns, Says::stalled(SHOP, "PodRefused"), RUNS).await
+}
+
+async fn no_such_node(ns: Namespace) -> Wedge {
+    let db = serving(&ns, LOGGED).await;
+    db.patch(json!({ "nodeSelector": { "disktype": "nowhere" } })).await;
     Wedge::reached(ns, Says::stalled(SHOP, "PodRefused"), RUNS).await
 }
 

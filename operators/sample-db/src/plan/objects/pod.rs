@@ -174,7 +174,7 @@ fn confined() -> SecurityContext {
 /// What a container asks for, unless the spec says so: one that asks for nothing is the first to be evicted.
 const REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
 
-fn resources(of: &Scheduling) -> ResourceRequirements {
+pub(super) fn resources(of: &Scheduling) -> ResourceRequirements {
     let requests = || REQUESTS.map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned()))).into();
     match &of.resources {
         Some(given) => ResourceRequirements::from(given),

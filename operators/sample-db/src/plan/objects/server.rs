@@ -19,7 +19,7 @@ use runtime::views::{Pod, StatefulSet};
 use serde_json::json;
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
-use super::{OWNER_UID, POD_NAME, PORT, config, labels, owned, selector};
+use super::{OWNER_UID, PLACEMENT, POD_NAME, PORT, config, labels, owned, placement, selector};
 use crate::plan::record::Record;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names, tuning};
@@ -96,7 +96,11 @@ pub(in crate::plan) fn successor(observed: &Observed, wish: &Wish) -> Apply {
 /// otherwise of its pods comes with the next change, since a manager of another version writes nothing by itself.
 pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) -> Option<Apply> {
     let set = set.unless(live)?;
-    let mut untried = set.clone();
+    let mut unplaced = set.clone();
+    if let Some(placed) = unplaced.body["spec"]["template"]["metadata"]["annotations"].as_object_mut() {
+        placed.remove(PLACEMENT);
+    }
+    let mut untried = unplaced.clone();
     if let Some(command) = untried.body["spec"]["template"]["spec"]["containers"][0]["command"].as_array_mut() {
         let tried = tried();
         command.retain(|argument| *argument != tried);
@@ -107,8 +111,8 @@ pub(in crate::plan) fn unless(set: Apply, live: Option<(&Meta, Fingerprint)>) ->
     if let Some(named) = unnamed.body["spec"]["template"]["metadata"]["annotations"].as_object_mut() {
         named.remove(DEFAULT_CONTAINER);
     }
-    let is_earlier =
-        live.is_some_and(|(_, live)| [untried, frequent, unnamed].iter().any(|earlier| live == earlier.fingerprint()));
+    let all = [unplaced, untried, frequent, unnamed];
+    let is_earlier = live.is_some_and(|(_, live)| all.iter().any(|earlier| live == earlier.fingerprint()));
     (!is_earlier).then_some(set)
 }
 
@@ -158,6 +162,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     let annotations = [
         (TEMPLATE.to_owned(), template(observed, wish)),
         (PARAMETERS.to_owned(), parameters(db)),
+        (PLACEMENT.to_owned(), placement(db)),
         (DEFAULT_CONTAINER.to_owned(), SERVER.to_owned()),
     ];
     let steps = vec![prepare(observed, wish, &place, made, source)];

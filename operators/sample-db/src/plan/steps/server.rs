@@ -7,7 +7,7 @@ use runtime::views::{Pod, Trouble};
 use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
 use crate::plan::wish::Wish;
-use crate::plan::{Observed, Words, names, storage, unlabeled};
+use crate::plan::{Observed, Words, names, placement, storage, unlabeled};
 use crate::snapshot::plan::is_being_taken;
 
 /// The server's pod: replaced if it is not as wished, else waited for.
@@ -25,7 +25,9 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     let running = pod.running.as_deref()?;
     let has = |annotation: &str, wanted: &str| running.annotations.get(annotation).map(String::as_str) == Some(wanted);
     if !has(TEMPLATE, &objects::template(observed, wish)) {
-        return Some(restart(observed, "the spec says something else of its pod"));
+        let step = restart(observed, "the spec says something else of its pod");
+        let first = placement::before_restart(observed, wish).filter(|_| matches!(step, Step::Take(..)));
+        return Some(first.unwrap_or(step));
     }
     if running.ready {
         return None;

@@ -18,13 +18,18 @@ fn a_pod_that_serves_is_not_deleted_for_one_that_the_api_server_does_not_take() 
     assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"]);
 
     seen.replacement = DryRun::Rejected("exceeded quota: small".to_owned());
-    let told = plan(&seen, now());
+    stays(&seen, "exceeded quota: small; correct the spec");
+}
+
+/// The present pod stays, and that is told with these words.
+pub(super) fn stays(seen: &Observed, words: &str) {
+    let told = plan(seen, now());
     assert_eq!(done(&told), Vec::<String>::new());
     let status = told.status.unwrap();
     assert_eq!(reason(&status, "Ready"), (ConditionStatus::True, "Running".to_owned()));
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "PodRefused".to_owned()));
     let message = &status.contract.condition("Stalled").unwrap().message;
-    assert!(message.contains("the present one stays: exceeded quota: small; correct the spec"), "{message}");
+    assert!(message.contains(&format!("the present one stays: {words}")), "{message}");
 }
 
 #[test]

@@ -112,6 +112,10 @@ fn an_upgrade_of_the_manager_writes_no_stateful_set() {
     stand(&mut seen);
     seen.asked = says(|_| ());
     let template = &mut earlier.body["spec"]["template"];
+    assert!(template["metadata"]["annotations"].as_object_mut().unwrap().remove(objects::PLACEMENT).is_some());
+    seen.server = live_of(&earlier, "shop");
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new(), "of which no placement was noted");
+    let template = &mut earlier.body["spec"]["template"];
     assert_eq!(period(template), 5);
     let command = template["spec"]["containers"][0]["command"].as_array_mut().unwrap();
     assert_eq!(command.pop(), Some(json!("--configuration=/etc/sampledb")));
