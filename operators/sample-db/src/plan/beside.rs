@@ -21,7 +21,7 @@ pub(super) fn may_back_up(observed: &Observed, step: &Step, now: Timestamp) -> b
 }
 
 /// Whether an effect stops a server.
-fn stops(effect: &Effect<DbAct>) -> bool {
+pub(super) fn stops(effect: &Effect<DbAct>) -> bool {
     matches!(effect, Effect::Delete(delete) if delete.kind == Pod::KIND)
 }
 

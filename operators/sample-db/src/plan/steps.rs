@@ -3,6 +3,7 @@
 use api::sample_db::UNSAVED_DATA;
 use runtime::plan::{Apply, DryRun, Effect};
 
+use super::beside::stops;
 use super::login::{self, Login};
 use super::objects::{self, SecretOf};
 use super::wish::{Refusal, Wish};
@@ -58,12 +59,21 @@ pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Op
 /// The next step, once the ground stands.
 #[must_use]
 pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
-    server(observed, wish)
+    beside_refusal(observed, wish)
+        .or_else(|| server(observed, wish))
         .or_else(|| held(observed, wish))
         .or_else(|| source.and_then(|source| fill::fill(observed, wish, source)))
         .or_else(|| fill::init(observed, wish))
         .or_else(|| answered(observed))
         .unwrap_or(Step::Rest)
+}
+
+/// What a server that is ready is told to do as it runs waits for no pod that it does not get.
+fn beside_refusal(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let configured = observed.db.status.initialization.completed_at.is_some();
+    let waits = matches!(server(observed, wish), Some(Step::Stuck(..) | Step::Wait(..)));
+    let acts = |step: &Step| matches!(step, Step::Take(effects, ..) if !effects.iter().any(stops));
+    answered(observed).filter(|step| configured && observed.is_ready() && waits && acts(step))
 }
 
 /// What clients write would go with a claim that nothing keeps yet: so the database is filled and configured, which lets them in, once

@@ -3,7 +3,7 @@
 use runtime::views::{Job, JobEnd};
 
 use super::replacement::stays;
-use super::server::{settled, standing};
+use super::server::{says, settled, standing};
 use super::*;
 use crate::plan::objects::PLACEMENT;
 
@@ -82,6 +82,18 @@ fn what_no_node_takes_is_told_and_the_present_pod_stays() {
     seen.db = observed(&json!({}), &settled()).db;
     seen.placement = placement(&seen, now()).unwrap();
     assert_eq!(done(&plan(&seen, now())), ["delete Job shop-trial"]);
+}
+
+#[test]
+fn what_the_server_is_told_as_it_runs_waits_for_no_other_pod() {
+    let mut seen = moved();
+    job(&mut seen, 0);
+    seen.pods.push(nowhere());
+    seen.placement = placement(&seen, now()).unwrap();
+    seen.asked = says(|answer| answer.login = Login::WrongPassword);
+    assert_eq!(plan(&seen, now()).effects, [Effect::Act(DbAct::SetPassword)]);
+    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
+    stays(&seen, "0/3 nodes are available");
 }
 
 #[test]
