@@ -14,6 +14,7 @@ use runtime::plan::Owner;
 use runtime::views::{Claim, Job, Pod};
 use runtime::{Error, Operator};
 
+use crate::plan::names;
 use crate::{SampleDB, Settings, Snapshot, look};
 
 mod events;
@@ -134,7 +135,9 @@ impl Operator for SnapshotOperator {
             }
             None => None,
         };
+        let server = db.as_deref().and_then(|db| self.pods.get(&key.sibling(&names::pod(db))));
         Ok(Observed {
+            server: server.and_then(Entry::into_object),
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: self.volume(snapshot, db.as_deref()).await?,
             jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),

@@ -31,7 +31,8 @@ pub(super) use server::{
 pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;
 pub(super) use snapshot::{final_snapshot, snapshot};
-pub(super) use trial::{PLACEMENT, placement, trial};
+pub(crate) use trial::placed;
+pub(super) use trial::{PLACEMENT, mark, placement, trial};
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;

@@ -1,5 +1,6 @@
 //! What was seen. Pure data, unknowns included.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -188,13 +189,22 @@ impl Observed {
         all.filter(move |snapshot| snapshot.status.sample_db_uid.as_deref().is_some_and(own))
     }
 
-    /// Where the database's pods run, and as whom, with that image of the engine.
+    /// Where the server's pods are to run, and as whom, with that image of the engine.
     pub(crate) fn place<'a>(&'a self, engine: &'a str) -> Place<'a> {
         Place {
-            scheduling: &self.db.spec.scheduling,
+            scheduling: Cow::Borrowed(&self.db.spec.scheduling),
             engine,
             agent: &self.agent_image,
             dictated_users: self.dictated_users,
+        }
+    }
+
+    /// Where the pods of Jobs run: as the server's does now, whatever the spec says since, which may be in vain.
+    pub(crate) fn place_of_jobs<'a>(&'a self, engine: &'a str) -> Place<'a> {
+        let place = self.place(engine);
+        match self.pod().and_then(objects::placed) {
+            Some(placed) => Place { scheduling: Cow::Owned(placed), ..place },
+            None => place,
         }
     }
 

@@ -120,7 +120,7 @@ pub(super) fn end_of_trial(observed: &Observed) -> Option<Step> {
     Some(Step::Take(vec![delete], "ServerRestarting", format!("ending the Job {}", job.meta.key.name)))
 }
 
-/// The fingerprint of the placement that is to be tried, if one is: it differs from that of a pod that serves, or has when the trial
+/// The placement that is to be tried, if one is: it differs from that of a pod that serves, or has when the trial
 /// began. While nobody may write, nothing is tried: the way back takes no longer.
 fn wanted(observed: &Observed) -> Option<String> {
     let db = &*observed.db;
@@ -144,7 +144,7 @@ fn wanted(observed: &Observed) -> Option<String> {
 }
 
 fn is_of(job: &Job, placement: &str) -> bool {
-    job.labels.get(PLACEMENT).is_some_and(|of| of == placement)
+    job.labels.get(PLACEMENT).is_some_and(|of| *of == objects::mark(placement))
 }
 
 fn is_late(job: &Job, now: Timestamp) -> bool {

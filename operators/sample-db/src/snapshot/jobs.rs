@@ -1,5 +1,7 @@
 //! The Jobs of a snapshot. Pure.
 
+use std::borrow::Cow;
+
 use api::sample_db::{Method, Scheduling, VerifyMode};
 use api::sample_db_snapshot::SnapshotReason;
 use k8s_openapi::api::core::v1::{DownwardAPIVolumeFile, DownwardAPIVolumeSource, ObjectFieldSelector, Volume};
@@ -12,7 +14,7 @@ use serde_json::json;
 use super::observed::Observed;
 use crate::plan::names;
 use crate::plan::objects::pod::{self, PGDATA, SNAPSHOTS};
-use crate::plan::objects::{JobOf, ONLINE, Place, job};
+use crate::plan::objects::{JobOf, ONLINE, Place, job, placed};
 use crate::{SampleDB, Snapshot};
 
 /// How often a Job is tried again.
@@ -58,7 +60,7 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     } else {
         of.env_from = Some((names::connection(db), names::system_secret(db)));
     }
-    job(of, &place(observed, &db.spec.scheduling))
+    job(of, &place(observed, scheduling(observed)))
 }
 
 /// The Job that proves it, with the user's checks if there are any.
@@ -77,7 +79,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
         of.arguments.push(format!("--checks={CHECKS_MOUNT}/{CHECKS_FILE}"));
         of.volumes.push((checks_volume(), pod::mount("checks", CHECKS_MOUNT)));
     }
-    let mut create = job(of, &place(observed, &scheduling(observed)));
+    let mut create = job(of, &place(observed, scheduling(observed)));
     // What the agent has judged is not tried again; what was evicted, or killed, is.
     create.body["spec"]["podFailurePolicy"] = json!({ "rules": [
         { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
@@ -123,8 +125,7 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
     isolate(&mut of);
     // The agent does so by itself: the engine's image may be long gone.
-    let scheduling = scheduling(observed);
-    job(of, &Place { engine: &observed.agent_image, ..place(observed, &scheduling) })
+    job(of, &Place { engine: &observed.agent_image, ..place(observed, scheduling(observed)) })
 }
 
 /// Of one that works in its own pod, and needs no other.
@@ -157,12 +158,14 @@ fn folder(snapshot: &Snapshot) -> String {
     format!("{SNAPSHOTS}/{}", snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name))
 }
 
-fn place<'a>(observed: &'a Observed, scheduling: &'a Scheduling) -> Place<'a> {
+fn place(observed: &Observed, scheduling: Scheduling) -> Place<'_> {
     let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
+    let scheduling = Cow::Owned(scheduling);
     Place { scheduling, engine, agent: &observed.agent_image, dictated_users: observed.dictated_users }
 }
 
-/// As the database's pod, as long as there is a database.
+/// As the database's pod runs now, as long as there is a database: what its spec says since may be in vain.
 fn scheduling(observed: &Observed) -> Scheduling {
-    observed.source().map(|db| db.spec.scheduling.clone()).unwrap_or_default()
+    let Some(db) = observed.source() else { return Scheduling::default() };
+    observed.server.as_deref().and_then(placed).unwrap_or_else(|| db.spec.scheduling.clone())
 }

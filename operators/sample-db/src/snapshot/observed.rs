@@ -67,6 +67,8 @@ pub struct Observed {
     pub snapshot: Arc<Snapshot>,
     /// The database of the name that it gives, if there is one.
     pub db: Option<Arc<SampleDB>>,
+    /// The pod of that database's server, if it is there.
+    pub server: Option<Arc<Pod>>,
     /// All snapshots of databases of that name, itself among them.
     pub siblings: Vec<Arc<Snapshot>>,
     /// The claim of the volume that its files are on.

@@ -58,6 +58,7 @@ fn database(meta: &Value, spec: &Value) -> Arc<SampleDB> {
 /// A snapshot of a database that serves.
 fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
     Observed {
+        server: None,
         snapshot: snapshot("one", meta, spec, status),
         db: Some(database(&json!({}), &json!({}))),
         siblings: Vec::new(),
@@ -242,4 +243,21 @@ fn pods_of_jobs_tell_their_database() {
     let labels = &create.body["spec"]["template"]["metadata"]["labels"];
     assert_eq!(labels["multi-operator.example.com/sampledb"], "shop");
     assert_eq!(labels["app.kubernetes.io/instance"], "one");
+}
+
+#[test]
+fn the_pods_of_its_jobs_run_where_the_server_does_whatever_the_spec_says_since() {
+    let annotations = json!({ "multi-operator.example.com/placement": r#"{"nodeSelector":{"disk":"ssd"}}"# });
+    let labels = json!({ "multi-operator.example.com/whole": "true" });
+    let server =
+        json!({ "metadata": { "namespace": "n", "name": "shop-0", "labels": labels, "annotations": annotations } });
+    let spec = json!({ "nodeSelector": { "disk": "nowhere" } });
+    let of = |server: Option<Value>| {
+        let mut seen = seen(&json!({}), &json!({}), &json!({}));
+        let db = database(&json!({}), &spec);
+        seen.server = server.map(|server| Arc::new(Pod::decode(&server.to_string()).unwrap()));
+        let job = super::jobs::backup(&Observed { db: Some(db.clone()), ..seen }, &db);
+        job.body["spec"]["template"]["spec"]["nodeSelector"]["disk"].clone()
+    };
+    assert_eq!((of(Some(server)), of(None)), (json!("ssd"), json!("nowhere")));
 }

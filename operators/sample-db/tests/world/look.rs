@@ -190,7 +190,9 @@ impl Stores {
                 capacity: None,
             }),
         };
+        let server = db.as_deref().and_then(|db| self.pods.get(&key.sibling(&names::pod(db))));
         snapshot::observed::Observed {
+            server: server.and_then(Entry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: snapshot.status.location.claim.as_deref().map_or(Volume::Absent, of_claim),
             jobs: decoded(self.jobs.owned(&key.namespace, &owner)),

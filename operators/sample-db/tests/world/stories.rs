@@ -117,6 +117,10 @@ fn a_pod_that_serves_is_not_deleted_for_one_that_no_node_takes() {
     assert!(bench.site.acked["shop"].len() > rows && is(db, "Ready"), "{}", bench.story());
     assert_eq!(condition(db, "Stalled")["reason"], "PodRefused", "{}", bench.story());
 
+    let mut deleted = bench.fork();
+    deleted.take(&Step::Delete(Propagation::Background));
+    deleted.come_to_rest().unwrap_or_else(|why| panic!("its last snapshot is taken: {why}\n{}", deleted.story()));
+
     let mut taken_back = bench.fork();
     let key = bench.key.clone();
     taken_back.world.edit(SampleDB::KIND, &key, |db| db["spec"]["nodeSelector"] = json!({}));

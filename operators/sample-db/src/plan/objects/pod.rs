@@ -1,5 +1,7 @@
 //! What the server's pod and the pods of Jobs have in common: the agent beside the engine's programs, without a shell.
 
+use std::borrow::Cow;
+
 use api::sample_db::Scheduling;
 use k8s_openapi::api::core::v1::{
     Capabilities, Container, EmptyDirVolumeSource, EnvVar, EnvVarSource, PersistentVolumeClaimVolumeSource,
@@ -28,7 +30,7 @@ pub(crate) const DATABASE: &str = "multi-operator.example.com/sampledb";
 #[derive(Clone, Debug)]
 pub(crate) struct Place<'a> {
     /// What the SampleDB says of it.
-    pub(crate) scheduling: &'a Scheduling,
+    pub(crate) scheduling: Cow<'a, Scheduling>,
     /// The image with the engine's programs.
     pub(crate) engine: &'a str,
     /// The image with the agent.
@@ -40,7 +42,7 @@ pub(crate) struct Place<'a> {
 impl Place<'_> {
     /// The spec of a pod whose init steps begin with putting the agent in its place.
     pub(crate) fn spec(&self, mut steps: Vec<Container>, containers: Vec<Container>, volumes: Vec<Volume>) -> PodSpec {
-        let of = self.scheduling;
+        let of = &*self.scheduling;
         let install = Container {
             name: "install".to_owned(),
             image: Some(self.agent.to_owned()),
@@ -89,7 +91,7 @@ impl Place<'_> {
             image: Some(self.engine.to_owned()),
             command: Some(command),
             env: Some(env),
-            resources: Some(resources(self.scheduling)),
+            resources: Some(resources(&self.scheduling)),
             security_context: Some(confined()),
             volume_mounts: Some(all),
             ..Container::default()

@@ -1,11 +1,13 @@
 //! The Job whose pod tries the placement of the server's, beside it.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use api::sample_db::Scheduling;
 use k8s_openapi::api::core::v1::{Affinity, ResourceRequirements};
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::plan::{Create, quantity};
+use runtime::views::Pod;
 use serde_json::json;
 
 use super::job::{JobOf, job};
@@ -16,17 +18,29 @@ use crate::plan::placement::Present;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
 
-/// Annotation of the server's pods, and label of a trial's, with a fingerprint of where the spec has them run, and as what.
+/// Annotation of the server's pods with where the spec had them run, and as what; and label of a trial's, with a fingerprint of it.
 pub(in crate::plan) const PLACEMENT: &str = "multi-operator.example.com/placement";
 /// After how many seconds a trial is begun anew: one that waits for a node goes on by itself until then.
 const DEADLINE: i64 = 24 * 3600;
 /// For how many seconds one that has failed keeps another from being made.
 const LINGER: i32 = 600;
 
-/// A fingerprint of where the spec has the server's pod run, and as what.
+/// Where the spec has the server's pod run, and as what, in one line.
 #[must_use]
 pub(in crate::plan) fn placement(db: &SampleDB) -> String {
-    format!("{:016x}", fingerprint(&json!(db.spec.scheduling).to_string()))
+    json!(db.spec.scheduling).to_string()
+}
+
+/// Where a pod of the server's was to run, and as what; nothing of those that earlier managers have made.
+#[must_use]
+pub(crate) fn placed(pod: &Pod) -> Option<Scheduling> {
+    serde_json::from_str(pod.running.as_deref()?.annotations.get(PLACEMENT)?).ok()
+}
+
+/// A placement as the value of a label.
+#[must_use]
+pub(in crate::plan) fn mark(placement: &str) -> String {
+    format!("{:016x}", fingerprint(placement))
 }
 
 /// The Job. What the present pod has is free once that is gone, so the trial's asks for what the spec asks for beyond it, and may run on
@@ -34,18 +48,18 @@ pub(in crate::plan) fn placement(db: &SampleDB) -> String {
 /// a volume that is attached elsewhere.
 pub(in crate::plan) fn trial(observed: &Observed, wish: &Wish, present: &Present) -> Create {
     let db = &*observed.db;
-    let scheduling = beside(&db.spec.scheduling);
-    let place = Place { scheduling: &scheduling, ..observed.place(&wish.image) };
+    let scheduling = Cow::Owned(beside(&db.spec.scheduling));
+    let asks = json!(beyond(&pod::resources(&scheduling), &present.requests));
+    let place = Place { scheduling, ..observed.place(&wish.image) };
     let mut arguments = vec!["pg-version".to_owned()];
     arguments.extend(present.user.map(|user| format!("--as-user={user}")));
     let mut of = JobOf::of_database(db, &names::trial_job(db), arguments, DEADLINE);
-    of.labels.extend([(PLACEMENT.to_owned(), placement(db)), (pod::ISOLATED.to_owned(), "true".to_owned())]);
+    of.labels.extend([(PLACEMENT.to_owned(), mark(&placement(db))), (pod::ISOLATED.to_owned(), "true".to_owned())]);
     let mut create = job(JobOf { env_from: None, linger: Some(LINGER), retries: 2, ..of }, &place);
     let spec = &mut create.body["spec"]["template"]["spec"];
     if let Some(volumes) = spec["volumes"].as_array_mut() {
         volumes.push(json!(pod::of_claim("data", &wish.claim)));
     }
-    let asks = json!(beyond(&pod::resources(&scheduling), &present.requests));
     for containers in ["initContainers", "containers"] {
         let all = spec[containers].as_array_mut();
         all.into_iter().flatten().for_each(|container| container["resources"] = asks.clone());

@@ -81,7 +81,7 @@ fn has_changed(observed: &Observed) -> bool {
 }
 
 fn create(observed: &Observed, wish: &Wish, of: objects::JobOf, reason: &'static str, message: &str) -> Step {
-    let create: Create = objects::job(of, &observed.place(&wish.image));
+    let create: Create = objects::job(of, &observed.place_of_jobs(&wish.image));
     Step::take(Effect::Create(create), reason, message)
 }
 

@@ -97,6 +97,13 @@ fn what_the_server_is_told_as_it_runs_waits_for_no_other_pod() {
 }
 
 #[test]
+fn jobs_run_where_the_server_does_whatever_the_spec_says_since() {
+    let seen = moved();
+    assert!(seen.place("postgres:17").scheduling.node_selector.contains_key("disk"));
+    assert_eq!(*seen.place_of_jobs("postgres:17").scheduling, standing(&json!({}), &settled()).db.spec.scheduling);
+}
+
+#[test]
 fn a_trial_that_failed_tells_why_and_one_of_another_spec_tells_nothing() {
     let mut seen = moved();
     job(&mut seen, 0);
@@ -165,5 +172,5 @@ fn a_trial_is_like_the_pod_but_for_what_the_present_one_has() {
     assert!(!mounted.contains(&&json!("data")), "{mounted:?}");
     let volumes = pod["volumes"].as_array().unwrap();
     assert!(volumes.iter().any(|of| of["persistentVolumeClaim"]["claimName"] == "data-shop-0"), "{volumes:?}");
-    assert_eq!(create.body["metadata"]["labels"][PLACEMENT], objects::placement(&seen.db));
+    assert_eq!(create.body["metadata"]["labels"][PLACEMENT], objects::mark(&objects::placement(&seen.db)));
 }

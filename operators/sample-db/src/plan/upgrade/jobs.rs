@@ -97,7 +97,7 @@ pub(super) fn check(observed: &Observed, goal: &Goal, major: bool) -> Create {
     let verb = if major { "pg-survey" } else { "pg-version" };
     let of = base(observed, &check_name(observed), vec![verb.to_owned()], WORK);
     let env_from = of.env_from.clone().filter(|_| major);
-    objects::job(JobOf { env_from, ..of }, &observed.place(&goal.image))
+    objects::job(JobOf { env_from, ..of }, &observed.place_of_jobs(&goal.image))
 }
 
 /// The server that a copy goes to.
@@ -120,14 +120,14 @@ pub(super) fn copy(observed: &Observed, goal: &Goal, name: &str, to: &To) -> Cre
     let mut of = base(observed, name, arguments, COPY);
     // Nobody can write until it has ended: the way back begins at its first failure.
     of.retries = 0;
-    objects::job(of, &observed.place(&goal.image))
+    objects::job(of, &observed.place_of_jobs(&goal.image))
 }
 
 /// Does what a release needs while writers are in.
 pub(super) fn finish(observed: &Observed, wish: &Wish, name: &str, major: bool) -> Create {
     let mut arguments = vec!["pg-finish".to_owned()];
     arguments.extend(major.then(|| "--major".to_owned()));
-    objects::job(base(observed, name, arguments, WORK), &observed.place(&wish.image))
+    objects::job(base(observed, name, arguments, WORK), &observed.place_of_jobs(&wish.image))
 }
 
 fn base(observed: &Observed, name: &str, arguments: Vec<String>, deadline_seconds: i64) -> JobOf {
