@@ -73,6 +73,10 @@ async fn a_pod_that_serves_is_not_deleted_for_one_that_cannot_start() {
     let message = refused(db, &before, user).await;
     assert!(message.contains("user 1000") && message.contains("user 999"), "{message}");
     taken_back(db, &before, json!({ "podSecurityContext": null })).await;
+    let limits = json!({ "resources": { "limits": { "memory": "16Mi" }, "requests": { "memory": "16Mi" } } });
+    let message = refused(db, &before, limits).await;
+    assert!(message.contains("memory"), "{message}");
+    taken_back(db, &before, json!({ "resources": null })).await;
     // The image says that it runs as root.
     let message = refused(db, &before, json!({ "podSecurityContext": { "fsGroup": 999 } })).await;
     assert!(message.contains("user 0"), "{message}");

@@ -75,9 +75,11 @@ Tells which PostgreSQL the image is: what is asked of a new image while the old 
 Usage: agent pg-version [flags]
 
   --as-user UID                fails unless it runs as this user itself: a server only starts as the one whom its data belong to
+  --start-in DIR               fails unless a server starts here, on new data below this folder, which are removed again
+  --run-dir DIR                where its socket is (default /var/run/postgresql)
 
 Result: {\"version\"}
-Reasons: ToolFailed ToolMissing WrongUser";
+Reasons: CannotInitialise CannotStart NoSpace ToolFailed ToolMissing WrongUser";
 
 pub(super) const READY: &str = "\
 Becomes pg_isready, for the server of the same pod: the probes of its container.

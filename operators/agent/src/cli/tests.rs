@@ -122,7 +122,7 @@ fn reads_what_postgres_verbs_are_told() {
     assert_eq!((upgrade.major, upgrade.jobs, upgrade.from_system_identifier.as_deref()), (17, 2, Some("7")));
     let Verb::Finish(finish) = verb("pg-finish --major") else { panic!() };
     assert!(finish.major && finish.jobs == 1);
-    assert!(matches!(verb("pg-version"), Verb::Version(Version { user: None })));
+    assert!(matches!(verb("pg-version"), Verb::Version(Version { user: None, scratch: None, .. })));
     let Verb::Ready(ready) = verb("pg-ready --wait 3") else { panic!() };
     assert_eq!((ready.wait.as_secs(), ready.reserve), (3, None));
     let Verb::Ready(ready) = verb("pg-ready --pgdata /d --reserve 5") else { panic!() };

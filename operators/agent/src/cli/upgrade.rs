@@ -59,8 +59,9 @@ pub(super) fn finish(parser: &mut Parser) -> Result<Verb, Stop> {
 }
 
 pub(super) fn version(parser: &mut Parser) -> Result<Verb, Stop> {
-    let flags = Flags::read(parser, &[("as-user", Kind::Value)])?;
-    Ok(Verb::Version(Version { user: flags.number("as-user")? }))
+    let known = [("as-user", Kind::Value), ("start-in", Kind::Value), ("run-dir", Kind::Value)];
+    let flags = Flags::read(parser, &known)?;
+    Ok(Verb::Version(Version { user: flags.number("as-user")?, scratch: flags.path("start-in"), run: run_dir(&flags) }))
 }
 
 pub(super) fn ready(parser: &mut Parser) -> Result<Verb, Stop> {

@@ -2,10 +2,14 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use serde_json::{Value, json};
 
-use super::files;
+use super::configuration;
+use super::files::{self, Scratch};
+use super::server::Server;
 use super::tools::Tools;
 use crate::failure::{Failure, Reason};
 
@@ -14,6 +18,10 @@ use crate::failure::{Failure, Reason};
 pub(crate) struct Version {
     /// The user whom the data belong to.
     pub(crate) user: Option<u32>,
+    /// Where a server is to be started on data of its own, to see whether it starts within the limits of the pod.
+    pub(crate) scratch: Option<PathBuf>,
+    /// Where the socket of that one is.
+    pub(crate) run: PathBuf,
 }
 
 /// Asks the image's own programs.
@@ -21,7 +29,21 @@ pub(crate) fn version(options: &Version) -> Result<Value, Failure> {
     let own = fs::metadata("/proc/self")
         .map_err(|error| files::failed("read", "/proc/self".as_ref(), &error, Reason::ToolFailed))?;
     judge(own.uid(), options.user)?;
-    Ok(json!({ "version": Tools::find()?.version()? }))
+    let tools = Tools::find()?;
+    if let Some(scratch) = &options.scratch {
+        start(&tools, scratch, &options.run)?;
+    }
+    Ok(json!({ "version": tools.version()? }))
+}
+
+/// Makes data, and starts a server on them.
+fn start(tools: &Tools, scratch: &Path, run: &Path) -> Result<(), Failure> {
+    let scratch = Scratch::new(scratch.join("trial"))?;
+    let data = scratch.path().join("data");
+    let mut command = tools.command("initdb");
+    command.arg("-D").arg(&data).args(["--auth=trust", "--no-sync"]).stdout(Stdio::null());
+    tools.run(&mut command, Reason::CannotInitialise)?;
+    Server::start(tools, &data, run, &configuration::throw_away(&[]), None)?.stop()
 }
 
 /// Source: `checkDataDir` of PostgreSQL's miscinit.c, which ends a server on data of another user's.

@@ -51,7 +51,7 @@ pub(in crate::plan) fn trial(observed: &Observed, wish: &Wish, present: &Present
     let scheduling = Cow::Owned(beside(&db.spec.scheduling));
     let asks = json!(beyond(&pod::resources(&scheduling), &present.requests));
     let place = Place { scheduling, ..observed.place(&wish.image) };
-    let mut arguments = vec!["pg-version".to_owned()];
+    let mut arguments = vec!["pg-version".to_owned(), "--start-in=/tmp".to_owned()];
     arguments.extend(present.user.map(|user| format!("--as-user={user}")));
     let mut of = JobOf::of_database(db, &names::trial_job(db), arguments, DEADLINE);
     of.labels.extend([(PLACEMENT.to_owned(), mark(&placement(db))), (pod::ISOLATED.to_owned(), "true".to_owned())]);

@@ -166,7 +166,7 @@ fn a_trial_is_like_the_pod_but_for_what_the_present_one_has() {
     assert_eq!(pod["topologySpreadConstraints"], Value::Null);
     let work = &pod["containers"][0];
     assert_eq!(work["resources"], json!({ "requests": { "cpu": "750m" }, "limits": {} }));
-    assert_eq!(work["command"], json!(["/multi-operator/agent", "pg-version", "--as-user=999"]));
+    assert_eq!(work["command"], json!(["/multi-operator/agent", "pg-version", "--start-in=/tmp", "--as-user=999"]));
     assert_eq!(work["envFrom"], Value::Null, "no Secret is needed");
     let mounted: Vec<_> = work["volumeMounts"].as_array().unwrap().iter().map(|mount| &mount["name"]).collect();
     assert!(!mounted.contains(&&json!("data")), "{mounted:?}");
