@@ -31,7 +31,7 @@ pub(crate) fn version(options: &Version) -> Result<Value, Failure> {
     judge(own.uid(), options.user)?;
     let tools = Tools::find()?;
     if let Some(scratch) = &options.scratch {
-        start(&tools, scratch, &options.run)?;
+        start(&tools, scratch, &options.run).map_err(|failure| in_words(&failure))?;
     }
     Ok(json!({ "version": tools.version()? }))
 }
@@ -44,6 +44,17 @@ fn start(tools: &Tools, scratch: &Path, run: &Path) -> Result<(), Failure> {
     command.arg("-D").arg(&data).args(["--auth=trust", "--no-sync"]).stdout(Stdio::null());
     tools.run(&mut command, Reason::CannotInitialise)?;
     Server::start(tools, &data, run, &configuration::throw_away(&[]), None)?.stop()
+}
+
+/// What is killed at its start, has met the limit of the pod's memory.
+fn in_words(failure: &Failure) -> Failure {
+    let said = failure.message();
+    let killed = ["Killed", "signal 9", "exit code 137"].iter().any(|word| said.contains(word));
+    let why = if killed { " within resources.limits.memory" } else { "" };
+    Failure::new(
+        failure.reason(),
+        format!("no PostgreSQL starts{why}, on data of its own: {}", said.replace('\n', "; ")),
+    )
 }
 
 /// Source: `checkDataDir` of PostgreSQL's miscinit.c, which ends a server on data of another user's.
@@ -69,5 +80,15 @@ mod tests {
         assert_eq!(judge(999, None), Ok(()));
         assert_eq!(judge(999, Some(999)), Ok(()));
         assert!(judge(1000, Some(999)).is_err());
+    }
+
+    #[test]
+    fn what_is_killed_has_met_the_limit_of_memory() {
+        let killed = Failure::new(Reason::CannotInitialise, "initdb: Killed\nchild process exited with exit code 137");
+        let words = in_words(&killed);
+        let wanted = "no PostgreSQL starts within resources.limits.memory, on data of its own: initdb: Killed; child";
+        assert!(words.message().starts_with(wanted), "{}", words.message());
+        let full = Failure::new(Reason::NoSpace, "No space left on device");
+        assert!(!in_words(&full).message().contains("memory"));
     }
 }
