@@ -31,6 +31,12 @@ impl Trouble {
         Self { reason: reason.to_owned(), message, lasting, until: None }
     }
 
+    /// Whether the scheduler finds no node for the pod, as nodes are now.
+    #[must_use]
+    pub fn is_homeless(&self) -> bool {
+        self.reason == "Unschedulable"
+    }
+
     /// For how long it still holds by itself, if a time ends it; nothing is left of it then.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {

@@ -61,7 +61,7 @@ pub fn placement(observed: &Observed, now: Timestamp) -> Option<Placement> {
             Placement::Refused(said.unwrap_or_else(|| message.clone()))
         }
         (None, _) => match trouble {
-            Some(trouble) if trouble.lasting || trouble.reason == "Unschedulable" => {
+            Some(trouble) if trouble.lasting || trouble.is_homeless() => {
                 Placement::Refused(trouble.message.clone())
             }
             Some(trouble) => Placement::Trying(format!("the Job {name} tries how: {}", trouble.message)),
