@@ -11,8 +11,9 @@ use runtime::views::Pod;
 use runtime::{Error, pods};
 
 use crate::look::{self, decoded};
-use crate::plan::objects::{OWNER_UID, SecretOf};
+use crate::plan::objects::{OWNER_UID, SERVER, SecretOf};
 use crate::plan::unlabeled::{self, Found};
+use crate::plan::wish::major_of;
 use crate::plan::{self, Asked, Contact, InitSources, Observed, Placement, names};
 use crate::postgres::Access;
 use crate::secrets::Password;
@@ -194,8 +195,10 @@ fn reach(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<A
 }
 
 fn address(pod: &Pod, system: Option<Password>, app: Option<Password>) -> Option<Access> {
-    let ip = pod.running.as_deref()?.ip.as_deref()?.to_owned();
-    Some(Access { pod: pod.meta.uid.to_string(), ip, system: system?, app })
+    let running = pod.running.as_deref()?;
+    let ip = running.ip.as_deref()?.to_owned();
+    let major = running.container(SERVER).and_then(|server| major_of(&server.image));
+    Some(Access { pod: pod.meta.uid.to_string(), ip, major, system: system?, app })
 }
 
 /// After how long nothing of a pod that is not ready runs, it is asked for whether anything will.

@@ -35,6 +35,8 @@ pub(crate) struct Access {
     /// The pod's uid and address.
     pub(crate) pod: String,
     pub(crate) ip: String,
+    /// The major version that its image names.
+    pub(crate) major: Option<u32>,
     /// The superuser's password, and the application's.
     pub(crate) system: Password,
     pub(crate) app: Option<Password>,

@@ -50,7 +50,8 @@ pub(crate) fn dump(options: &Dump) -> Result<Value, Failure> {
     }
     let tools = Tools::find()?;
     let outcome = match &options.offline {
-        None => Source { tools: &tools, connection: Connection::from_environment()?, options }.dump(&slot),
+        None => Source { tools: &tools, connection: Connection::from_environment()?.of_this_version(&tools), options }
+            .dump(&slot),
         Some(offline) => dump_offline(&tools, options, offline, &slot),
     };
     Ok(timed(outcome.map_err(|failure| slot.give_up(failure))?, since))
@@ -157,9 +158,9 @@ impl Source<'_> {
     }
 
     fn globals(&self, session: &mut Session<'_>, folder: &Path) -> Result<(), Failure> {
-        let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE);
+        let mut command = self.connection.client_of(self.tools, "pg_dumpall", MAINTENANCE, MAINTAINING);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
+        let roles = self.tools.run(&mut command, Reason::ToolFailed)?;
         let path = folder.join(GLOBALS);
         files::write(&path, &(roles + &contents::settings_of_all(session)?))
             .map_err(|error| files::failed("written", &path, &error, Reason::ToolFailed))
@@ -174,10 +175,10 @@ impl Source<'_> {
         session.ask("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")?;
         let exported = session.ask_one("SELECT pg_catalog.pg_export_snapshot()")?;
         let moment = exported.ok_or_else(|| Failure::new(Reason::ToolFailed, "the server exports no snapshot"))?;
-        let mut command = self.connection.client_of(self.tools, "pg_dump", name);
+        let mut command = self.connection.client_of(self.tools, "pg_dump", name, MAINTAINING);
         command.arg("--format=directory").arg("--file").arg(folder.join(into));
         command.arg(format!("--jobs={}", self.options.jobs)).arg(format!("--snapshot={moment}"));
-        command.args(["--quote-all-identifiers", "--no-sync"]).env("PGOPTIONS", MAINTAINING);
+        command.args(["--quote-all-identifiers", "--no-sync"]);
         command.args(self.options.compression.map(|level| format!("--compress={level}")));
         if name == MAINTENANCE {
             command.arg(format!("--exclude-schema={SCHEMA}"));

@@ -34,15 +34,21 @@ const COLLATED: &str = "SELECT pg_catalog.json_build_array(d.datcollversion, pg_
 FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database() \
 AND d.datcollversion IS DISTINCT FROM pg_catalog.pg_database_collation_actual_version(d.oid)";
 
+/// Event triggers that would run what an ordinary role wrote, with the superuser's rights. Their names; servers of 17 and later run none
+/// of them in the sessions of this step.
+const OTHERS_TRIGGERS: &str = "SELECT pg_catalog.to_json(e.evtname::text) FROM pg_catalog.pg_event_trigger e \
+JOIN pg_catalog.pg_proc p ON p.oid = e.evtfoid JOIN pg_catalog.pg_roles r ON r.oid = p.proowner \
+WHERE NOT r.rolsuper AND e.evtenabled <> 'D' ORDER BY e.evtname LIMIT 1";
+
 pub(crate) fn finish(options: &Finish) -> Result<Value, Failure> {
     let since = Instant::now();
     let tools = Tools::find()?;
-    let connection = Connection::from_environment()?;
+    let connection = Connection::from_environment()?.of_this_version(&tools);
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, number, _) = inventory::server(&mut session)?;
     let names = databases::all_open(&mut session)?;
     drop(session);
-    let mut work = Work { tools: &tools, connection: &connection, extensions: 0, warnings: Vec::new() };
+    let mut work = Work { tools: &tools, connection: &connection, number, extensions: 0, warnings: Vec::new() };
     let mut analyzed = 0;
     for name in &names {
         work.extensions(name)?;
@@ -50,11 +56,10 @@ pub(crate) fn finish(options: &Finish) -> Result<Value, Failure> {
             work.collation(name)?;
         }
         if options.major {
-            let mut command = connection.client_of(&tools, "vacuumdb", name);
-            command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", options.jobs));
             // Known since 17; an older server would refuse the setting.
             let more = if number >= 170_000 { " -c transaction_timeout=0" } else { "" };
-            command.env("PGOPTIONS", format!("{MAINTAINING}{more}"));
+            let mut command = connection.client_of(&tools, "vacuumdb", name, &format!("{MAINTAINING}{more}"));
+            command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", options.jobs));
             tools.run(&mut command, Reason::ToolFailed)?;
             analyzed += 1;
         }
@@ -73,6 +78,8 @@ pub(crate) fn finish(options: &Finish) -> Result<Value, Failure> {
 struct Work<'a> {
     tools: &'a Tools,
     connection: &'a Connection,
+    /// The server's version, as a number: 150018.
+    number: u32,
     extensions: usize,
     warnings: Vec<String>,
 }
@@ -80,8 +87,18 @@ struct Work<'a> {
 impl Work<'_> {
     /// An extension that cannot be brought to its version goes on working as it did: that is told, and no more.
     fn extensions(&mut self, name: &str) -> Result<(), Failure> {
-        let found: Vec<(String, String, String)> = self.session(name)?.ask_json(OUTDATED)?;
+        let mut session = self.session(name)?;
+        let found: Vec<(String, String, String)> = session.ask_json(OUTDATED)?;
+        let fires: Vec<String> = if self.number < 170_000 { session.ask_json(OTHERS_TRIGGERS)? } else { Vec::new() };
+        drop(session);
         for (extension, from, to) in found {
+            if let Some(trigger) = fires.first() {
+                self.warn(&format!(
+                    "database {name}: extension {extension} stays at {from} instead of {to}: the event trigger {trigger} would run \
+                     what an ordinary role wrote as the superuser"
+                ));
+                continue;
+            }
             let updated = self.session(name).and_then(|mut session| {
                 session.ask("SET default_transaction_read_only = off")?;
                 session.ask(&format!("ALTER EXTENSION {} UPDATE TO {}", identifier(&extension), literal(&to)))

@@ -52,7 +52,7 @@ pub(crate) fn init(options: &Init) -> Result<Value, Failure> {
     let since = Instant::now();
     let scripts: Vec<Script> = options.files.iter().map(init_sql::read).collect::<Result<_, _>>()?;
     let tools = Tools::find()?;
-    let connection = Connection::from_environment()?;
+    let connection = Connection::from_environment()?.of_this_version(&tools);
     if connection.user == options.owner {
         return Err(Failure::new(Reason::BadInput, "--owner is the superuser; an application gets a role of its own"));
     }

@@ -284,8 +284,8 @@ impl<'a> Load<'a> {
     }
 
     fn restore(&self, connection: &Connection, settings: &str, database: &str) -> std::process::Command {
-        let mut command = connection.client_of(self.tools, "pg_restore", database);
-        command.args(["--exit-on-error", "--no-tablespaces"]).env("PGOPTIONS", settings);
+        let mut command = connection.client_of(self.tools, "pg_restore", database, settings);
+        command.args(["--exit-on-error", "--no-tablespaces"]);
         command
     }
 

@@ -175,10 +175,10 @@ impl Pipe<'_> {
     }
 
     fn psql(&self, connection: &Connection, settings: &str, encoding: &str) -> Command {
-        let mut command = connection.client_of(self.tools, "psql", self.database);
+        let mut command = connection.client_of(self.tools, "psql", self.database, settings);
         command.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set=ON_ERROR_STOP=1"]);
         command.args(["--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never"]);
-        command.env("PGOPTIONS", settings).env("PGCLIENTENCODING", encoding);
+        command.env("PGCLIENTENCODING", encoding);
         command
     }
 }

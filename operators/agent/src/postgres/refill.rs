@@ -85,8 +85,8 @@ impl Refill<'_> {
 
     /// Statistics, which a dump has none of.
     pub(crate) fn analyze(&self, database: &Database) -> Result<(), Failure> {
-        let mut command = self.connection.client_of(self.tools, "vacuumdb", &database.name);
-        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs)).env("PGOPTIONS", MAINTAINING);
+        let mut command = self.connection.client_of(self.tools, "vacuumdb", &database.name, MAINTAINING);
+        command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs));
         self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
     }
 

@@ -40,7 +40,7 @@ pub(crate) fn restore(options: &Restore) -> Result<Value, Failure> {
     refuse_to_rename(&databases, options.name.as_deref())?;
     snapshot::check_files(&options.snapshot, &manifest)?;
     let tools = Tools::find()?;
-    let connection = Connection::from_environment()?;
+    let connection = Connection::from_environment()?.of_this_version(&tools);
     let mut notes = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, number, _) = inventory::server(&mut notes)?;
     if controldata::major(&manifest.engine_version) > Some(number / 10_000) {

@@ -64,7 +64,7 @@ impl<'a> Server<'a> {
     }
 
     pub(crate) fn connection(&self, user: &str) -> Connection {
-        Connection::local(self.folder.path(), user)
+        Connection::local(self.folder.path(), user).of_this_version(self.tools)
     }
 
     /// A server that cannot go on says why in its log, and its clients say only that it is gone.

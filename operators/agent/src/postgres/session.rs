@@ -103,10 +103,10 @@ impl<'a> Session<'a> {
         settings: Option<&str>,
     ) -> Result<Self, Failure> {
         let mark = files::secret()?;
-        let mut command = connection.client_of(tools, "psql", database);
+        let mut command = connection.client_of(tools, "psql", database, settings.unwrap_or_default());
         command.args(["--no-psqlrc", "--no-align", "--tuples-only", "--quiet", "--set=ON_ERROR_STOP=1"]);
         command.args(["--set=VERBOSITY=terse", "--set=SHOW_CONTEXT=never"]);
-        command.env("PGCLIENTENCODING", "UTF8").envs(settings.map(|settings| ("PGOPTIONS", settings)));
+        command.env("PGCLIENTENCODING", "UTF8");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(|error| tools.not_started("psql", &error))?;
         let (Some(input), Some(output), Some(mut words)) =

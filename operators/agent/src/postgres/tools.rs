@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use super::controldata;
 use super::quote;
@@ -17,6 +18,7 @@ pub(crate) const OWNER_PASSWORD: &str = "OWNER_PASSWORD";
 pub(crate) struct Tools {
     folder: PathBuf,
     secrets: Vec<String>,
+    major: OnceLock<u32>,
 }
 
 impl Tools {
@@ -32,7 +34,7 @@ impl Tools {
         let sentence = "there is no PostgreSQL in PATH, in /usr/lib/postgresql/*/bin or in /usr/local/bin";
         let folder = folder.ok_or_else(|| Failure::new(Reason::ToolMissing, sentence))?;
         let secrets = [PASSWORD, OWNER_PASSWORD].into_iter().filter_map(|name| std::env::var(name).ok()).collect();
-        Ok(Self { folder, secrets })
+        Ok(Self { folder, secrets, major: OnceLock::new() })
     }
 
     /// A program of the engine, with nothing of the environment that would lead it elsewhere.
@@ -73,6 +75,13 @@ impl Tools {
         Failure::new(words::meaning(words, otherwise), format!("{program}: {}", words::last(words, &self.secrets)))
     }
 
+    /// The major version of the programs; 0 if they do not tell it.
+    pub(crate) fn major(&self) -> u32 {
+        *self
+            .major
+            .get_or_init(|| self.version().ok().and_then(|version| controldata::major(&version)).unwrap_or_default())
+    }
+
     /// The version of the programs: 15.18.
     pub(crate) fn version(&self) -> Result<String, Failure> {
         let printed = self.run(self.command("postgres").arg("--version"), Reason::ToolFailed)?;
@@ -103,7 +112,13 @@ pub(crate) struct Connection {
     port: String,
     pub(crate) user: String,
     password: Option<String>,
+    /// Settings that only the superuser may have, and only a server of 17 or later knows.
+    guard: &'static str,
 }
+
+/// A superuser may have made an event trigger of what another role wrote, and that would run in the sessions of every superuser: at each
+/// login (17 and later), and at each definition.
+const NO_EVENT_TRIGGERS: &str = " -c event_triggers=off";
 
 impl Connection {
     /// As PGHOST, PGPORT (5432), PGUSER (postgres) and PGPASSWORD in the environment say.
@@ -115,13 +130,19 @@ impl Connection {
             port: value("PGPORT").unwrap_or_else(|| "5432".into()),
             user: superuser(),
             password: value(PASSWORD),
+            guard: "",
         })
+    }
+
+    /// The same superuser, at a server of the same version as the programs.
+    pub(crate) fn of_this_version(self, tools: &Tools) -> Self {
+        Self { guard: if tools.major() >= 17 { NO_EVENT_TRIGGERS } else { "" }, ..self }
     }
 
     /// A server of one's own that trusts whoever reaches its socket.
     pub(crate) fn local(socket: &Path, user: &str) -> Self {
         let host = socket.to_string_lossy().into_owned();
-        Self { host, port: "5432".into(), user: user.into(), password: None }
+        Self { host, port: "5432".into(), user: user.into(), password: None, guard: "" }
     }
 
     /// The same user, at another server.
@@ -130,7 +151,7 @@ impl Connection {
     }
 
     pub(crate) fn with_user(&self, user: &str, password: Option<&str>) -> Self {
-        Self { user: user.into(), password: password.map(Into::into), ..self.clone() }
+        Self { user: user.into(), password: password.map(Into::into), guard: "", ..self.clone() }
     }
 
     /// A client of the engine, told where to go: the password in its environment, and never asked for.
@@ -144,10 +165,11 @@ impl Connection {
         command
     }
 
-    /// The same for a program whose connection string names the database.
-    pub(crate) fn client_of(&self, tools: &Tools, program: &str, database: &str) -> Command {
+    /// The same for a program whose connection string names the database, with settings (`-c name=value`) of its sessions.
+    pub(crate) fn client_of(&self, tools: &Tools, program: &str, database: &str, settings: &str) -> Command {
         let mut command = self.client(tools, program);
         command.arg(format!("--dbname={}", quote::database(database)));
+        command.env("PGOPTIONS", format!("{settings}{}", self.guard));
         command
     }
 }

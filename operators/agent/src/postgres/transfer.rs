@@ -66,9 +66,9 @@ fn by_superuser(failure: Failure) -> Failure {
 impl Transfer<'_> {
     /// Roles with their passwords. The superuser stays as the environment has it.
     pub(crate) fn roles(&self) -> Result<(), Failure> {
-        let mut command = self.from.client_of(self.tools, "pg_dumpall", MAINTENANCE);
+        let mut command = self.from.client_of(self.tools, "pg_dumpall", MAINTENANCE, MAINTAINING);
         command.args(["--globals-only", "--no-tablespaces", "--quote-all-identifiers"]);
-        let roles = self.tools.run(command.env("PGOPTIONS", MAINTAINING), Reason::ToolFailed)?;
+        let roles = self.tools.run(&mut command, Reason::ToolFailed)?;
         let all = contents::settings_of_all(&mut Session::open(self.tools, self.from, MAINTENANCE)?)?;
         refill::make_roles(self.tools, self.to, TEMPLATE, &(roles + &all), &self.from.user)
     }
@@ -126,8 +126,7 @@ impl Transfer<'_> {
     }
 
     pub(crate) fn analyze_roughly(&self, name: &str) -> Result<(), Failure> {
-        let mut command = self.to.client_of(self.tools, "vacuumdb", name);
-        command.env("PGOPTIONS", ROUGHLY);
+        let mut command = self.to.client_of(self.tools, "vacuumdb", name, ROUGHLY);
         command.args(["--analyze-only", "--quiet"]).arg(format!("--jobs={}", self.jobs));
         self.tools.run(&mut command, Reason::ToolFailed).map(|_| ())
     }
@@ -189,10 +188,10 @@ impl Transfer<'_> {
 
     fn dump(&self, name: &str, folder: &str, parts: &[&str]) -> Result<Scratch, Failure> {
         let archive = Scratch::new(self.folder.join(folder))?;
-        let mut command = self.from.client_of(self.tools, "pg_dump", name);
+        let mut command = self.from.client_of(self.tools, "pg_dump", name, MAINTAINING);
         command.args(["--format=directory", "--compress=0", "--quote-all-identifiers", "--no-sync"]).args(parts);
         // Its own folder it makes itself.
-        command.arg("--file").arg(archive.path().join(ARCHIVE)).env("PGOPTIONS", MAINTAINING);
+        command.arg("--file").arg(archive.path().join(ARCHIVE));
         self.tools.run(&mut command, Reason::ToolFailed)?;
         Ok(archive)
     }

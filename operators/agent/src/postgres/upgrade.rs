@@ -47,7 +47,7 @@ pub(crate) fn upgrade(options: &Upgrade) -> Result<Value, Failure> {
         return Err(Failure::new(Reason::WrongMajor, sentence));
     }
     let from = Connection::from_environment()?;
-    let to = from.with_server(&options.to, options.to_port.as_deref());
+    let to = from.with_server(&options.to, options.to_port.as_deref()).of_this_version(&tools);
     let mut outgoing = Outgoing::open(&tools, &from, options.connect_timeout)?;
     let opened = Incoming::open(&tools, &to, options.connect_timeout);
     let mut incoming = opened.map_err(|failure| failure.with_closed(outgoing.closed))?;

@@ -12,6 +12,7 @@ mod attacks_by_rows;
 mod attacks_by_types;
 mod attacks_on_init;
 mod attacks_on_notes;
+mod attacks_on_triggers;
 mod complete;
 mod contents;
 mod finish;

@@ -61,9 +61,7 @@ pub fn placement(observed: &Observed, now: Timestamp) -> Option<Placement> {
             Placement::Refused(said.unwrap_or_else(|| message.clone()))
         }
         (None, _) => match trouble {
-            Some(trouble) if trouble.lasting || trouble.is_homeless() => {
-                Placement::Refused(trouble.message.clone())
-            }
+            Some(trouble) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
             Some(trouble) => Placement::Trying(format!("the Job {name} tries how: {}", trouble.message)),
             None if !words::has_pod(&observed.pods, &name) && is_late(job, now) => Placement::Proven,
             None => Placement::Trying(format!("the Job {name} tries whether such a pod starts")),

@@ -98,7 +98,7 @@ fn adopted(observed: &Observed) -> Option<String> {
 }
 
 /// The major version in an image's tag, such as `postgres:17.5` or `postgres:17-alpine`.
-pub(super) fn major_of(image: &str) -> Option<u32> {
+pub(crate) fn major_of(image: &str) -> Option<u32> {
     let (_, tag) = image.split('@').next()?.rsplit('/').next()?.split_once(':')?;
     let digits: String = tag.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok().filter(|major| *major >= 10)

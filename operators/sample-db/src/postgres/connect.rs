@@ -19,6 +19,12 @@ const OPTIONS: &str = "-c search_path= -c role=none -c session_preload_libraries
     -c default_transaction_read_only=off -c standard_conforming_strings=on -c datestyle=ISO -c statement_timeout=0 -c lock_timeout=5s \
     -c log_statement=none -c log_min_error_statement=panic -c log_min_duration_statement=-1";
 
+/// What a server of 17 or later knows besides: a superuser may have made an event trigger of what another role wrote, and that would
+/// run at each login of every superuser's.
+const NO_EVENT_TRIGGERS: &str = "-c event_triggers=off";
+/// The first major version that knows it.
+const KNOWN_SINCE: u32 = 17;
+
 /// Why a server could not be asked.
 #[derive(Debug)]
 pub(super) enum Refused {
@@ -74,7 +80,15 @@ impl<'a> Address<'a> {
 
     /// A connection of the superuser to a database.
     pub(super) async fn superuser_of(&self, access: &Access, database: &str) -> Result<Client, Refused> {
-        self.open(SUPERUSER, access.system.text(), database, Some(OPTIONS)).await.map_err(shut_out)
+        let open = |options| self.open(SUPERUSER, access.system.text(), database, options);
+        if access.major.is_none_or(|major| major >= KNOWN_SINCE) {
+            match open(Some(format!("{OPTIONS} {NO_EVENT_TRIGGERS}"))).await {
+                // The image does not say its version, or another one.
+                Err(Refused::Said(SqlState::UNDEFINED_OBJECT, _)) => {}
+                opened => return opened.map_err(shut_out),
+            }
+        }
+        open(Some(OPTIONS.to_owned())).await.map_err(shut_out)
     }
 
     /// A connection as an application has it.
@@ -82,7 +96,13 @@ impl<'a> Address<'a> {
         self.open(user, password, database, None).await
     }
 
-    async fn open(&self, user: &str, password: &str, database: &str, options: Option<&str>) -> Result<Client, Refused> {
+    async fn open(
+        &self,
+        user: &str,
+        password: &str,
+        database: &str,
+        options: Option<String>,
+    ) -> Result<Client, Refused> {
         let mut config = Config::new();
         if let Some(options) = options {
             config.options(options);

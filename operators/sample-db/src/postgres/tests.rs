@@ -58,7 +58,7 @@ fn database() -> SampleDB {
 }
 
 fn access(server: &RealServer, app: &str) -> Access {
-    Access { pod: "p".into(), ip: server.host.clone(), system: PASSWORD.into(), app: Some(app.into()) }
+    Access { pod: "p".into(), ip: server.host.clone(), major: None, system: PASSWORD.into(), app: Some(app.into()) }
 }
 
 #[tokio::test]
@@ -91,6 +91,34 @@ async fn no_attack_gains_anything_from_the_managers_own_statements() {
     change::let_in(&address, &access).await.unwrap();
     assert_eq!(ask::server(&address, &db, &access, true).await.unwrap().login, Login::In);
     nothing_gained(&server);
+}
+
+/// A superuser has made an event trigger of what the application wrote: it runs at the login of every superuser who does not ask for
+/// none.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn what_another_wrote_does_not_run_at_the_managers_logins() {
+    let server = RealServer::start("manager-logins");
+    if server.major() < "17" {
+        return;
+    }
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; GRANT CREATE ON SCHEMA public TO app");
+    let evil = "CREATE FUNCTION evil() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+                IF (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) THEN ALTER ROLE app SUPERUSER; END IF; END $$";
+    server.sql_as("app", "app", "postgres", evil);
+    server.sql("postgres", "CREATE EVENT TRIGGER at_login ON login EXECUTE FUNCTION public.evil()");
+    let is_superuser = "SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = 'app'";
+    for major in [Some(17), None] {
+        let access = Access { major, ..access(&server, "app") };
+        let address = Address::of(&access);
+        assert!(ask::knock(&address, &access).await);
+        ask::server(&address, &database(), &access, true).await.unwrap();
+        assert_eq!(server.sql("template1", is_superuser), "f");
+    }
+    // One that is taken for an older version asks for nothing that such a server would not know.
+    let access = Access { major: Some(15), ..access(&server, "app") };
+    ask::server(&Address::of(&access), &database(), &access, true).await.unwrap();
+    assert_eq!(server.sql("template1", is_superuser), "t", "the trigger runs where nothing keeps it from that");
 }
 
 /// Without the database that every server has, the manager enters another one.
