@@ -136,7 +136,7 @@ impl SampleDBOperator {
         }
         if known.is_none() && observed.replacement == DryRun::Accepted {
             observed.placement = match pods::get(&self.client, &present).await {
-                Ok(pod) => plan::beside(&pod.unwrap_or_default()),
+                Ok(pod) => plan::beside(observed, &pod.unwrap_or_default()),
                 Err(error) => Placement::Trying(format!("waiting for the API server to show the present one: {error}")),
             };
         }

@@ -36,7 +36,7 @@ pub(crate) fn base_backup(options: &BaseBackup) -> Result<Value, Failure> {
 
 fn make(options: &BaseBackup, slot: &Slot) -> Result<Value, Failure> {
     let tools = Tools::find()?;
-    let connection = Connection::from_environment()?;
+    let connection = Connection::from_environment()?.of_this_version(&tools);
     let mut session = Session::open_within(&tools, &connection, MAINTENANCE, options.connect_timeout)?;
     let (version, _, identifier) = inventory::server(&mut session)?;
     let places = databases::all(&mut session)?;

@@ -130,10 +130,10 @@ pub fn init_job(db: &SampleDB) -> String {
     format!("{}-init", db.meta.key.name)
 }
 
-/// The Job that tries whether a pod as the spec has it would start.
+/// The Jobs that try whether a pod as the spec has it would start: beside the present pod, and where that one has nothing to give.
 #[must_use]
-pub fn trial_job(db: &SampleDB) -> String {
-    format!("{}-trial", db.meta.key.name)
+pub fn trial_jobs(db: &SampleDB) -> [String; 2] {
+    ["trial", "whole"].map(|part| format!("{}-{part}", db.meta.key.name))
 }
 
 /// The database that applications use, which is also its owner's name.

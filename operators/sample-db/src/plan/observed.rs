@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::sample_db::Scheduling;
 use jiff::Timestamp;
 use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::catalog::Catalog;
 use super::objects::{self, Place};
-use super::{Asked, Placement, Said};
+use super::{Asked, Placement, Said, upgrade};
 use crate::{SampleDB, Snapshot};
 
 /// A database and what belongs to it.
@@ -191,12 +192,14 @@ impl Observed {
 
     /// Where the server's pods are to run, and as whom, with that image of the engine.
     pub(crate) fn place<'a>(&'a self, engine: &'a str) -> Place<'a> {
-        Place {
-            scheduling: Cow::Borrowed(&self.db.spec.scheduling),
-            engine,
-            agent: &self.agent_image,
-            dictated_users: self.dictated_users,
-        }
+        Place { scheduling: self.scheduling(), engine, agent: &self.agent_image, dictated_users: self.dictated_users }
+    }
+
+    /// Where the server's pods are to run: while writers are shut out for an upgrade, as the present one does, since nothing else has
+    /// been tried.
+    pub(crate) fn scheduling(&self) -> Cow<'_, Scheduling> {
+        let present = self.pod().filter(|_| upgrade::shuts_out(&self.db)).and_then(objects::placed);
+        present.map_or(Cow::Borrowed(&self.db.spec.scheduling), Cow::Owned)
     }
 
     /// Where the pods of Jobs run: as the server's does now, whatever the spec says since, which may be in vain.

@@ -2,13 +2,14 @@
 //! placement, before the present one is deleted. Pure.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
-use runtime::views::{Job, JobEnd, Running};
+use runtime::views::{Job, JobEnd, Pod, Running};
 use serde_json::Value;
 
 use super::objects::{self, PLACEMENT, TEMPLATE};
@@ -36,55 +37,87 @@ pub enum Placement {
 /// What is to be known of the present pod, for another one beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Present {
-    /// What its server asks for, by resource.
+    /// What its server asks for, by resource, where a trial need not.
     pub requests: BTreeMap<String, Quantity>,
     /// Whom it runs as.
     pub user: Option<i64>,
+    /// Whether a trial has run on another node, so that another one asks for all that the spec does.
+    pub whole: bool,
 }
 
-/// What is known of the pod that is to replace the server's; nothing if the trial's pod has yet to be made, for which the present pod is
+/// What is known of the pod that is to replace the server's; nothing if a trial's pod has yet to be made, for which the present pod is
 /// to be read.
 #[must_use]
 pub fn placement(observed: &Observed, now: Timestamp) -> Option<Placement> {
     let Some(wanted) = wanted(observed) else { return Some(Placement::Proven) };
-    let name = names::trial_job(&observed.db);
-    let job = observed.job(&name)?;
-    if job.meta.deleting || !is_of(job, &wanted) {
+    let [first, whole] = names::trial_jobs(&observed.db);
+    match tried(observed, &first, &wanted, now)? {
+        // There nothing is free of what the present pod has.
+        Placement::Proven if is_elsewhere(observed, &first, &wanted) => tried(observed, &whole, &wanted, now),
+        known => Some(known),
+    }
+}
+
+/// What has come of one trial; nothing if it has yet to begin.
+fn tried(observed: &Observed, name: &str, wanted: &str, now: Timestamp) -> Option<Placement> {
+    let job = observed.job(name)?;
+    if job.meta.deleting || !is_of(job, wanted) {
         return Some(Placement::Trying(format!("waiting until an earlier Job {name} is gone")));
     }
-    let trouble = words::trouble(&observed.pods, &name);
-    Some(match (&job.end, observed.words(&name)) {
+    let pods = pods_of(observed, wanted);
+    Some(match (&job.end, Words::of_job(&pods, name)) {
         (Some(JobEnd::Complete), _) => Placement::Proven,
         (None, Some(words)) if words.code == 0 => Placement::Proven,
         (Some(JobEnd::Failed { message, .. }), words) => {
             let said = words.as_ref().and_then(Words::failure).map(|(_, why)| why);
             Placement::Refused(said.unwrap_or_else(|| message.clone()))
         }
-        (None, _) => match trouble {
+        (None, _) => match words::trouble(&pods, name) {
             Some(trouble) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
             Some(trouble) => Placement::Trying(format!("the Job {name} tries how: {}", trouble.message)),
-            None if !words::has_pod(&observed.pods, &name) && is_late(job, now) => Placement::Proven,
+            None if !words::has_pod(&pods, name) && is_late(job, now) => Placement::Proven,
             None => Placement::Trying(format!("the Job {name} tries whether such a pod starts")),
         },
     })
 }
 
+/// The pods of trials of that placement: those of an earlier one may be there for as long as it takes to remove them.
+fn pods_of(observed: &Observed, placement: &str) -> Vec<Arc<Pod>> {
+    let mark = objects::mark(placement);
+    let has = |pod: &Pod| pod.running.as_ref().is_some_and(|running| running.labels.get(PLACEMENT) == Some(&mark));
+    observed.pods.iter().filter(|pod| has(pod)).cloned().collect()
+}
+
+/// Whether a trial's pod has run on another node than the present pod's, as far as that can be told.
+fn is_elsewhere(observed: &Observed, job: &str, placement: &str) -> bool {
+    let node = |pod: &Pod| pod.running.as_deref().and_then(|running| running.node.clone());
+    let present = observed.pod().and_then(node);
+    let tried = pods_of(observed, placement).iter().filter(|pod| words::is_of(pod, job)).find_map(|pod| node(pod));
+    present.zip(tried).is_some_and(|(present, tried)| present != tried)
+}
+
 /// What follows from the present pod, as it was read, for a trial that is yet to begin.
 ///
-/// A pod that keeps others off its node may keep the trial's from it, too, and then none is made.
+/// None is made if its pod might be kept from the present one's node, or might drive that one away: by required anti-affinity, or by a
+/// higher priority.
 #[must_use]
-pub fn beside(pod: &Value) -> Placement {
+pub fn beside(observed: &Observed, pod: &Value) -> Placement {
     let Ok(spec) = serde_json::from_value::<core::PodSpec>(pod["spec"].clone()) else {
         return Placement::Trying("waiting for the server's pod".to_owned());
     };
     let apart = spec.affinity.as_ref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    if apart.and_then(|apart| apart.required_during_scheduling_ignored_during_execution.as_ref()).is_some() {
+    let apart = apart.and_then(|apart| apart.required_during_scheduling_ignored_during_execution.as_ref());
+    let class = observed.db.spec.scheduling.priority_class_name.as_ref();
+    if apart.is_some() || class.is_some_and(|class| spec.priority_class_name.as_ref() != Some(class)) {
         return Placement::Proven;
     }
+    let [first, _] = names::trial_jobs(&observed.db);
+    let whole = wanted(observed).is_some_and(|wanted| observed.job(&first).is_some_and(|job| is_of(job, &wanted)));
     let server = spec.containers.into_iter().find(|container| container.name == objects::SERVER);
     let requests = server.and_then(|server| server.resources).and_then(|resources| resources.requests);
+    let requests = requests.filter(|_| !whole).unwrap_or_default();
     let user = spec.security_context.and_then(|context| context.run_as_user);
-    Placement::Due(Box::new(Present { requests: requests.unwrap_or_default(), user }))
+    Placement::Due(Box::new(Present { requests, user, whole }))
 }
 
 /// What comes before a server's pod is replaced by one that the spec says something else of.
@@ -108,34 +141,34 @@ pub(super) fn before_restart(observed: &Observed, wish: &Wish) -> Option<Step> {
     }
 }
 
-/// The trial that is needed no longer, because the spec says something else by now, or the pod has it, is ended.
+/// A trial that is needed no longer, because the spec says something else by now, or the pod has it, is ended.
 pub(super) fn end_of_trial(observed: &Observed) -> Option<Step> {
-    let job = observed.job(&names::trial_job(&observed.db)).filter(|job| !job.meta.deleting)?;
-    if wanted(observed).is_some_and(|wanted| is_of(job, &wanted)) {
-        return None;
-    }
+    let wanted = wanted(observed);
+    let needed = |job: &Job| wanted.as_ref().is_some_and(|wanted| is_of(job, wanted));
+    let jobs = names::trial_jobs(&observed.db);
+    let job = jobs.iter().filter_map(|name| observed.job(name)).find(|job| !job.meta.deleting && !needed(job))?;
     let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
     Some(Step::Take(vec![delete], "ServerRestarting", format!("ending the Job {}", job.meta.key.name)))
 }
 
-/// The placement that is to be tried, if one is: it differs from that of a pod that serves, or has when the trial
-/// began. While nobody may write, nothing is tried: the way back takes no longer.
+/// The placement that is to be tried, if one is: it differs from that of a pod that serves, or may yet, or did when the trial began.
+/// While nobody may write, nothing is tried, and the placement stays that of the present pod.
 fn wanted(observed: &Observed) -> Option<String> {
     let db = &*observed.db;
     observed.server.ours().filter(|_| db.status.initialization.data_created_at.is_some())?;
     if db.meta.deleting || upgrade::shuts_out(db) {
         return None;
     }
-    let placement = objects::placement(db);
-    let begun = observed.job(&names::trial_job(db)).is_some_and(|job| is_of(job, &placement));
-    let running = observed.pod().and_then(|pod| pod.running.as_deref());
+    let placement = objects::placement(&db.spec.scheduling);
+    let jobs = names::trial_jobs(db);
+    let begun = jobs.iter().filter_map(|name| observed.job(name)).any(|job| is_of(job, &placement));
     let differs = |running: &Running| {
         let has = |key: &str, value: &str| running.annotations.get(key).is_some_and(|of| of == value);
         let same = Wish::of(observed).is_ok_and(|wish| has(TEMPLATE, &objects::template(observed, &wish)));
         !same && !has(PLACEMENT, &placement)
     };
-    let needed = match running {
-        Some(running) => differs(running) && (begun || observed.is_ready()),
+    let needed = match observed.pod().and_then(|pod| Some((pod, pod.running.as_deref()?))) {
+        Some((pod, running)) => differs(running) && (begun || pod.trouble.is_none()),
         None => begun,
     };
     needed.then_some(placement)

@@ -164,7 +164,7 @@ impl Stores {
             Some(Placement::Proven | Placement::Due(_)) => {}
             None => {
                 let present = world.get(Pod::KIND, &key.sibling(&names::pod(db)));
-                observed.placement = plan::beside(present.unwrap_or(&serde_json::Value::Null));
+                observed.placement = plan::beside(&observed, present.unwrap_or(&serde_json::Value::Null));
             }
         }
         observed

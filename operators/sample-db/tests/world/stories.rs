@@ -137,6 +137,28 @@ fn a_pod_that_serves_is_not_deleted_for_one_that_no_node_takes() {
     assert_eq!(pod(&bench)["spec"]["nodeSelector"]["disk"], "nowhere", "{}", bench.story());
 }
 
+/// Whatever an upgrade does at that moment, the database serves in the end, by one server or the other.
+#[test]
+fn no_moment_of_an_upgrade_gives_the_server_up_for_one_that_no_node_takes() {
+    for (spec, to) in [(of("15.18"), "15"), (of("15"), "17")] {
+        let mut whole = settled(&quiet(spec));
+        whole.site.faults.nowhere = Some("nowhere");
+        whole.take(&crate::boundaries::to(to));
+        for moment in 0..60 {
+            let mut bench = whole.fork();
+            bench.take(&Step::Edit(Edit::Node("nowhere")));
+            bench.take(&Step::Calm(100));
+            let db = bench.world.get(SampleDB::KIND, &bench.key).expect("it is there");
+            assert!(is(db, "Ready"), "to {to}, after {moment} rounds\n{}", bench.story());
+            settle(&mut bench);
+            if whole.at_rest().is_ok() && moment > 1 {
+                break;
+            }
+            whole.round();
+        }
+    }
+}
+
 #[test]
 fn an_upgrade_whose_pod_the_api_server_rejects_goes_back_without_a_restart() {
     let mut bench = settled(&of("15.18"));

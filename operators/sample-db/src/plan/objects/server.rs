@@ -44,7 +44,7 @@ pub(crate) const CONFIGURATION: &str = "/etc/sampledb";
 pub(in crate::plan) fn template(observed: &Observed, wish: &Wish) -> String {
     let db = &*observed.db;
     let mut said = json!({
-        "image": wish.image, "claim": wish.claim, "scheduling": db.spec.scheduling, "restartedAt": db.restarted_at,
+        "image": wish.image, "claim": wish.claim, "scheduling": *observed.scheduling(), "restartedAt": db.restarted_at,
     });
     // Its next start tells the server the new password.
     if let Some(remade) = &observed.system_remade {
@@ -162,7 +162,7 @@ fn set(observed: &Observed, wish: &Wish, name: &str, made: Vec<String>, source: 
     let annotations = [
         (TEMPLATE.to_owned(), template(observed, wish)),
         (PARAMETERS.to_owned(), parameters(db)),
-        (PLACEMENT.to_owned(), placement(db)),
+        (PLACEMENT.to_owned(), placement(&place.scheduling)),
         (DEFAULT_CONTAINER.to_owned(), SERVER.to_owned()),
     ];
     let steps = vec![prepare(observed, wish, &place, made, source)];

@@ -13,7 +13,6 @@ use serde_json::json;
 use super::job::{JobOf, job};
 use super::pod::{self, Place};
 use super::server::fingerprint;
-use crate::SampleDB;
 use crate::plan::placement::Present;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
@@ -25,10 +24,10 @@ const DEADLINE: i64 = 24 * 3600;
 /// For how many seconds one that has failed keeps another from being made.
 const LINGER: i32 = 600;
 
-/// Where the spec has the server's pod run, and as what, in one line.
+/// Where the server's pod is to run, and as what, in one line.
 #[must_use]
-pub(in crate::plan) fn placement(db: &SampleDB) -> String {
-    json!(db.spec.scheduling).to_string()
+pub(in crate::plan) fn placement(scheduling: &Scheduling) -> String {
+    json!(scheduling).to_string()
 }
 
 /// Where a pod of the server's was to run, and as what; nothing of those that earlier managers have made.
@@ -53,8 +52,13 @@ pub(in crate::plan) fn trial(observed: &Observed, wish: &Wish, present: &Present
     let place = Place { scheduling, ..observed.place(&wish.image) };
     let mut arguments = vec!["pg-version".to_owned(), "--start-in=/tmp".to_owned()];
     arguments.extend(present.user.map(|user| format!("--as-user={user}")));
-    let mut of = JobOf::of_database(db, &names::trial_job(db), arguments, DEADLINE);
-    of.labels.extend([(PLACEMENT.to_owned(), mark(&placement(db))), (pod::ISOLATED.to_owned(), "true".to_owned())]);
+    let [first, whole] = &names::trial_jobs(db);
+    let name = if present.whole { whole } else { first };
+    let mut of = JobOf::of_database(db, name, arguments, DEADLINE);
+    of.labels.extend([
+        (PLACEMENT.to_owned(), mark(&placement(&db.spec.scheduling))),
+        (pod::ISOLATED.to_owned(), "true".to_owned()),
+    ]);
     let mut create = job(JobOf { env_from: None, linger: Some(LINGER), retries: 2, ..of }, &place);
     let spec = &mut create.body["spec"]["template"]["spec"];
     if let Some(volumes) = spec["volumes"].as_array_mut() {

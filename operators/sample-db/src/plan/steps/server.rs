@@ -27,13 +27,15 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if !has(TEMPLATE, &objects::template(observed, wish)) {
         let step = restart(observed, "the spec says something else of its pod");
         let first = placement::before_restart(observed, wish).filter(|_| matches!(step, Step::Take(..)));
-        return Some(first.unwrap_or(step));
+        // One that cannot be had keeps the present one from nothing.
+        let recovered = first.as_ref().and_then(|_| recovered(observed, pod)).filter(|_| !running.ready);
+        return Some(recovered.or(first).unwrap_or(step));
     }
     if running.ready {
         return None;
     }
-    if let Some(why) = &observed.failed {
-        return Some(restart(observed, &format!("its pod has failed, and is not started again by itself ({why})")));
+    if let Some(step) = failed(observed) {
+        return Some(step);
     }
     // It may be its parameters that it does not start with. A server that recovers from a crash is left to it.
     if pod.trouble.is_some() && !has(PARAMETERS, &objects::parameters(&observed.db)) {
@@ -59,6 +61,17 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
         None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
     })
+}
+
+/// Another pod in place of one that has failed for good.
+fn failed(observed: &Observed) -> Option<Step> {
+    let why = observed.failed.as_ref()?;
+    Some(restart(observed, &format!("its pod has failed, and is not started again by itself ({why})")))
+}
+
+/// Another pod, as the present one, in place of one that has failed, or does not answer any more.
+fn recovered(observed: &Observed, pod: &Pod) -> Option<Step> {
+    failed(observed).or_else(|| silence::unready(observed, pod)).filter(|step| matches!(step, Step::Take(..)))
 }
 
 /// Whether the StatefulSet would make another pod now.

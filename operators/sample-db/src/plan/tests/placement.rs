@@ -6,6 +6,7 @@ use super::replacement::stays;
 use super::server::{says, settled, standing};
 use super::*;
 use crate::plan::objects::PLACEMENT;
+use crate::plan::placement::Present;
 
 /// A database whose pod serves, and whose spec says since that it is to run elsewhere.
 fn moved() -> Observed {
@@ -16,7 +17,8 @@ fn moved() -> Observed {
 
 /// The trial's Job, as it was created so many seconds ago.
 fn job(seen: &mut Observed, seconds: i64) {
-    seen.placement = beside(&json!({ "spec": { "containers": [] } }));
+    seen.jobs.clear();
+    seen.placement = beside(seen, &json!({ "spec": { "containers": [] } }));
     let plan = plan(seen, now());
     let [Effect::Create(create)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
     let mut body = create.body.clone();
@@ -28,16 +30,31 @@ fn job(seen: &mut Observed, seconds: i64) {
     seen.placement = Placement::Proven;
 }
 
-/// A pod of that Job's, with that status.
-fn pod(status: &Value) -> Arc<Pod> {
-    let labels = json!({ "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": "shop-trial" });
-    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-trial-x", "labels": labels }, "status": status });
+/// A pod of the trial of that database's placement, with that status.
+fn pod(seen: &Observed, status: &Value) -> Arc<Pod> {
+    let mark = objects::mark(&objects::placement(&seen.db.spec.scheduling));
+    let labels = json!({ "multi-operator.example.com/whole": "true", "batch.kubernetes.io/job-name": "shop-trial",
+        PLACEMENT: mark });
+    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-trial-x", "labels": labels },
+        "spec": { "nodeName": "two" }, "status": status });
     Arc::new(Pod::decode(&pod.to_string()).unwrap())
 }
 
-fn nowhere() -> Arc<Pod> {
-    pod(&json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
-        "message": "0/3 nodes are available" }] }))
+/// One that has ended well.
+fn done_well(seen: &Observed) -> Arc<Pod> {
+    pod(
+        seen,
+        &json!({ "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0,
+        "state": { "terminated": { "exitCode": 0, "message": "{}" } } }] }),
+    )
+}
+
+fn nowhere(seen: &Observed) -> Arc<Pod> {
+    pod(
+        seen,
+        &json!({ "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/3 nodes are available" }] }),
+    )
 }
 
 #[test]
@@ -61,8 +78,7 @@ fn another_placement_is_tried_before_anything_changes() {
     let told = plan(&seen, now());
     assert_eq!(done(&told), Vec::<String>::new());
     assert_eq!(reason(&told.status.unwrap(), "Reconciling").1, "ServerRestarting");
-    seen.pods.push(pod(&json!({ "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0,
-        "state": { "terminated": { "exitCode": 0, "message": "{}" } } }] })));
+    seen.pods.push(done_well(&seen));
     seen.placement = placement(&seen, now()).unwrap();
     assert_eq!(done(&plan(&seen, now())), ["apply StatefulSet shop"]);
 }
@@ -71,7 +87,7 @@ fn another_placement_is_tried_before_anything_changes() {
 fn what_no_node_takes_is_told_and_the_present_pod_stays() {
     let mut seen = moved();
     job(&mut seen, 0);
-    seen.pods.push(nowhere());
+    seen.pods.push(nowhere(&seen));
     seen.placement = placement(&seen, now()).unwrap();
     stays(&seen, "0/3 nodes are available; correct the spec");
     // Whether it is ready at this moment is no reason to give it up, nor is that it was lost.
@@ -88,7 +104,7 @@ fn what_no_node_takes_is_told_and_the_present_pod_stays() {
 fn what_the_server_is_told_as_it_runs_waits_for_no_other_pod() {
     let mut seen = moved();
     job(&mut seen, 0);
-    seen.pods.push(nowhere());
+    seen.pods.push(nowhere(&seen));
     seen.placement = placement(&seen, now()).unwrap();
     seen.asked = says(|answer| answer.login = Login::WrongPassword);
     assert_eq!(plan(&seen, now()).effects, [Effect::Act(DbAct::SetPassword)]);
@@ -114,8 +130,11 @@ fn a_trial_that_failed_tells_why_and_one_of_another_spec_tells_nothing() {
     seen.jobs = vec![Arc::new(failed)];
     assert_eq!(placement(&seen, now()), Some(Placement::Refused("it failed".to_owned())));
     let said = json!({ "reason": "WrongUser", "message": "it would run as user 1000" }).to_string();
-    seen.pods.push(pod(&json!({ "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0,
-        "state": { "terminated": { "exitCode": 5, "message": said } } }] })));
+    seen.pods.push(pod(
+        &seen,
+        &json!({ "containerStatuses": [{ "name": "work", "image": "i", "restartCount": 0,
+        "state": { "terminated": { "exitCode": 5, "message": said } } }] }),
+    ));
     assert_eq!(placement(&seen, now()), Some(Placement::Refused("it would run as user 1000".to_owned())));
     seen.db = observed(&json!({ "nodeSelector": { "disk": "hdd" } }), &settled()).db;
     assert!(matches!(placement(&seen, now()), Some(Placement::Trying(_))));
@@ -131,7 +150,7 @@ fn a_trial_that_no_quota_has_room_for_is_waited_for_a_minute() {
     assert!(matches!(placement(&seen, now()), Some(Placement::Trying(_))));
     job(&mut seen, 61);
     assert_eq!(placement(&seen, now()), Some(Placement::Proven));
-    seen.pods.push(nowhere());
+    seen.pods.push(nowhere(&seen));
     assert!(matches!(placement(&seen, now()), Some(Placement::Refused(_))));
 }
 
@@ -144,7 +163,7 @@ fn nothing_is_tried_while_nobody_may_write_nor_beside_a_pod_that_keeps_others_aw
     assert_eq!(placement(&seen, now()), Some(Placement::Proven));
     let apart = json!([{ "labelSelector": {}, "topologyKey": "kubernetes.io/hostname" }]);
     let affinity = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": apart } });
-    assert_eq!(beside(&json!({ "spec": { "containers": [], "affinity": affinity } })), Placement::Proven);
+    assert_eq!(beside(&seen, &json!({ "spec": { "containers": [], "affinity": affinity } })), Placement::Proven);
 }
 
 #[test]
@@ -155,7 +174,8 @@ fn a_trial_is_like_the_pod_but_for_what_the_present_one_has() {
         "topologySpreadConstraints": [{ "maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule" }] });
     seen.db = observed(&spec, &settled()).db;
     let container = json!({ "name": "postgres", "resources": { "requests": { "cpu": "250m" } } });
-    seen.placement = beside(&json!({ "spec": { "containers": [container], "securityContext": { "runAsUser": 999 } } }));
+    seen.placement =
+        beside(&seen, &json!({ "spec": { "containers": [container], "securityContext": { "runAsUser": 999 } } }));
     let plan = plan(&seen, now());
     let [Effect::Create(create)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
     let pod = &create.body["spec"]["template"]["spec"];
@@ -172,5 +192,85 @@ fn a_trial_is_like_the_pod_but_for_what_the_present_one_has() {
     assert!(!mounted.contains(&&json!("data")), "{mounted:?}");
     let volumes = pod["volumes"].as_array().unwrap();
     assert!(volumes.iter().any(|of| of["persistentVolumeClaim"]["claimName"] == "data-shop-0"), "{volumes:?}");
-    assert_eq!(create.body["metadata"]["labels"][PLACEMENT], objects::mark(&objects::placement(&seen.db)));
+    assert_eq!(
+        create.body["metadata"]["labels"][PLACEMENT],
+        objects::mark(&objects::placement(&seen.db.spec.scheduling))
+    );
+}
+
+/// The same pods, but the server's is on that node, and is not ready.
+fn unready_on(seen: &mut Observed, node: &str) {
+    let mut server = Pod::whole(r#"{"metadata": {"namespace": "n", "name": "shop-0", "uid": "p-1"}}"#).unwrap();
+    let mut running = seen.pods[0].running.clone().unwrap();
+    (running.node, running.ready) = (Some(node.into()), false);
+    server.running = Some(running);
+    seen.pods[0] = Arc::new(server);
+}
+
+#[test]
+fn a_pod_that_has_run_on_another_node_proves_nothing_of_room_until_one_asks_for_all() {
+    let mut seen = moved();
+    job(&mut seen, 0);
+    seen.pods.push(done_well(&seen));
+    unready_on(&mut seen, "two");
+    assert_eq!(placement(&seen, now()), Some(Placement::Proven), "what the present pod has is free there");
+    unready_on(&mut seen, "one");
+    assert_eq!(placement(&seen, now()), None);
+    let present =
+        json!({ "spec": { "containers": [{ "name": "postgres", "resources": { "requests": { "cpu": "1" } } }] } });
+    seen.placement = beside(&seen, &present);
+    assert_eq!(seen.placement, Placement::Due(Box::new(Present { whole: true, ..Present::default() })));
+    let plan = plan(&seen, now());
+    let [Effect::Create(create)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
+    assert_eq!(&*create.key.name, "shop-whole");
+}
+
+#[test]
+fn the_pod_of_an_earlier_trial_says_nothing_of_the_next_one() {
+    let mut seen = moved();
+    let earlier = done_well(&seen);
+    seen.db = observed(&json!({ "nodeSelector": { "disk": "hdd" } }), &settled()).db;
+    job(&mut seen, 0);
+    seen.pods.push(earlier);
+    assert!(matches!(placement(&seen, now()), Some(Placement::Trying(_))));
+}
+
+#[test]
+fn a_pod_that_has_failed_is_replaced_by_one_as_it_is_whatever_is_refused() {
+    let mut seen = moved();
+    job(&mut seen, 0);
+    seen.pods.push(nowhere(&seen));
+    unready_on(&mut seen, "one");
+    seen.placement = placement(&seen, now()).unwrap();
+    assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
+    seen.failed = Some("Evicted".to_owned());
+    assert_eq!(done(&plan(&seen, now())), ["delete Pod shop-0"], "and the StatefulSet keeps its template");
+}
+
+#[test]
+fn a_pod_that_is_starting_is_not_given_up_for_one_that_has_not_been_tried() {
+    let mut seen = moved();
+    unready_on(&mut seen, "one");
+    assert_eq!(placement(&seen, now()), None);
+}
+
+#[test]
+fn a_trial_of_a_higher_priority_might_drive_the_present_pod_away() {
+    let mut seen = moved();
+    seen.db = observed(&json!({ "priorityClassName": "high" }), &settled()).db;
+    let of = |class: &str| json!({ "spec": { "containers": [], "priorityClassName": class } });
+    assert_eq!(beside(&seen, &of("low")), Placement::Proven);
+    assert!(matches!(beside(&seen, &of("high")), Placement::Due(_)));
+}
+
+#[test]
+fn while_writers_are_shut_out_the_server_runs_where_it_does() {
+    let mut status = settled();
+    let mut seen = standing(&json!({ "nodeSelector": { "disk": "ssd" } }), &status);
+    status["upgrade"] = json!({ "step": "Copy" });
+    seen.db = observed(&json!({ "nodeSelector": { "disk": "nowhere" } }), &status).db;
+    assert_eq!(seen.scheduling().node_selector["disk"], "ssd");
+    status["upgrade"] = json!({ "step": "Check" });
+    seen.db = observed(&json!({ "nodeSelector": { "disk": "nowhere" } }), &status).db;
+    assert_eq!(seen.scheduling().node_selector["disk"], "nowhere");
 }
