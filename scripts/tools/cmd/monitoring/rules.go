@@ -51,7 +51,8 @@ func hurry(rule *monitoring.Rule, faster, ages float64) error {
 			node.Range = time.Duration(float64(node.Range) / faster)
 			node.Step = time.Duration(float64(node.Step) / faster)
 		case *parser.BinaryExpr:
-			if node.Op.IsComparisonOperator() && ofTime(node.LHS) {
+			// What is no number, such as the moment that something is due at, is what now is compared with.
+			if node.Op.IsComparisonOperator() && ofTime(node.LHS) && node.RHS.Type() == parser.ValueTypeScalar {
 				divisor := &parser.NumberLiteral{Val: ages}
 				node.RHS = &parser.ParenExpr{Expr: &parser.BinaryExpr{Op: parser.DIV, LHS: node.RHS, RHS: divisor}}
 			}

@@ -29,6 +29,18 @@ func TestTimesAndAgesAreDividedAndNothingElse(t *testing.T) {
 	}
 }
 
+func TestMomentsAreNotDivided(t *testing.T) {
+	text, err := rulesFile(rendered(t, "> 3600 and", "> 3600 and time() > max(sampledb_backup_seconds) and"), 20, 60)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wanted := range []string{"> (3600 / 60)", "time() > max(sampledb_backup_seconds)"} {
+		if !strings.Contains(string(text), wanted) {
+			t.Errorf("there is no %q in\n%s", wanted, text)
+		}
+	}
+}
+
 func TestStepsOfSubqueriesAreDividedToo(t *testing.T) {
 	text, err := rulesFile(rendered(t, "rate(sampledb_errors_total[10m])", "avg_over_time((sampledb_errors_total)[10m:30s])"), 20, 60)
 	if err != nil {
