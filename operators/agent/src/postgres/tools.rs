@@ -18,7 +18,7 @@ pub(crate) const OWNER_PASSWORD: &str = "OWNER_PASSWORD";
 pub(crate) struct Tools {
     folder: PathBuf,
     secrets: Vec<String>,
-    major: OnceLock<u32>,
+    version: OnceLock<String>,
 }
 
 impl Tools {
@@ -34,7 +34,7 @@ impl Tools {
         let sentence = "there is no PostgreSQL in PATH, in /usr/lib/postgresql/*/bin or in /usr/local/bin";
         let folder = folder.ok_or_else(|| Failure::new(Reason::ToolMissing, sentence))?;
         let secrets = [PASSWORD, OWNER_PASSWORD].into_iter().filter_map(|name| std::env::var(name).ok()).collect();
-        Ok(Self { folder, secrets, major: OnceLock::new() })
+        Ok(Self { folder, secrets, version: OnceLock::new() })
     }
 
     /// A program of the engine, with nothing of the environment that would lead it elsewhere.
@@ -77,16 +77,18 @@ impl Tools {
 
     /// The major version of the programs; 0 if they do not tell it.
     pub(crate) fn major(&self) -> u32 {
-        *self
-            .major
-            .get_or_init(|| self.version().ok().and_then(|version| controldata::major(&version)).unwrap_or_default())
+        self.version().ok().and_then(|version| controldata::major(&version)).unwrap_or_default()
     }
 
-    /// The version of the programs: 15.18.
+    /// The version of the programs: 15.18. They are asked once.
     pub(crate) fn version(&self) -> Result<String, Failure> {
+        if let Some(version) = self.version.get() {
+            return Ok(version.clone());
+        }
         let printed = self.run(self.command("postgres").arg("--version"), Reason::ToolFailed)?;
         let sentence = || Failure::new(Reason::ToolFailed, format!("postgres tells no version: {}", printed.trim()));
-        controldata::version(&printed).map(ToOwned::to_owned).ok_or_else(sentence)
+        let version = controldata::version(&printed).ok_or_else(sentence)?;
+        Ok(self.version.get_or_init(|| version.to_owned()).clone())
     }
 }
 

@@ -143,10 +143,11 @@ pub(super) fn before_restart(observed: &Observed, wish: &Wish) -> Option<Step> {
 
 /// A trial that is needed no longer, because the spec says something else by now, or the pod has it, is ended.
 pub(super) fn end_of_trial(observed: &Observed) -> Option<Step> {
+    let mut jobs = trials(observed).filter(|job| !job.meta.deleting).peekable();
+    // Most databases have none, and then nothing is rendered.
+    jobs.peek()?;
     let wanted = wanted(observed);
-    let needed = |job: &Job| wanted.as_ref().is_some_and(|wanted| is_of(job, wanted));
-    let jobs = names::trial_jobs(&observed.db);
-    let job = jobs.iter().filter_map(|name| observed.job(name)).find(|job| !job.meta.deleting && !needed(job))?;
+    let job = jobs.find(|job| !wanted.as_ref().is_some_and(|wanted| is_of(job, wanted)))?;
     let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
     Some(Step::Take(vec![delete], "ServerRestarting", format!("ending the Job {}", job.meta.key.name)))
 }
@@ -160,8 +161,7 @@ fn wanted(observed: &Observed) -> Option<String> {
         return None;
     }
     let placement = objects::placement(&db.spec.scheduling);
-    let jobs = names::trial_jobs(db);
-    let begun = jobs.iter().filter_map(|name| observed.job(name)).any(|job| is_of(job, &placement));
+    let begun = trials(observed).any(|job| is_of(job, &placement));
     let differs = |running: &Running| {
         let has = |key: &str, value: &str| running.annotations.get(key).is_some_and(|of| of == value);
         let same = Wish::of(observed).is_ok_and(|wish| has(TEMPLATE, &objects::template(observed, &wish)));
@@ -172,6 +172,11 @@ fn wanted(observed: &Observed) -> Option<String> {
         None => begun,
     };
     needed.then_some(placement)
+}
+
+/// The Jobs of trials that there are, of whichever placement.
+fn trials(observed: &Observed) -> impl Iterator<Item = &Job> {
+    names::trial_jobs(&observed.db).into_iter().filter_map(|name| observed.job(&name))
 }
 
 fn is_of(job: &Job, placement: &str) -> bool {

@@ -59,8 +59,10 @@ pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Op
 /// The next step, once the ground stands.
 #[must_use]
 pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
-    beside_refusal(observed, wish)
-        .or_else(|| server(observed, wish))
+    let server = server(observed, wish);
+    let meanwhile = server.as_ref().and_then(|step| meanwhile(observed, step));
+    meanwhile
+        .or(server)
         .or_else(|| held(observed, wish))
         .or_else(|| source.and_then(|source| fill::fill(observed, wish, source)))
         .or_else(|| fill::init(observed, wish))
@@ -69,11 +71,12 @@ pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step
 }
 
 /// What a server that is ready is told to do as it runs waits for no pod that it does not get.
-fn beside_refusal(observed: &Observed, wish: &Wish) -> Option<Step> {
+fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
     let configured = observed.db.status.initialization.completed_at.is_some();
-    let waits = matches!(server(observed, wish), Some(Step::Stuck(..) | Step::Wait(..)));
-    let acts = |step: &Step| matches!(step, Step::Take(effects, ..) if !effects.iter().any(stops));
-    answered(observed).filter(|step| configured && observed.is_ready() && waits && acts(step))
+    if !configured || !observed.is_ready() || matches!(server, Step::Take(..) | Step::Rest) {
+        return None;
+    }
+    answered(observed).filter(|step| matches!(step, Step::Take(effects, ..) if !effects.iter().any(stops)))
 }
 
 /// What clients write would go with a claim that nothing keeps yet: so the database is filled and configured, which lets them in, once

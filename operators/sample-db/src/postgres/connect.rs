@@ -80,15 +80,16 @@ impl<'a> Address<'a> {
 
     /// A connection of the superuser to a database.
     pub(super) async fn superuser_of(&self, access: &Access, database: &str) -> Result<Client, Refused> {
-        let open = |options| self.open(SUPERUSER, access.system.text(), database, options);
+        let password = access.system.text();
         if access.major.is_none_or(|major| major >= KNOWN_SINCE) {
-            match open(Some(format!("{OPTIONS} {NO_EVENT_TRIGGERS}"))).await {
+            let options = format!("{OPTIONS} {NO_EVENT_TRIGGERS}");
+            match self.open(SUPERUSER, password, database, Some(&options)).await {
                 // The image does not say its version, or another one.
                 Err(Refused::Said(SqlState::UNDEFINED_OBJECT, _)) => {}
                 opened => return opened.map_err(shut_out),
             }
         }
-        open(Some(OPTIONS.to_owned())).await.map_err(shut_out)
+        self.open(SUPERUSER, password, database, Some(OPTIONS)).await.map_err(shut_out)
     }
 
     /// A connection as an application has it.
@@ -96,13 +97,7 @@ impl<'a> Address<'a> {
         self.open(user, password, database, None).await
     }
 
-    async fn open(
-        &self,
-        user: &str,
-        password: &str,
-        database: &str,
-        options: Option<String>,
-    ) -> Result<Client, Refused> {
+    async fn open(&self, user: &str, password: &str, database: &str, options: Option<&str>) -> Result<Client, Refused> {
         let mut config = Config::new();
         if let Some(options) = options {
             config.options(options);

@@ -60,7 +60,7 @@ pub(super) fn backup(observed: &Observed, db: &SampleDB) -> Create {
     } else {
         of.env_from = Some((names::connection(db), names::system_secret(db)));
     }
-    job(of, &place(observed, scheduling(observed)))
+    job(of, &place(observed))
 }
 
 /// The Job that proves it, with the user's checks if there are any.
@@ -79,7 +79,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
         of.arguments.push(format!("--checks={CHECKS_MOUNT}/{CHECKS_FILE}"));
         of.volumes.push((checks_volume(), pod::mount("checks", CHECKS_MOUNT)));
     }
-    let mut create = job(of, &place(observed, scheduling(observed)));
+    let mut create = job(of, &place(observed));
     // What the agent has judged is not tried again; what was evicted, or killed, is.
     create.body["spec"]["podFailurePolicy"] = json!({ "rules": [
         { "action": "Ignore", "onPodConditions": [{ "type": "DisruptionTarget", "status": "True" }] },
@@ -125,7 +125,7 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
     isolate(&mut of);
     // The agent does so by itself: the engine's image may be long gone.
-    job(of, &Place { engine: &observed.agent_image, ..place(observed, scheduling(observed)) })
+    job(of, &Place { engine: &observed.agent_image, ..place(observed) })
 }
 
 /// Of one that works in its own pod, and needs no other.
@@ -158,9 +158,9 @@ fn folder(snapshot: &Snapshot) -> String {
     format!("{SNAPSHOTS}/{}", snapshot.status.location.path.as_deref().unwrap_or(&snapshot.meta.key.name))
 }
 
-fn place(observed: &Observed, scheduling: Scheduling) -> Place<'_> {
+fn place(observed: &Observed) -> Place<'_> {
     let engine = observed.snapshot.status.image.as_deref().unwrap_or_default();
-    let scheduling = Cow::Owned(scheduling);
+    let scheduling = Cow::Owned(scheduling(observed));
     Place { scheduling, engine, agent: &observed.agent_image, dictated_users: observed.dictated_users }
 }
 
