@@ -50,6 +50,9 @@ deploy_built() {
 suite() {
   local name=$1 binary status=0
   shift
+  # shellcheck disable=SC2086
+  [[ -z ${PART:-} ]] || is_one_of "$name" ${PART_SUITES[$PART]:-} ||
+    { say "the part $PART runs the suite $name: PART_SUITES must name it, or a change of it leaves the part's record good"; return 1; }
   binary=$(awk -v n="$name" -v f="$PWD/tests" '$1 == f && $2 == n { print $3 }' "$RUN_FOLDER/binaries")
   [[ -n $binary ]] || { say "cargo has built no test binary '$name'"; return 1; }
   run_tests "$name" "$PWD/tests" "$binary" --show-output "$@" "${FILTERS[@]}" | record "$name" || status=1
