@@ -105,9 +105,13 @@ declare -A PART_SUITES=([shipped]='in_cluster processes gitops olm' [long]='in_c
 declare -A PART_OPERATORS=([servers]='sample-db etcd-cluster' [databases]=none
   [failpoints]='sample-db etcd-cluster' [gateways]=my-app)
 
+# Those that run tests of operators without a cluster. What is in a folder of tests no other part reads.
+PARTS_WITHOUT_CLUSTERS=(servers databases schedules)
+
 # part_hash PART: of what it reads.
 part_hash() {
   local suite operators=${PART_OPERATORS[$1]:-${OPERATORS[*]}} excluded=()
+  is_one_of "$1" "${PARTS_WITHOUT_CLUSTERS[@]}" || excluded=(':(exclude)operators/*/tests/*')
   for suite in tests/tests/*/; do
     suite=$(basename "$suite")
     # shellcheck disable=SC2086

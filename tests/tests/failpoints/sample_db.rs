@@ -269,7 +269,7 @@ async fn the_way_back() {
     println!("deletion, in the background");
     // The last snapshot is proved by restoring it, which these rows would not let be done.
     db.asks("drop table aaa, zzz").await;
-    let effects = [of.delete("StatefulSet", "shop"), of.create_some("SampleDBSnapshot", "shop-final-")];
+    let effects = [of.create_some("SampleDBSnapshot", "shop-final-"), of.delete("StatefulSet", "shop")];
     dying_after_each((&ns, &manager), &effects, db.delete(PropagationPolicy::Background), db.is_gone()).await;
     left::nothing_of(&ns, "shop").await;
     assert_eq!(left::proved(&ns, "shop", SnapshotReason::Final).await.len(), 1);
