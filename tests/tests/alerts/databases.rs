@@ -80,11 +80,12 @@ async fn a_schedule_that_asks_for_nothing() {
 async fn a_volume_that_fills_up() {
     let ns = namespace("alerts-volume").await;
     let of_it = [("namespace", ns.name.as_str()), ("name", "shop")];
-    // The default class holds more than it says: nothing breaks here.
-    let db = Database::apply(&ns, "shop", "{storage: {size: 64Mi}, backup: {immediate: false}}").await;
+    // The default class holds more than it says: nothing breaks here. A smaller volume is full with an empty database and the 32MB of
+    // WAL that PostgreSQL keeps at least.
+    let db = Database::apply(&ns, "shop", "{storage: {size: 128Mi}, backup: {immediate: false}}").await;
     db.serves().await;
     is_silent("SampleDBVolumeFilling", &of_it).await;
-    db.asks(&noise(500_000)).await;
+    db.asks(&noise(1_000_000)).await;
     fires("SampleDBVolumeFull", &of_it).await;
     fires("SampleDBVolumeFilling", &of_it).await;
     db.asks("drop table noise").await;
