@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{MemberOptions, RunOptions};
 use crate::data::{self, Note};
 use crate::failure::{Failure, Reason};
+use crate::identity;
 use crate::keeper;
 use crate::limits::{Planned, QUOTA_VARIABLE, REQUEST_VARIABLE, given_quota, given_request, room};
 use crate::members::Member;
@@ -24,6 +25,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
     let member = &options.member;
     let note = Note::new(&options.state);
     let data = data::present(&member.data_dir)?;
+    if data {
+        identity::check(&member.data_dir, &member.url)?;
+    }
     let past = if data { Past::None } else { note.past(&member.data_dir)? };
     let mut more = match start(&member.subject(), data, member.expect, past)? {
         Start::OnData => {
@@ -40,6 +44,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<(), Failure> {
             join_arguments(&member.subject(), &members).to_vec()
         }
     };
+    identity::note(&member.data_dir, &member.url, data);
     let limits = fit(options)?;
     more.extend(limits.arguments());
     Err(become_etcd(&options.command, &more, limits.quota.is_some()))

@@ -25,6 +25,7 @@ mod dns;
 mod etcd_run;
 mod etcd_wait;
 mod failure;
+mod identity;
 mod install;
 mod keeper;
 mod limits;

@@ -139,8 +139,8 @@ impl EtcdClusterOperator {
             }
         }
         if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
-            let replaced = cluster.meta.key.sibling(&replaced);
-            observed.refused = look::refused(&self.client, &trial, Some(&replaced)).await;
+            let replaced = replaced.map(|replaced| cluster.meta.key.sibling(&replaced));
+            observed.refused = look::refused(&self.client, &trial, replaced.as_ref()).await;
         }
         if let Some(trial) = plan::pull_trial(observed, Timestamp::now()) {
             observed.pull_refused = look::refused(&self.client, &trial, None).await.is_some();

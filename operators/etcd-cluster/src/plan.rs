@@ -165,17 +165,22 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     beside
 }
 
-/// A pod of which the API server should say whether it would take it, before a member that is well loses its own for one
-/// like that; and that member's name.
+/// A pod of which the API server should say whether it would take it: before a member that is well loses its own for one like that,
+/// and then that member's name; or before one member more gets a claim.
 #[must_use]
-pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, String)> {
+pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, Option<String>)> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
-    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish);
-    let next = next.or_else(|| membership::unreached::is_about_to_lose_its_pod(observed, &roster, &wish, now))?;
     let name = format!("{}-probe", observed.cluster.meta.key.name);
-    Some((objects::pod(observed, &observed.cluster, &wish, &name, Start::Again), next.name.clone()))
+    let pod = |wish: &Wish, start| objects::pod(observed, &observed.cluster, wish, &name, start);
+    let next = membership::is_about_to_lose_its_pod(observed, &roster, &wish);
+    let next = next.or_else(|| membership::unreached::is_about_to_lose_its_pod(observed, &roster, &wish, now));
+    if let Some(next) = next {
+        return Some((pod(&wish, Start::Again), Some(next.name.clone())));
+    }
+    let grows = membership::is_about_to_grow(observed, &roster, &wish);
+    grows.then(|| (pod(&wish.joining(&roster), Start::Join), None))
 }
 
 /// The pod that is about to find out whether an image can be pulled, of which the API server should say whether it would take it.

@@ -44,9 +44,11 @@ pub async fn reconcile<O: Operator>(
             shell.events.publish(&O::Object::KIND, object.meta(), announcement);
         }
     }
-    let beside = match &acted {
-        Ok(()) => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
-        Err(_) => Beside::default(),
+    // What is refused until a person has changed something keeps nothing else from being made: a volume that is to grow, say.
+    let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
+    let beside = match goes_on {
+        true => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
+        false => Beside::default(),
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
     if let Some(message) = shell.writer.slow_fight(object.meta()) {

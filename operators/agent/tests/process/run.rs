@@ -64,6 +64,23 @@ fn on_data_etcd_gets_its_own_arguments_only() {
     assert_eq!(member.asked().len(), 0);
 }
 
+/// A copy of a volume, in another namespace: etcd would take part in the cluster that it was copied from.
+#[test]
+fn data_of_a_member_elsewhere_is_not_started() {
+    let pod = Pod::new("run-elsewhere");
+    pod.make_data();
+    let start = |namespace: &str| {
+        let url = format!("http://c-1.c.{namespace}.svc:2380");
+        pod.command("etcd-run", "data").args(["--peer-url", &url, "--", "/bin/echo"]).output().unwrap().status.code()
+    };
+    assert_eq!(start("here"), Some(0), "whose it is, is noted");
+    assert_eq!(start("elsewhere"), Some(1));
+    let (reason, message) = pod.last_words();
+    assert_eq!(reason, "ForeignData");
+    assert!(message.contains("http://c-1.c.here.svc:2380"), "{message}");
+    assert_eq!(start("here"), Some(0));
+}
+
 #[test]
 fn a_member_in_use_needs_its_data() {
     let pod = Pod::new("run-lost");

@@ -59,7 +59,11 @@ fn go(observed: &Observed) -> EtcdPlan {
     let deleted = objects::policy(cluster) == OnDelete::Delete && !observed.going;
     let left = |claim: &&Claim| deleted && !claim.meta.deleting && claim.meta.controller.is_none();
     let delete = |claim| Effect::Delete(Delete::of(Claim::KIND, claim));
-    let mut effects: Vec<Effect<EtcdAct>> = hold::own(observed).filter_map(hold::release).collect();
+    // Until then they are the cluster's by an owner reference, where they were made for another policy and nothing has changed them
+    // since: while it is paused, or its members are without pods.
+    let kept = hold::made_for(observed).filter(|claim| !observed.going && objects::is_owned_in_vain(cluster, claim));
+    let mut effects: Vec<Effect<EtcdAct>> = kept.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
+    effects.extend(hold::own(observed).filter_map(hold::release));
     effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
     Plan { effects, next: Next::After(LATER), ..Plan::nothing() }

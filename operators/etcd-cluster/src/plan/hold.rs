@@ -72,9 +72,14 @@ pub(super) fn release(claim: &Claim) -> Option<Effect<EtcdAct>> {
     is_held(claim).then(|| Effect::Apply(objects::held(claim, false)))
 }
 
-/// The claims of this very cluster that are held.
-pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
+/// The claims of this very cluster.
+pub(super) fn made_for(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let uid = &*observed.cluster.meta.uid;
-    let ours = move |claim: &&Claim| is_held(claim) && claim.labels.get(OWNER_UID).is_some_and(|of| **of == *uid);
+    let ours = move |claim: &&Claim| claim.labels.get(OWNER_UID).is_some_and(|of| **of == *uid);
     observed.claims.iter().map(|claim| &**claim).filter(ours)
+}
+
+/// Those of them that are held.
+pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    made_for(observed).filter(|claim| is_held(claim))
 }

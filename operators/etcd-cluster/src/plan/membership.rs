@@ -38,7 +38,7 @@ pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
 ) -> Option<&'r Node<'a>> {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let rolls = |node: &Node<'_>| observed.options_refused.is_none() && rolling::needs_other_pod(node, wish);
+    let rolls = |node: &Node<'_>| rolling::rolls(observed, node, wish) && rolling::needs_other_pod(node, wish);
     let goes = |node: &&Node<'_>| rolls(node) || space::can_have_more(observed, roster, node);
     // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
     let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
@@ -46,6 +46,12 @@ pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
     let leader = roster.leader().map(|leader| leader.name.as_str());
     let going = || roster.voters().filter(|node| well && !begun && goes(node));
     going().find(|node| Some(node.name.as_str()) != leader).or_else(|| going().next())
+}
+
+/// Whether the next thing may be the pod of one member more.
+pub(super) fn is_about_to_grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+    let begun = observed.cluster.status.cluster_id.is_some() && roster.listed;
+    begun && resizing::is_next_to_start(roster, &with_a_spare(observed, roster, wish))
 }
 
 /// A member without a pod begins again on its volume.
@@ -79,6 +85,9 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     if !roster.listed {
         return without_quorum::step(observed, roster, wish, now);
     }
+    if let Some(copy) = roster.members().find(|node| node.pod.is_some() && healing::is_elsewhere(observed, node)) {
+        return copied(copy);
+    }
     let wish = &with_a_spare(observed, roster, wish);
     let verified = |step| verified(observed, roster, wish, step);
     carry_through(roster, wish)
@@ -92,6 +101,17 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| leading::step(observed, roster))
         .or_else(|| held(observed, roster, wish))
         .unwrap_or(Step::Rest)
+}
+
+/// Nothing is done to a cluster that is another namespace's, of which only copies run here.
+fn copied(node: &Node<'_>) -> Step {
+    let url = node.member.and_then(|member| member.peer_urls.first()).map_or("", String::as_str);
+    let message = format!(
+        "{} runs on a copy of a volume of another cluster's, whose member it is at {url}, and counts in its quorum: delete \
+         this EtcdCluster at once, and restore a snapshot of that cluster (etcdctl snapshot save) into a new one",
+        node.name
+    );
+    Step::Stuck("ForeignMember", message)
 }
 
 /// What clients write now would go with a claim that nothing keeps yet.

@@ -40,6 +40,19 @@ pub fn member_of(peer_url: &str) -> Option<&str> {
     host.split(['.', ':', '/']).next().filter(|name| !name.is_empty())
 }
 
+/// Whether a peer URL is of a cluster of that name in another namespace. A copy of a volume answers to the members that it was
+/// copied from, and tells of them as its own.
+#[must_use]
+pub fn is_elsewhere(cluster: &EtcdCluster, peer_url: &str) -> bool {
+    let host = peer_url.split_once("://").map_or(peer_url, |(_, rest)| rest);
+    let mut labels = host.split(['.', ':', '/']).skip(1);
+    let key = &cluster.meta.key;
+    match (labels.next(), labels.next(), labels.next()) {
+        (Some(name), Some(namespace), Some("svc")) => *name == *key.name && *namespace != *key.namespace,
+        _ => false,
+    }
+}
+
 /// The name of the pod that finds out whether an image can be pulled; no member's, by its length.
 #[must_use]
 pub fn pull(cluster: &EtcdCluster) -> String {

@@ -47,6 +47,8 @@ const NODE: &str = "etcd_node";
 /// Label of pods, and of claims, with the uid of the cluster that they were made for: a later one of the same name takes none of
 /// them.
 pub(super) use runtime::plan::meta::OWNER_UID;
+/// Label of claims with the namespace that they were made in, which a backup that is restored into another keeps.
+pub(super) const NAMESPACE: &str = "multi-operator.example.com/namespace";
 /// Label of claims with etcd's id of the cluster that wrote to the volume, in hexadecimal.
 pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
 /// Label of claims with etcd's id of the member whose data the volume holds, in hexadecimal.

@@ -49,7 +49,8 @@ pub struct Observed {
     pub found: claims::Found,
     /// What members have been seen to run with, by name. Only read of those whose pods are gone.
     pub proven: BTreeMap<Box<str>, Proven>,
-    /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one.
+    /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one, or one more gets a
+    /// claim.
     pub refused: Option<String>,
     /// Why options of etcd that the spec gives are refused; the cluster here is without them.
     pub options_refused: Option<String>,

@@ -168,6 +168,7 @@ fn why_storage_is_undecided_is_told() {
 
 mod bootstrap;
 mod claims;
+mod copies;
 mod deletion;
 mod leading;
 mod learners;
@@ -176,6 +177,7 @@ mod members;
 mod options;
 mod pull;
 mod quorum;
+mod refused;
 mod space;
 mod unreached;
 mod volumes;

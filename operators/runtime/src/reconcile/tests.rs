@@ -28,7 +28,7 @@ impl CustomKind for Named {
     type Status = SampleStatus;
 }
 
-/// Has, beside its effects, the ConfigMaps that the spec names and that have not been made.
+/// Has, beside its effects, the ConfigMaps that the spec names and that have not been made. One called `effect` is an effect.
 struct Test {
     objects: Arc<Store<Custom<Named>>>,
     made: Arc<Mutex<Vec<String>>>,
@@ -54,7 +54,9 @@ impl Operator for Test {
     fn plan(missing: &Self::Observed, _: Timestamp) -> Plan<SampleStatus, Infallible> {
         let apply =
             |name: &String| Apply::new(ConfigMap::KIND, Key::new("n", name), &json!({ "metadata": { "name": name } }));
-        Plan { aside: missing.iter().map(apply).collect(), ..Plan::nothing() }
+        let (effects, aside): (Vec<_>, Vec<_>) =
+            missing.iter().map(apply).partition(|apply| *apply.key.name == *"effect");
+        Plan { effects: effects.into_iter().map(Effect::Apply).collect(), aside, ..Plan::nothing() }
     }
 
     async fn act(&self, _: &Arc<Self::Object>, act: Infallible) -> Result<(), Error> {
@@ -64,6 +66,11 @@ impl Operator for Test {
 
 /// An API server that refuses to make these.
 fn operator(refused: &Arc<Mutex<Vec<&'static str>>>) -> (Test, StatusWriter) {
+    answering(refused, 500)
+}
+
+/// The same, with that code.
+fn answering(refused: &Arc<Mutex<Vec<&'static str>>>, refusal: u16) -> (Test, StatusWriter) {
     let operator = Test { objects: Arc::new(Store::new(1)), made: Arc::default() };
     let (refused, made) = (refused.clone(), operator.made.clone());
     let service = tower::service_fn(move |request: Request<Body>| {
@@ -73,7 +80,7 @@ fn operator(refused: &Arc<Mutex<Vec<&'static str>>>) -> (Test, StatusWriter) {
             let body: serde_json::Value =
                 serde_json::from_slice(&request.into_body().collect_bytes().await.unwrap()).unwrap();
             let name = body["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-            let code = if creates && refused.lock().unwrap().contains(&&*name) { 500 } else { 200 };
+            let code = if creates && refused.lock().unwrap().contains(&&*name) { refusal } else { 200 };
             if creates && code == 200 {
                 made.lock().unwrap().push(name.clone());
             }
@@ -128,4 +135,14 @@ async fn what_is_made_is_looked_at_whatever_becomes_of_the_rest() {
     let object = self::object(&["b", "c"]);
     let Next::After(delay) = reconcile(&operator, &shell, &object, 0).await.unwrap() else { panic!("no try") };
     assert!(delay <= LOOK_AGAIN, "{delay:?}, though the other is tried again after {again:?}");
+}
+
+/// A quota, say, or a class of priority that is not there: until a person has changed that, the rest goes on.
+#[tokio::test]
+async fn what_is_refused_keeps_nothing_else_from_being_made() {
+    for (code, made) in [(403, vec!["b"]), (500, vec![])] {
+        let (operator, shell) = answering(&Arc::new(Mutex::new(vec!["effect"])), code);
+        reconcile(&operator, &shell, &object(&["effect", "b"]), 0).await.unwrap_err();
+        assert_eq!(*operator.made.lock().unwrap(), made, "{code}");
+    }
 }

@@ -8,7 +8,7 @@ use api::etcd_cluster::ADOPT;
 use runtime::views::Claim;
 
 use super::{Observed, Roster, Step};
-use crate::plan::objects::{CLUSTER_ID, OWNER_UID, RETIRED};
+use crate::plan::objects::{CLUSTER_ID, NAMESPACE, OWNER_UID, RETIRED};
 use crate::plan::{hold, names};
 
 /// The uid that the object's annotation asks to adopt from.
@@ -49,15 +49,36 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>) -> Option<Step> {
         Some(latched) => claim.labels.get(CLUSTER_ID).is_some_and(|id| id == latched),
         None => asked(observed) == Some(made_for(claim)),
     };
-    let names: Vec<String> = earlier(observed).filter(same).map(|claim| claim.meta.key.name.to_string()).collect();
-    if !names.is_empty() {
+    let ours: Vec<&Claim> = earlier(observed).filter(same).collect();
+    if let Some(namespace) = ours.iter().find_map(|claim| elsewhere(claim)) {
+        return Some(copied(observed, namespace));
+    }
+    if !ours.is_empty() {
+        let names = ours.into_iter().map(|claim| claim.meta.key.name.to_string()).collect();
         return Some(Step::Adopt { names });
     }
     let begun = roster.nodes.iter().any(|node| node.pod.is_some() || node.claim.is_some());
     if latched.is_some() || begun {
         return None;
     }
-    held(observed)
+    earlier(observed).find_map(elsewhere).map(|namespace| copied(observed, namespace)).or_else(|| held(observed))
+}
+
+/// The namespace that a claim was made in, if that is another one.
+fn elsewhere(claim: &Claim) -> Option<&str> {
+    claim.labels.get(NAMESPACE).map(String::as_str).filter(|made_in| **made_in != *claim.meta.key.namespace)
+}
+
+/// Why copies of the volumes of another namespace's cluster are not started: etcd keeps the addresses of members in its data.
+fn copied(observed: &Observed, namespace: &str) -> Step {
+    let name = &observed.cluster.meta.key.name;
+    let message = format!(
+        "volumes of the {name} of namespace {namespace} are here. Members that start on them go by the addresses that they had \
+         there, and would take part in that cluster, so none is started: to have its data here, restore a snapshot of it \
+         (etcdctl snapshot save) into a new cluster; to begin anew, put them aside: kubectl label pvc -l \
+         etcd_cluster={name},{NAMESPACE}={namespace} {RETIRED}=true"
+    );
+    Step::Stuck("VolumesFound", message)
 }
 
 /// Why nothing is begun yet.

@@ -1,5 +1,7 @@
 //! Pods that the kubelet is done with: it has rejected them, evicted them, or their node was shut down.
 
+use api::ConditionStatus;
+use api::condition_type::READY;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step};
@@ -22,7 +24,14 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, now: Timestamp) -> 
 /// Whether a pod has failed so soon that the next one would, too.
 fn is_young(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let Some(created) = node.running().and_then(|running| running.created) else { return false };
-    let since = observed.cluster.status.member(&node.name).and_then(|status| status.since);
+    let status = &observed.cluster.status;
+    // One that joins has another name each time.
+    let joins = node.member.is_none() && status.cluster_id.is_some();
+    let unready = status.contract.condition(READY).filter(|ready| joins && ready.status == ConditionStatus::False);
+    let since = match unready {
+        Some(unready) => Some(unready.last_transition_time),
+        None => status.member(&node.name).and_then(|status| status.since),
+    };
     let persists = since.is_some_and(|since| now.duration_since(since) >= PERSISTENT);
     now.duration_since(created) < if persists { LONG_PAUSE } else { PAUSE }
 }

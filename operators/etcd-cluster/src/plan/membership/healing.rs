@@ -68,7 +68,7 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
         return pod.meta.deleting.then(|| Step::wait("WaitingForDeletion", gone));
     }
-    if !names::is_ours(&observed.cluster, &node.name) {
+    if !is_ours(observed, node) {
         return Some(Step::Stuck(
             "ForeignMember",
             format!("member {} was added by somebody else: remove it with etcdctl member remove", node.name),
@@ -87,6 +87,17 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
         None if wish.durable => replace("its claim is gone".to_owned()),
         None => replace("its pod is gone, and its data with it".to_owned()),
     }
+}
+
+/// Whether a listed member can be one that we have made.
+pub(super) fn is_ours(observed: &Observed, node: &Node<'_>) -> bool {
+    names::is_ours(&observed.cluster, &node.name) && !is_elsewhere(observed, node)
+}
+
+/// Whether a listed member is of another namespace's cluster.
+pub(super) fn is_elsewhere(observed: &Observed, node: &Node<'_>) -> bool {
+    let urls = node.member.map_or(&[][..], |member| &member.peer_urls);
+    urls.iter().any(|url| names::is_elsewhere(&observed.cluster, url))
 }
 
 /// A listed member with a pod.

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
-use crate::plan::names;
+use super::{Observed, Roster, Step, Wish, healing, rolling, trouble, waiting_for};
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
 
@@ -25,8 +24,9 @@ pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now
         return Some(Step::Remove { name: learner.name.clone(), id: member.id, dead: None });
     }
     let Some(member) = learner.member.filter(|_| learner.endpoint.is_some()) else {
-        let ahead = ahead(observed, roster, wish).or_else(|| nudge(observed, learner, now));
-        return Some(ahead.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
+        // The entry first: the pod of the next one may be refused.
+        let step = nudge(observed, learner, now).or_else(|| ahead(observed, roster, wish));
+        return Some(step.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
     };
     if !learner.has_started() || learner.endpoint.is_some_and(|endpoint| endpoint.applied_index == 0) {
         return Some(nudge(observed, learner, now).unwrap_or_else(|| promotion(learner, member.id)));
@@ -50,9 +50,7 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     if roster.members().count() <= wish.size {
         return None;
     }
-    let gone = |node: &&Node<'_>| {
-        names::is_ours(&observed.cluster, &node.name) && node.endpoint.is_none() && roster.can_lose(node)
-    };
+    let gone = |node: &&Node<'_>| healing::is_ours(observed, node) && node.endpoint.is_none() && roster.can_lose(node);
     // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
     let spare = roster.members().count() == wish.size + 1;
     if spare && super::is_spare_needed(roster, wish) {
@@ -80,7 +78,9 @@ fn joining<'r, 'a>(roster: &'r Roster<'a>) -> Option<&'r Node<'a>> {
 fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let wish = &wish.joining(roster);
     let Some(node) = joining(roster) else {
-        return Step::Start { name: newcomer(observed, roster), start: Start::Join };
+        // Before it has a claim: one that is made for each pod that is refused would be a volume each.
+        let refused = observed.refused.as_deref().map(|why| Step::Stuck("PodRefused", cannot_join(why)));
+        return refused.unwrap_or_else(|| Step::Start { name: newcomer(observed, roster), start: Start::Join });
     };
     if rolling::is_outdated(node, wish) || node.is_doomed() {
         return Step::DropPod { name: node.name.clone() };
@@ -92,11 +92,20 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     step("MemberJoining", waiting_for(node))
 }
 
+fn cannot_join(why: &str) -> String {
+    format!("the API server would not take the pod of the next member, so there are no more than there are: {why}")
+}
+
 /// The pod of the member after the one that is joining, so that its start costs no time; listed it is not before.
 fn ahead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let more = roster.members().count() < wish.size && joining(roster).is_none();
     let well = roster.voters().all(Node::is_healthy);
-    (more && well).then(|| Step::Start { name: newcomer(observed, roster), start: Start::Join })
+    (is_next_to_start(roster, wish) && well && observed.refused.is_none())
+        .then(|| Step::Start { name: newcomer(observed, roster), start: Start::Join })
+}
+
+/// Whether another member is wished for, and has no pod yet.
+pub(super) fn is_next_to_start(roster: &Roster<'_>, wish: &Wish) -> bool {
+    roster.members().count() < wish.size && joining(roster).is_none()
 }
 
 /// The name of who joins next: that of a claim which was made for it, if the manager died before it made the pod.

@@ -13,10 +13,7 @@ use crate::plan::version::Version;
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
-    // What is wished lacks options that are refused, so it is not what a person has asked for either.
-    let kept = |node: &Node<'_>| observed.options_refused.is_some() && needs_other_pod(node, wish);
-    let to_roll =
-        |node: &&Node<'_>| is_outdated(node, wish) && !kept(node) || space::can_have_more(observed, roster, node);
+    let to_roll = |node: &&Node<'_>| rolls(observed, node, wish) || space::can_have_more(observed, roster, node);
     let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
     if outdated.is_empty() {
         return None;
@@ -145,6 +142,12 @@ pub(super) fn refused(why: &str) -> Step {
 /// Whether a member is to get another pod, and keeps its data with it.
 pub(super) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
     wish.durable && !node.is_doomed() && needs_other_pod(node, wish)
+}
+
+/// Whether a roll is to reach a member. While options are refused, none is: what is wished lacks them, so it is not what a person has
+/// asked for either.
+pub(super) fn rolls(observed: &Observed, node: &Node<'_>, wish: &Wish) -> bool {
+    observed.options_refused.is_none() && is_outdated(node, wish)
 }
 
 /// Whether a member's pod differs from what is wished.

@@ -55,7 +55,7 @@ pub(super) fn another_pod(
     node: &Node<'_>,
     now: Timestamp,
 ) -> Option<Step> {
-    if !proven::keeps_minor(node, wish) {
+    if !proven::keeps_minor(node, wish) || !rolling::rolls(observed, node, wish) {
         return None;
     }
     // Clients may be served, so the next pod is proved as in a roll.
@@ -73,7 +73,8 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
     now: Timestamp,
 ) -> Option<&'r Node<'a>> {
-    let lacks = |node: &&Node<'_>| rolling::takes_other_pod(node, wish) && is_alone(observed, roster, node, now);
+    let rolls = |node: &&Node<'_>| rolling::rolls(observed, node, wish) && rolling::takes_other_pod(node, wish);
+    let lacks = |node: &&Node<'_>| rolls(node) && is_alone(observed, roster, node, now);
     roster.nodes.iter().find(|node| lacks(node) && proven::keeps_minor(node, wish))
 }
 

@@ -18,14 +18,7 @@ const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     let known = &observed.cluster.status.member_statuses;
     let voters = observed.cluster.status.listed().count();
-    let mut lost = None;
-    // Before 3.4 one that has just been listed may be what quorum needs, and it has never started.
-    let without_pod = |status: &&MemberStatus| {
-        is_to_be_listed(status) && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
-    };
-    if let Some(status) = known.iter().find(without_pod) {
-        return Step::Start { name: status.name.as_str().into(), start: Start::Join };
-    }
+    let (mut lost, mut waiting) = (None, None);
     for status in known {
         let node = roster.nodes.iter().find(|node| node.name == status.name);
         // Where no id is known of any, status was lost, and tells nothing of who was listed.
@@ -49,13 +42,28 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
                 if status.role == MemberRole::Joining {
                     return Step::Start { name: node.name.as_str().into(), start: Start::Join };
                 }
-                return super::again(observed, roster, wish, &node.name);
+                // What keeps one down keeps no other down.
+                match super::again(observed, roster, wish, &node.name) {
+                    wait @ Step::Wait(_) => waiting = waiting.or(Some(wait)),
+                    step => return step,
+                }
             }
             _ => lost = Some((status.name.clone(), "its data is gone".to_owned())),
         }
     }
     if let Some(node) = unknown(observed, roster) {
         return super::again(observed, roster, wish, &node.name);
+    }
+    // Before 3.4 one that has just been listed may be what quorum needs, and it has never started. It comes after those that hold data:
+    // its pod may be one that the API server refuses.
+    let without_pod = |status: &&MemberStatus| {
+        is_to_be_listed(status) && roster.nodes.iter().all(|node| node.name != status.name || node.pod.is_none())
+    };
+    if let Some(status) = known.iter().find(without_pod) {
+        return Step::Start { name: status.name.as_str().into(), start: Start::Join };
+    }
+    if let Some(wait) = waiting {
+        return wait;
     }
     if observed.etcd.denied {
         return Step::Stuck(AUTHENTICATION_REQUIRED, AUTHENTICATION.to_owned());

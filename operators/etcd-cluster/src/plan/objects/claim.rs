@@ -15,8 +15,8 @@ use runtime::views::Claim;
 use serde_json::json;
 
 use super::{
-    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, RETIRED_BY,
-    member_labels,
+    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NAMESPACE, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED,
+    RETIRED_BY, member_labels,
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -87,6 +87,7 @@ pub(in crate::plan) fn claim(cluster: &EtcdCluster, member: &str, known: Known<'
     labels.extend(known.facts.into_iter().flat_map(Facts::labels));
     labels.extend(known.joining.then(|| (JOINING.to_owned(), "true".to_owned())));
     labels.insert(OWNER_UID.to_owned(), cluster.meta.uid.to_string());
+    labels.insert(NAMESPACE.to_owned(), cluster.meta.key.namespace.to_string());
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let owner_references = if policy(cluster) == OnDelete::Delete { owned.owner_references } else { None };
     let annotations = owner_references.is_none().then(not_for_pruning);

@@ -109,6 +109,34 @@ fn a_deletion_releases_claims_that_are_not_being_deleted() {
     assert_eq!((reason(&plan).as_deref(), plan.effects.len()), (Some("DeletionBlocked"), 0));
 }
 
+/// Made while `onDelete` was Delete: garbage collection would take them, and nothing else disowns them of a cluster that is paused or has
+/// no pods.
+#[test]
+fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
+    let owner = json!([{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c", "uid": "u",
+        "controller": true }]);
+    let owned = json!({ "finalizers": [UNSAVED_DATA], "ownerReferences": owner });
+    let disowned = |plan: &EtcdPlan| {
+        let claims = plan.effects.iter().take_while(|effect| {
+            matches!(effect, Effect::Apply(apply) if apply.kind.kind == "PersistentVolumeClaim" && apply.hand_over.is_none()
+                && apply.body["metadata"]["ownerReferences"].is_null())
+        });
+        claims.count()
+    };
+    for (spec, expected) in [
+        (json!({ "size": 3 }), 3),
+        (json!({ "size": 3, "paused": true }), 3),
+        (json!({ "size": 3, "storage": { "onDelete": "Delete" } }), 0),
+    ] {
+        let mut seen = going(&spec, &[ETCD_VOLUMES], &owned);
+        seen.pods.clear();
+        Arc::get_mut(&mut seen.cluster).unwrap().status = after(&seen, 60).status.unwrap_or_else(made);
+        assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}");
+        seen.going = true;
+        assert_eq!(disowned(&after(&seen, 70)), 0, "with the namespace nothing can stay");
+    }
+}
+
 #[test]
 fn a_claim_that_was_put_aside_is_released() {
     let mut seen = three(&json!({ "size": 3 }));

@@ -42,6 +42,9 @@ fn a_learner_that_waits_for_an_entry_gets_one_and_not_at_once() {
     let (seen, _) = learning(0, false);
     assert_eq!(change(&after(&seen, 1)), None);
     assert_eq!(change(&after(&seen, 4)), Some(&Change::Fill { entries: 1 }));
+    let (mut more, _) = learning(0, false);
+    Arc::get_mut(&mut more.cluster).unwrap().spec.size = 5;
+    assert_eq!(change(&after(&more, 4)), Some(&Change::Fill { entries: 1 }), "the next one's pod may be refused");
     let (seen, _) = learning(0, true);
     assert_eq!(change(&after(&seen, 4)), None, "etcd does not run there");
 }

@@ -76,6 +76,18 @@ fn members_that_run_keep_their_pods() {
 }
 
 #[test]
+fn no_other_version_comes_meanwhile() {
+    let spec = json!({ "size": 3, "version": "3.6.17", "options": { "max-wals": "0" } });
+    let seen = changed(three(&json!({ "size": 3 })), &spec);
+    let touches = |effect: &&Effect<EtcdAct>| match effect {
+        Effect::Apply(apply) => apply.kind.kind == "Pod",
+        Effect::Create(_) | Effect::Delete(_) => true,
+        Effect::Act(_) => false,
+    };
+    assert_eq!(after(&seen, 60).effects.iter().find(touches), None);
+}
+
+#[test]
 fn a_value_that_fits_is_rolled_out() {
     let seen = three(&json!({ "size": 3 }));
     let correct = changed(seen, &json!({ "size": 3, "options": { "max-wals": "7" } }));

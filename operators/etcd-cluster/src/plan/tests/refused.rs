@@ -1,0 +1,65 @@
+//! Pods that the API server does not take, of members that are to join: they cost those that are there nothing.
+
+use api::etcd_cluster::{MemberRole, MemberStatus};
+
+use super::members::{NAMES, after, message, three};
+use super::*;
+
+/// What a plan makes.
+fn created(plan: &EtcdPlan) -> Vec<&str> {
+    let created = plan.effects.iter().filter_map(|effect| match effect {
+        Effect::Create(create) => Some(&*create.key.name),
+        _ => None,
+    });
+    created.collect()
+}
+
+/// Three members of which two have lost their pods, and a fourth that has never been listed, whose pod is not there either.
+fn without_quorum() -> Observed {
+    let mut seen = three(&json!({ "size": 5 }));
+    let mut status = after(&seen, 60).status.unwrap();
+    let joining = MemberStatus {
+        name: "c-000000000d".to_owned(),
+        id: None,
+        role: MemberRole::Joining,
+        since: Some(Timestamp::UNIX_EPOCH),
+        version: None,
+        db_size: None,
+    };
+    status.member_statuses.insert(0, joining);
+    Arc::get_mut(&mut seen.cluster).unwrap().status = status;
+    seen.pods.truncate(1);
+    seen.etcd.endpoints.retain(|name, _| **name == *NAMES[0]);
+    seen.etcd.members = Err("no leader".to_owned());
+    seen
+}
+
+#[test]
+fn without_quorum_those_with_data_come_back_first() {
+    let mut seen = without_quorum();
+    assert_eq!(created(&after(&seen, 60)), [NAMES[1]]);
+    seen.taken.insert(NAMES[1].into());
+    assert_eq!(created(&after(&seen, 60)), [NAMES[2]], "what keeps one down keeps no other down");
+    seen.taken.insert(NAMES[2].into());
+    assert_eq!(created(&after(&seen, 60)), ["c-000000000d"], "before 3.4 that may be who quorum needs");
+}
+
+#[test]
+fn one_more_is_tried_before_it_gets_a_volume() {
+    let seen = three(&json!({ "size": 3 }));
+    assert_eq!(trial(&seen, Timestamp::UNIX_EPOCH), None, "all are there");
+    let mut seen = three(&json!({ "size": 4 }));
+    let (pod, replaced) = trial(&seen, Timestamp::UNIX_EPOCH).unwrap();
+    assert_eq!((pod.kind.kind, replaced), ("Pod", None));
+    assert_eq!(created(&after(&seen, 60)), ["c-aaaaaaaaaa"]);
+    seen.refused = Some("exceeded quota".to_owned());
+    let plan = after(&seen, 60);
+    let claims = plan.effects.iter().filter(|effect| match effect {
+        Effect::Apply(apply) => apply.kind.kind == "PersistentVolumeClaim",
+        _ => false,
+    });
+    assert_eq!((created(&plan).len(), claims.count()), (0, 0), "{:?}", plan.effects);
+    let status = plan.status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "PodRefused".to_owned()));
+    assert!(message(&status).ends_with("so there are no more than there are: exceeded quota"), "{}", message(&status));
+}
