@@ -63,12 +63,16 @@ fn snapshot_count(cluster: &EtcdCluster) -> Option<u64> {
 }
 
 /// Whether members have to get the pods that the spec asks for before they leave 3.6: how much the log has to be filled follows
-/// from the spec, and members that were given a larger count would not have taken a snapshot by then.
-pub(super) fn comes_after_other_pods(roster: &Roster<'_>, target: &Version, template: &str) -> bool {
-    let begun = |node: &Node<'_>| {
-        let made_for = node.annotation(VERSION).and_then(Version::parse);
-        [node.version(), made_for].iter().flatten().any(|version| version.at_least(3, 7, 0))
-    };
-    let leaves = roster.voters().any(|node| crosses(node, target, 7)) && !roster.voters().any(begun);
+/// from the spec, and members that were given a larger count would not have taken a snapshot by then. Once one has left, all follow,
+/// though just that one is without a pod.
+pub(super) fn comes_after_other_pods(
+    roster: &Roster<'_>,
+    running: &[Version],
+    target: &Version,
+    template: &str,
+) -> bool {
+    let made_for = roster.voters().filter_map(|node| node.annotation(VERSION)).filter_map(Version::parse);
+    let begun = running.iter().cloned().chain(made_for).any(|version| version.at_least(3, 7, 0));
+    let leaves = !begun && roster.voters().any(|node| crosses(node, target, 7));
     leaves && roster.voters().any(|node| node.annotation(TEMPLATE) != Some(template))
 }

@@ -38,7 +38,7 @@ impl Wish {
         let kept = kept(&running);
         let pods_come_first =
             || comes_after_the_pod(cluster, roster, &template, &kept) || proven::is_due(roster, &template, &kept);
-        let comes_later = leaving_3_6::comes_after_other_pods(roster, &version, &template)
+        let comes_later = leaving_3_6::comes_after_other_pods(roster, &running, &version, &template)
             || !version.same_minor(&kept) && pods_come_first()
             || comes_after_the_first_answer(cluster, roster, &version);
         Self {

@@ -4,6 +4,7 @@ use api::etcd_cluster::{ADOPT, MOVE_LEADER};
 use etcd_cluster::EtcdClusterKind;
 use etcd_cluster::plan::Member;
 use etcd_cluster::plan::names::member_of;
+use runtime::Error;
 use runtime::cache::View;
 use runtime::plan::Kind;
 use runtime::testing::branching::Pass;
@@ -77,6 +78,7 @@ impl Bench {
             }
             Step::Mute(mute) => self.mute = *mute,
             Step::Pace { slow, lazy } => (self.etcds.pace.slow, self.etcds.pace.lazy) = (*slow, *lazy),
+            Step::Refuse { pods, told } => self.refuse_pods(*pods, *told),
             Step::Alarm(full) => {
                 self.etcds.full = *full;
                 self.etcds.alarm |= full;
@@ -104,6 +106,14 @@ impl Bench {
                 self.edit(|object| object["metadata"]["annotations"][ADOPT] = json!(uid));
             }
         }
+    }
+
+    /// Has pods refused, as a quota does; a dry run need not have told of it before.
+    pub fn refuse_pods(&mut self, pods: bool, told: bool) {
+        const WHY: &str = "exceeded quota";
+        self.refuses = (pods && told).then(|| WHY.to_owned());
+        let error = Error::Transient { reason: "Forbidden".into(), message: WHY.to_owned(), stalled: true };
+        self.world.refuse(Pod::KIND, pods.then_some(error));
     }
 
     /// All goes on, the operator included.

@@ -25,6 +25,7 @@ mod pods;
 mod properties;
 mod quorum;
 mod raft;
+mod rolled;
 mod schedule;
 mod settle;
 mod sight;

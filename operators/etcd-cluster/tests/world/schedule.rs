@@ -60,6 +60,7 @@ fn fault() -> impl Strategy<Value = Step> {
         2 => (which(), any::<bool>()).prop_map(|(pod, cut)| Step::Cut { pod, cut }),
         1 => any::<bool>().prop_map(Step::Mute),
         1 => (any::<bool>(), any::<bool>()).prop_map(|(slow, lazy)| Step::Pace { slow, lazy }),
+        1 => (any::<bool>(), any::<bool>()).prop_map(|(pods, told)| Step::Refuse { pods, told }),
         1 => any::<bool>().prop_map(Step::Alarm),
         1 => (1..12_u8).prop_map(Step::Wait),
         1 => (which(), 0..5_usize).prop_map(|(pod, label)| Step::Relabel { pod, label }),

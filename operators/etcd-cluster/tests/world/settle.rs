@@ -61,7 +61,7 @@ impl Bench {
         self.kubelet.missing.clear();
         self.cut.clear();
         self.policy = false;
-        self.refuses = None;
+        self.refuse_pods(false, false);
         (self.mute, self.etcds.full) = (false, false);
         (self.etcds.pace.slow, self.etcds.pace.lazy) = (false, false);
     }

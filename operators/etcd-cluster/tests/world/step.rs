@@ -46,6 +46,8 @@ pub enum Step {
     Mute(bool),
     /// Whether learners get nowhere, and whether entries go no further than they must.
     Pace { slow: bool, lazy: bool },
+    /// Whether the API server takes new pods, and whether a dry run tells.
+    Refuse { pods: bool, told: bool },
     /// Whether a database is full, at which the alarm goes on. It goes off only when it is taken back.
     Alarm(bool),
     /// Somebody takes a label from a pod, or gives it another value.

@@ -48,11 +48,13 @@ impl World {
             self.events.ours = false;
             done.map_err(Some)
         });
-        let (acted, beside) = match acted {
+        let acted = match acted {
             Err(None) => return Err(None),
-            Err(Some(error)) => (Err(error), Ok(())),
-            Ok(()) => (Ok(()), self.aside(object, plan.aside)?),
+            Err(Some(error)) => Err(error),
+            Ok(()) => Ok(()),
         };
+        let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
+        let beside = if goes_on { self.aside(object, plan.aside)? } else { Ok(()) };
         let came = match (&acted, &beside) {
             (Err(error), _) => Came::Failed(error),
             (Ok(()), Err(error)) => Came::FailedBeside(error),
@@ -112,6 +114,7 @@ impl World {
     }
 
     fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {
+        self.taken(create.kind)?;
         match self.get(create.kind, &create.key).cloned() {
             Some(live) => look(&live, kind, owner),
             None => {

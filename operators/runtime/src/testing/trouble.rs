@@ -12,7 +12,7 @@ use crate::plan::sight::Why;
 use crate::views::Resource;
 
 impl World {
-    /// Has each apply of that kind fail, until it is called with nothing.
+    /// Has each apply and each creation of that kind fail, until it is called with nothing.
     pub fn refuse(&mut self, kind: Kind, error: Option<Error>) {
         match error {
             Some(error) => drop(self.refusals.insert(kind.plural, error)),
@@ -20,7 +20,7 @@ impl World {
         }
     }
 
-    /// With what each apply of that kind fails.
+    /// With what these fail.
     #[must_use]
     pub fn refusal(&self, kind: Kind) -> Option<&Error> {
         self.refusals.get(kind.plural)

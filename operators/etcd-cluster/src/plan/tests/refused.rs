@@ -2,7 +2,7 @@
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
 
-use super::members::{NAMES, after, message, three};
+use super::members::{NAMES, after, at, message, pod, three};
 use super::*;
 
 /// What a plan makes.
@@ -62,4 +62,27 @@ fn one_more_is_tried_before_it_gets_a_volume() {
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "PodRefused".to_owned()));
     assert!(message(&status).ends_with("so there are no more than there are: exceeded quota"), "{}", message(&status));
+}
+
+/// Each has another name, so the cluster remembers for how long that has been going on.
+#[test]
+fn one_more_that_kubelets_reject_is_tried_less_often_after_a_minute() {
+    let dropped = |unready_since: i64| {
+        let mut seen = three(&json!({ "size": 4 }));
+        let mut cluster = json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u", "generation": 1,
+            "finalizers": [ETCD_VOLUMES] }, "spec": { "size": 4 }, "status": made() });
+        cluster["status"]["conditions"] = json!([{ "type": "Ready", "status": "False", "reason": "MemberJoining", "message": "",
+            "lastTransitionTime": Timestamp::from_second(unready_since).unwrap(), "observedGeneration": 1 }]);
+        seen.cluster = Arc::new(EtcdCluster::decode(&cluster.to_string()).unwrap());
+        let template =
+            seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
+        let mut joins = pod("c-dddddddddd", &template, &json!({ "waiting": {} }), 0, at(9));
+        let running = joins.running.as_mut().unwrap();
+        (running.over, running.created) = (true, Some(Timestamp::from_second(970).unwrap()));
+        running.containers.clear();
+        seen.pods.push(Arc::new(joins));
+        after(&seen, 1000).effects.iter().any(|effect| matches!(effect, Effect::Delete(_)))
+    };
+    assert!(dropped(960), "a first time");
+    assert!(!dropped(900), "again and again");
 }

@@ -1,0 +1,30 @@
+//! Rolls that other changes come between.
+
+use runtime::testing::branching::Pass;
+use serde_json::json;
+
+use crate::bench::Bench;
+use crate::faults::{Edit, Step};
+
+/// One member has left 3.6 when its pod is to be another, too: without a pod it must not count as one that has yet to leave, after the
+/// pods of all others, or it comes back as it was, for ever.
+#[test]
+fn the_first_to_leave_3_6_gets_the_pod_that_is_asked_for_meanwhile() {
+    let mut bench = Bench::new(&json!({ "size": 3, "version": "3.6.16" }));
+    let pass = || Step::Pass(Pass::default());
+    let steps = [
+        Step::Edit(Edit::Lead(0)),
+        Step::Calm(9),
+        pass(),
+        Step::Calm(4),
+        Step::Edit(Edit::Version(5)),
+        Step::Expel(0),
+        pass(),
+        Step::Calm(11),
+        pass(),
+        Step::Evict(31),
+        Step::Edit(Edit::Quota(true)),
+    ];
+    steps.iter().for_each(|step| bench.take(step));
+    bench.settle().unwrap_or_else(|why| panic!("{why}\n{}", bench.story()));
+}
