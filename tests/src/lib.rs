@@ -19,5 +19,6 @@ pub mod prometheus;
 pub mod proxy;
 pub mod recording;
 pub mod sample_db;
+pub mod sweep;
 pub mod timing;
 pub mod wait;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use e2e::audit::Audit;
 use e2e::namespace::Namespace;
 use e2e::patience::{Bar, Moment};
+pub use e2e::sweep::By;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::Api;
@@ -20,22 +21,6 @@ use crate::writes::{lines, settled, taken_of, to, writes};
 /// The promise is 1 s; a failure is what is far from it, whatever else the cluster does.
 const BACK: Bar = Bar::work(Duration::from_secs(10));
 const SOMEBODY: &str = "somebody";
-
-/// How somebody edits.
-#[derive(Clone, Copy, Debug)]
-pub enum By {
-    /// As `kubectl edit` and `replace`.
-    Update,
-    /// As `kubectl patch`.
-    Patch,
-    /// As `kubectl apply --server-side --force-conflicts`.
-    ForcedApply,
-}
-
-impl By {
-    /// Every way.
-    pub const ALL: [Self; 3] = [Self::Update, Self::Patch, Self::ForcedApply];
-}
 
 /// What an object is, without what changes with every write.
 pub fn content(object: &impl Serialize) -> Value {

@@ -26,6 +26,7 @@ mod etcd_single;
 mod etcd_trouble;
 mod etcd_upgrade;
 mod etcd_volumes;
+mod every_field;
 mod full_volumes;
 mod lost_status;
 mod manifest;

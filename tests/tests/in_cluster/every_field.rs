@@ -1,0 +1,115 @@
+//! Every field of every child that the API server's schemas know, edited, added and removed by others in each way: it is back at
+//! once, by one write, or docs/my-app.md, "What is ours", lists it as of others, and it stays. HTTPRoutes have a test in gateways.
+
+use api::my_app::MyApp;
+use api::sample::Sample;
+use e2e::sweep::{Child, swept};
+
+use crate::manifest::{my_app, sample};
+
+/// What others put into the metadata of any child.
+macro_rules! of_others {
+    ($($place:expr),* $(,)?) => {
+        &["metadata.labels.sweep", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences[+]", $($place),*]
+    };
+}
+
+const BARE: &str = "{replicas: 0, image: nginx:1.25, port: 80, disruptionBudget: {minAvailable: 1}}";
+
+/// A spec with every field that becomes one of the Deployment.
+const FULL: &str = "{replicas: 0, image: nginx:1.25, command: [nginx], args: [-g, daemon off;], workingDir: /tmp, \
+    imagePullPolicy: Always, imagePullSecrets: [{name: pull}], ports: [{name: http, port: 80, targetPort: 8080}], \
+    env: [{name: A, value: x}], envFrom: [{prefix: P_, configMapRef: {name: map, optional: true}}], \
+    files: [{mountPath: /files, configMap: {name: map, optional: true, items: [{key: a, path: b}]}}], \
+    resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}, preStop: {sleep: {seconds: 1}}, \
+    probes: {readiness: {httpGet: {port: 8080}}, liveness: {tcpSocket: {port: 8080}}, startup: {exec: {command: [true]}}}, \
+    terminationGracePeriodSeconds: 5, serviceAccountName: web, automountToken: true, progressDeadlineSeconds: 60, \
+    strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, minReadySeconds: 1, \
+    revisionHistoryLimit: 3, security: Restricted, service: {type: ClusterIP, annotations: {pool: blue}}}";
+
+fn deployment(spec: &str) -> Child {
+    Child {
+        group: "apps",
+        version: "v1",
+        kind: "Deployment",
+        manifest: my_app("web", spec),
+        theirs: of_others![
+            "spec.template.metadata.annotations",
+            "spec.template.metadata.labels.sweep",
+            "spec.template.spec",
+        ],
+        ours: &[
+            "spec.template.spec.serviceAccountName",
+            "spec.template.spec.serviceAccount",
+            "spec.template.spec.terminationGracePeriodSeconds",
+            "spec.template.spec.automountServiceAccountToken",
+            "spec.template.spec.os",
+            "spec.template.spec.securityContext.runAsNonRoot",
+            "spec.template.spec.securityContext.seccompProfile",
+            "spec.template.spec.topologySpreadConstraints[0]",
+            "spec.template.spec.imagePullSecrets[0]",
+            "spec.template.spec.volumes[0]",
+            "spec.template.spec.containers",
+        ],
+    }
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: some thousand edits"]
+async fn of_a_bare_deployment() {
+    swept::<MyApp>(&deployment(BARE)).await;
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: some thousand edits"]
+async fn of_a_deployment_with_all_that_a_spec_can_say() {
+    swept::<MyApp>(&deployment(FULL)).await;
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: some hundred edits"]
+async fn of_services() {
+    for spec in [BARE, FULL] {
+        let theirs = of_others![
+            "spec.clusterIP",
+            "spec.clusterIPs",
+            "spec.ipFamilies",
+            "spec.ipFamilyPolicy",
+            "spec.externalTrafficPolicy",
+            "spec.internalTrafficPolicy",
+            "spec.trafficDistribution",
+            "spec.sessionAffinity",
+            "spec.sessionAffinityConfig",
+            "spec.externalIPs",
+            "spec.publishNotReadyAddresses",
+            "spec.ports[0].appProtocol",
+        ];
+        let manifest = my_app("web", spec);
+        let ours = &["metadata.annotations.pool"];
+        swept::<MyApp>(&Child { group: "", version: "v1", kind: "Service", manifest, theirs, ours }).await;
+    }
+}
+
+#[tokio::test]
+#[ignore = "scripts/test --all long: some hundred edits"]
+async fn of_budgets_ingresses_autoscalers_and_config_maps() {
+    let (policy, networking) = ("policy", "networking.k8s.io");
+    let (budget, ingress, scaler) = ("PodDisruptionBudget", "Ingress", "HorizontalPodAutoscaler");
+    let manifest = my_app("web", BARE);
+    let theirs = of_others![];
+    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ours: &[] }).await;
+
+    let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: cert}";
+    let manifest = my_app("web", &format!("{{replicas: 0, image: nginx:1.25, port: 80, route: {route}}}"));
+    let theirs = of_others![];
+    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ours: &[] }).await;
+
+    let scaled = "{image: nginx:1.25, autoscaling: {min: 1, max: 2, cpu: 80%}}";
+    let theirs = of_others!["spec.behavior"];
+    let manifest = my_app("web", scaled);
+    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ours: &[] }).await;
+
+    let theirs = of_others!["data.sweep", "binaryData.sweep", "immutable"];
+    let manifest = sample("web", "hello");
+    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ours: &[] }).await;
+}
