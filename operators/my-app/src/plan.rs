@@ -91,8 +91,10 @@ fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {
         Seen::Ours(live) => {
             let hand_over = scaling::hand_over(observed, live);
             let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });
-            let pace = apply.as_ref().filter(|apply| recreates && live.has_pace && !apply.repairs);
-            let pace = pace.map(objects::without_pace);
+            let takes_pace = recreates && live.has_pace;
+            // By a patch, the pace would be ours in a way that no apply takes it away.
+            let apply = apply.map(|apply| if takes_pace { Apply { live: None, ..apply } } else { apply });
+            let pace = apply.as_ref().filter(|apply| takes_pace && !apply.repairs).map(objects::without_pace);
             hand_over.into_iter().chain(pace).chain(apply).map(Effect::Apply).collect()
         }
         Seen::Leaving | Seen::Unreadable(_) => Vec::new(),

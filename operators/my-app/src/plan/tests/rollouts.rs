@@ -1,5 +1,6 @@
 //! How pods are replaced, and what keeps new ones from starting.
 
+use runtime::plan::drift::{Rendered, Unapplied};
 use runtime::plan::trouble::starting::Starting;
 
 use super::*;
@@ -142,4 +143,29 @@ fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
     assert_eq!((&spec["replicas"], apply.seen.as_deref()), (&json!(0), Some("d")));
     assert_eq!(status(&late).phase, Some(Phase::Progressing));
     assert!(standstill(60, json!({ "paused": true })).effects.is_empty());
+}
+
+/// A Deployment of type Recreate that was repaired once, and of which somebody has changed the type: the API server has filled in a
+/// pace. What a patch makes ours, the apply that follows would leave.
+#[test]
+fn a_pace_is_taken_over_by_an_apply_and_no_patch() {
+    let app = app(json!({ "image": "i:2", "replicas": 1, "strategy": { "type": "Recreate" } }), json!({}));
+    let wanted = objects::deployment(&app, &app.spec.image);
+    let planned = |has_pace| {
+        let Seen::Ours(mut edited) = live(&app, json!({})) else { unreachable!() };
+        edited.fingerprint = Fingerprint::of_nothing();
+        let first = Rendered::of(&wanted.kind, &wanted.body).others;
+        let made = Template::rendered(&json!({}));
+        let view = Arc::get_mut(&mut edited.view).unwrap();
+        view.has_pace = has_pace;
+        view.additions.unapplied = Some(Box::new(Unapplied { made, first, since: None, whole: Some("{}".into()) }));
+        let effects = plan(&observed(app.clone(), Seen::Ours(edited)), NOW).effects;
+        let by_patch = |effect: &Effect| match effect {
+            Effect::Apply(apply) => apply.live.is_some(),
+            other => panic!("{other:?}"),
+        };
+        effects.iter().map(by_patch).collect::<Vec<_>>()
+    };
+    assert_eq!(planned(false), [true]);
+    assert_eq!(planned(true), [false, false]);
 }
