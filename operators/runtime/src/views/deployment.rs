@@ -101,21 +101,24 @@ pub struct Conditions {
     pub failures: Vec<RolloutCondition>,
     /// The ReplicaSet of the present template, if one is named: pods of another one are on their way out.
     pub newest: Option<Box<str>>,
+    /// When it was named.
+    pub named: Option<Timestamp>,
 }
 
 impl From<Option<Vec<RolloutCondition>>> for Conditions {
     fn from(all: Option<Vec<RolloutCondition>>) -> Self {
         let mut failures = all.unwrap_or_default();
-        let newest = failures.iter().find(|c| c.type_ == "Progressing").and_then(|c| replica_set(&c.message));
+        let progressing = failures.iter().find(|c| c.type_ == "Progressing");
+        let (newest, named) = progressing.map_or((None, None), |c| (replica_set(&c.message), c.updated));
         failures.retain(|c| matches!((&*c.type_, &*c.status), ("ReplicaFailure", "True") | ("Progressing", "False")));
         failures.shrink_to_fit();
-        Self { failures, newest }
+        Self { failures, newest, named }
     }
 }
 
-/// The ReplicaSet in the message of the condition `Progressing`, which is of the present template in each of its wordings (`Created
-/// new replica set "a-1"`, `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). The API names it
-/// nowhere else.
+/// The ReplicaSet in the message of the condition `Progressing`, in each of its wordings (`Created new replica set "a-1"`,
+/// `ReplicaSet "a-1" is progressing.`; kubernetes: pkg/controller/deployment/progress.go). It is of the template that was the
+/// present one at the last progress; see [`Deployment::unnamed_since`]. The API names it nowhere else.
 fn replica_set(message: &str) -> Option<Box<str>> {
     message.split('"').nth(1).filter(|name| !name.is_empty()).map(Into::into)
 }
@@ -136,6 +139,9 @@ pub struct RolloutCondition {
     /// Since when it has its status.
     #[serde(rename = "lastTransitionTime")]
     pub since: Option<Timestamp>,
+    /// When its controller last wrote it, as it does with each progress.
+    #[serde(rename = "lastUpdateTime")]
+    pub updated: Option<Timestamp>,
 }
 
 impl Rollout {
@@ -147,6 +153,20 @@ impl Rollout {
         let named = self.conditions.newest.as_deref().zip(of).is_some_and(|(newest, of)| **of != *newest);
         // After a change of the number of pods as well, the template's is observed before its ReplicaSet is made.
         named || self.updated_replicas == 0
+    }
+}
+
+impl Deployment {
+    /// Since when the ReplicaSet that is named may be that of an earlier template, if it may.
+    ///
+    /// For a template that there has been before, its controller finds the ReplicaSet that it has, and names it with the next
+    /// progress alone; an image that cannot be pulled is named until its pods are gone (kubernetes:
+    /// pkg/controller/deployment/sync.go, `getNewReplicaSet`, and progress.go, `syncRolloutStatus`).
+    #[must_use]
+    pub fn unnamed_since(&self) -> Option<Timestamp> {
+        let Rollout { replicas, updated_replicas, conditions, .. } = &self.rollout;
+        let is_earlier = |applied: &Timestamp| conditions.named.is_some_and(|named| named < *applied);
+        self.applied.filter(|applied| is_earlier(applied) && replicas != updated_replicas)
     }
 }
 

@@ -10,6 +10,10 @@ use crate::plan::Observed;
 /// For so long volumes of a pod may take without being told of.
 const VOLUMES: SignedDuration = SignedDuration::from_secs(3);
 
+/// For so long after a change of the Deployment the ReplicaSet that is named is taken for that of an earlier template, if it may be:
+/// pods of that one are on their way out, and are not counted, sooner than that; and the next progress names the present one.
+const UNNAMED: SignedDuration = SignedDuration::from_secs(15);
+
 /// What keeps pods from serving, as it is now.
 pub(in crate::plan) struct Pods<'a> {
     troubles: Vec<(&'a str, &'a Trouble)>,
@@ -22,6 +26,9 @@ pub(in crate::plan) struct Pods<'a> {
 impl<'a> Pods<'a> {
     /// What holds at `now`.
     pub(in crate::plan) fn of(observed: &'a Observed, now: Timestamp) -> Self {
+        if let Some(left) = unnamed(observed, now) {
+            return Self { troubles: Vec::new(), waits: None, due: Some(left) };
+        }
         let left = |since: Timestamp| Duration::try_from(VOLUMES - now.duration_since(since)).unwrap_or_default();
         let waits = observed.starting.iter().find(|(_, starting)| left(starting.since).is_zero());
         let waits = waits.map(|(pod, starting)| {
@@ -63,4 +70,11 @@ impl<'a> Pods<'a> {
     pub(in crate::plan) fn worst(&self) -> Option<String> {
         self.lasting().map(|(_, why)| why).or_else(|| self.passing())
     }
+}
+
+/// For how long it is not known which pods are of the present template.
+fn unnamed(observed: &Observed, now: Timestamp) -> Option<Duration> {
+    let left = UNNAMED - now.duration_since(observed.deployment.ours()?.unnamed_since()?);
+    // A time that is yet to come is of a clock that differs.
+    Duration::try_from(left).ok().filter(|_| left.is_positive() && left <= UNNAMED)
 }

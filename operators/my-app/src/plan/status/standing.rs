@@ -23,7 +23,7 @@ const NONE: &Rollout = &Rollout {
     updated_replicas: 0,
     ready_replicas: 0,
     available_replicas: 0,
-    conditions: Conditions { failures: Vec::new(), newest: None },
+    conditions: Conditions { failures: Vec::new(), newest: None, named: None },
 };
 
 impl<'a> Standing<'a> {

@@ -145,6 +145,33 @@ fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
     assert!(standstill(60, json!({ "paused": true })).effects.is_empty());
 }
 
+/// An image that cannot be pulled is taken back, so that the ReplicaSet of the one before is the present one again. Its own controller
+/// says which that is with the next progress.
+#[test]
+fn a_pod_of_the_image_that_was_taken_back_is_no_trouble_of_this_one() {
+    let named = |updated: i64, changed: i64| {
+        let rollout = json!({ "observedGeneration": 2, "replicas": 2, "updatedReplicas": updated, "readyReplicas": 1,
+            "conditions": [{ "type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated",
+                "message": "ReplicaSet \"a-2\" is progressing.", "lastUpdateTime": (NOW - 60.seconds()).to_string() }] });
+        let app = app(json!({ "image": "i:1", "replicas": 1 }), json!({ "image": "i:1" }));
+        let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+        let view = Arc::get_mut(&mut deployment.view).unwrap();
+        (view.applied, view.has_pace) = (Some(NOW - changed.seconds()), true);
+        let mut observed = observed(app, Seen::Ours(deployment));
+        let trouble =
+            |reason: &str| Trouble { reason: reason.into(), message: "why".into(), lasting: true, until: None };
+        observed.troubles = vec![("a-2-x".into(), trouble("ImagePullBackOff"))];
+        let plan = plan(&observed, NOW);
+        (ready(&plan).0.to_owned(), ready(&plan).1.to_owned(), plan.next)
+    };
+    let progressing = ("Progressing".to_owned(), "1 of 1 pod is ready; pods are being replaced".to_owned());
+    let (reason, message, next) = named(1, 5);
+    assert_eq!(((reason, message), next), (progressing, Next::After(std::time::Duration::from_secs(10))));
+    assert_eq!(named(1, 15).0, "ImagePullBackOff", "after a change of something else, it is not named again");
+    assert_eq!(named(1, 60).0, "ImagePullBackOff", "it was named for what was applied last");
+    assert_eq!(named(2, 5).0, "ImagePullBackOff", "all pods are of the present template");
+}
+
 /// A Deployment of type Recreate that was repaired once, and of which somebody has changed the type: the API server has filled in a
 /// pace. What a patch makes ours, the apply that follows would leave.
 #[test]

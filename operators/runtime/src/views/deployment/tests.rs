@@ -33,6 +33,24 @@ fn pods_of_an_earlier_template_are_told_by_the_replica_set_that_is_named() {
     assert!(rollout(0, &unnamed).is_past(&pod("a-1")), "no pod is of the present template");
 }
 
+/// As after an image that cannot be pulled was taken back: the ReplicaSet of the one before is found, and not named.
+#[test]
+fn a_replica_set_that_was_named_before_the_last_change_may_be_of_an_earlier_template() {
+    const APPLIED: &str = "2026-01-01T00:00:10Z";
+    let since = |named: &str, updated: i32| {
+        let progressing = json!({ "type": "Progressing", "status": "True", "lastUpdateTime": named,
+            "message": "ReplicaSet \"a-2\" is progressing." });
+        let managed = json!([{ "manager": "multi-operator-my-app", "operation": "Apply", "time": APPLIED,
+            "fieldsV1": { "f:spec": {} } }]);
+        let object = json!({ "metadata": { "name": "a", "namespace": "n", "managedFields": managed },
+            "status": { "replicas": 2, "updatedReplicas": updated, "conditions": [progressing] } });
+        Deployment::decode(&object.to_string()).unwrap().unnamed_since()
+    };
+    assert_eq!(since("2026-01-01T00:00:09Z", 1), Some(APPLIED.parse().unwrap()));
+    assert_eq!(since("2026-01-01T00:00:10Z", 1), None, "the one of what was applied is named within the same second");
+    assert_eq!(since("2026-01-01T00:00:09Z", 2), None, "all pods are of the present template");
+}
+
 #[test]
 fn a_template_is_read_as_far_as_we_made_it() {
     let annotations = json!({ "kubectl.kubernetes.io/default-container": "app", RESTARTED_AT: "now", CONTENTS: "c" });
