@@ -41,7 +41,8 @@ pub struct Deployment {
 pub struct Template {
     /// What of it is ours.
     pub made: Made,
-    /// Whether it has what managers give to pods by themselves since they name a default container.
+    /// Whether it has, or has had since this process sees it, what managers give to pods by themselves since they name a default
+    /// container.
     pub has_defaults: bool,
     /// When pods were last told to start again.
     pub restarted_at: Option<Box<str>>,
@@ -216,6 +217,9 @@ impl View for Deployment {
 
     fn succeed(&mut self, before: Option<&Self>) {
         self.additions.succeed(before.map(|before| &before.additions));
+        // Who replaces the whole of it takes away what tells that it has any.
+        let same = before.filter(|before| before.meta.uid == self.meta.uid);
+        self.template.has_defaults |= same.is_some_and(|before| before.template.has_defaults);
     }
 
     fn untouched_by_others(&self, before: &Self) -> bool {

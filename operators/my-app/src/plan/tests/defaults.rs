@@ -83,3 +83,19 @@ fn an_orphan_is_taken_over_as_it_is() {
     let seen = Observed { orphan, ..observed(app_told(&spec, -1, None), Seen::Absent) };
     assert_eq!(defaults(&plan(&seen, NOW)), Some(false));
 }
+
+/// Who replaces the whole of it takes away both, by which alone an earlier one's template is known.
+#[test]
+fn what_somebody_took_away_comes_back() {
+    let spec = json!({ "image": "i", "replicas": 3 });
+    let seen = |uid: &str| {
+        let mut before = plain(&spec, false);
+        let view = Arc::get_mut(&mut before.view).unwrap();
+        (view.template.has_defaults, view.meta.uid) = (true, uid.into());
+        let mut replaced = plain(&spec, false);
+        Arc::get_mut(&mut replaced.view).unwrap().succeed(Some(&*before.view));
+        over(app_told(&spec, 2, None), replaced)
+    };
+    assert_eq!(seen("d"), Some(true));
+    assert_eq!(seen("other"), None, "another one's");
+}
