@@ -31,8 +31,8 @@ impl<'a> Standing<'a> {
         let wanted = scaling::wanted(observed);
         let min_ready = observed.app.spec.min_ready_seconds.unwrap_or(0);
         let changes = steps.iter().any(|step| matches!(step, Effect::Apply(apply) if apply.kind == Deployment::KIND));
-        // Pods of an earlier Deployment may be there still, and may be adopted.
-        let had_none = observed.app.status.replicas == 0;
+        // Pods of an earlier Deployment may be there still, and may be adopted; with an orphan, they are.
+        let had_none = observed.app.status.replicas == 0 && observed.orphan.is_none();
         match &observed.deployment {
             Seen::Ours(live) => {
                 // A Deployment that has asked for no pods since it was made has none, whether its controller has looked

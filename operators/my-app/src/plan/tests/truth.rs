@@ -65,6 +65,9 @@ fn a_new_deployment_of_no_pods_proves_nothing_where_there_were_pods() {
     };
     assert_eq!([phase(0, Seen::Absent), made(0)], [Some(Phase::ScaledToZero); 2]);
     assert_eq!([phase(3, Seen::Absent), made(3)], [Some(Phase::Progressing); 2], "an orphaned ReplicaSet is adopted");
+    let Seen::Ours(orphan) = live(&app(0), json!({ "replicas": 3 })) else { unreachable!() };
+    let beside = Observed { orphan: Some(orphan.view), ..observed(app(0), Seen::Absent) };
+    assert_eq!(status(&plan(&beside, NOW)).phase, Some(Phase::Progressing), "pods of a Deployment that is adopted run");
 }
 
 #[test]
