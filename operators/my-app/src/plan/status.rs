@@ -74,13 +74,16 @@ pub(super) fn of(
         summary.conditions(reason, message, now)
     };
     conditions.extend(beside);
+    // Of none that no pod has run is known whether it would be ready.
+    let has_run = summary == Summary::Ready && standing.wanted > 0;
+    let image = if has_run { Some(&app.spec.image) } else { app.status.image.as_ref() };
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),
         replicas: rollout.replicas,
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
-        image: if summary == Summary::Ready { Some(app.spec.image.clone()) } else { app.status.image.clone() },
+        image: image.cloned(),
         rolled_back_from: course.given_up.clone(),
         selector: Some(selector_text(&selector(&observed.app))),
         contract: Contract { conditions, ..app.status.contract.clone() },

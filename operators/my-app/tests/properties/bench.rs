@@ -151,6 +151,10 @@ pub fn without_history(world: &World) -> Value {
         }
         if let Some(status) = object["status"].as_object_mut() {
             status.remove("observedGeneration");
+            // Of no pods, it is the image that ran last.
+            if status.get("phase").is_some_and(|phase| phase == "ScaledToZero") {
+                status.remove("image");
+            }
             for condition in status.get_mut("conditions").and_then(Value::as_array_mut).into_iter().flatten() {
                 for field in ["observedGeneration", "lastTransitionTime"] {
                     condition.as_object_mut().map(|condition| condition.remove(field));

@@ -157,3 +157,20 @@ fn what_ails_the_pods_that_came_back_is_told_as_well() {
     observed.deployment = Seen::Absent;
     assert_eq!(images(&plan(&observed, NOW)), ["\"i:1\""], "a Deployment that was deleted comes back with it");
 }
+
+/// It would be taken for the one to return to.
+#[test]
+fn an_image_that_no_pod_has_run_is_not_the_last_that_was_ready() {
+    let image = |replicas: i32, before: Value| {
+        let app = app(json!({ "image": "i:2", "replicas": replicas }), before);
+        let rollout = json!({ "observedGeneration": 2, "replicas": replicas, "updatedReplicas": replicas,
+            "readyReplicas": replicas });
+        let deployment = live(&app, rollout);
+        let ready = plan(&observed(app, deployment), NOW);
+        assert!(status(&ready).contract.is_true(condition_type::READY));
+        status(&ready).image.clone()
+    };
+    assert_eq!(image(0, was_ready()).as_deref(), Some("i:1"));
+    assert_eq!(image(0, json!({})), None);
+    assert_eq!(image(3, was_ready()).as_deref(), Some("i:2"));
+}
