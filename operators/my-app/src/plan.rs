@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
+use runtime::cache::View;
 use runtime::plan::seen::Live;
 use runtime::plan::{Apply, Delete, Effect, Next, Plan, Seen};
-use runtime::views::{Deployment, Kept};
+use runtime::views::{Deployment, Ingress, Kept};
 
 mod contents;
 mod deadline;
@@ -52,6 +53,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     // What follows from them once they are there is seen by no event: they are our own writes.
     let edited = app.status.contract.observed_generation < app.meta.generation;
     let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
+    let next = if ways_in::loses_class(observed) { next.no_later_than(status::AT_ONCE) } else { next };
     Plan { effects: steps, aside, next, ..plan }
 }
 
@@ -65,6 +67,8 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
     steps.extend(closed);
+    let classless = observed.ingress.ours().filter(|_| ways_in::loses_class(observed));
+    steps.extend(classless.map(|ingress| Effect::Delete(Delete::of(Ingress::KIND, &ingress.meta))));
     steps
 }
 
@@ -72,7 +76,8 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
 fn aside(observed: &Observed) -> Vec<Apply> {
     let app = &*observed.app;
     let autoscaler = objects::autoscaler(app).and_then(|wanted| applied(&observed.autoscaler, wanted));
-    let ingress = objects::ingress(app).and_then(|wanted| applied(&observed.ingress, wanted));
+    let ingress = objects::ingress(app).filter(|_| !ways_in::loses_class(observed));
+    let ingress = ingress.and_then(|wanted| applied(&observed.ingress, wanted));
     let http_route = objects::http_route(app).zip(observed.http_route.seen());
     let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
     [autoscaler, ingress, http_route].into_iter().flatten().collect()

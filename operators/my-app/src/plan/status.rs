@@ -32,8 +32,9 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
-/// What has been told before it is done is done in the next pass, as soon as the status has come back.
-const AT_ONCE: Duration = Duration::from_millis(1);
+/// What has been told before it is done is done in the next pass, as soon as the status has come back; what is made anew, as soon as
+/// it is seen to go.
+pub(super) const AT_ONCE: Duration = Duration::from_millis(1);
 
 /// What is told beside Ready while something beside the pods cannot be had.
 const SHORTCOMINGS: [&str; 2] = [condition_type::STALLED, condition_type::RECONCILING];

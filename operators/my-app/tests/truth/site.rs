@@ -21,6 +21,7 @@ mod pods;
 mod step;
 
 use asked::Asked;
+pub use outside::DEFAULT_CLASS;
 pub use step::{About, Answer, Scaled, Step, Verdict, spec, step};
 
 pub struct Site {
@@ -148,7 +149,10 @@ impl Site {
                 planned.effects.iter().any(|effect| matches!(effect, Effect::Delete(delete) if delete.kind == *kind))
             };
             deleted = KINDS.map(|kind| is_deleted(&kind));
+            let ingress =
+                self.world.get(Ingress::KIND, &self.key).map_or(Value::Null, |live| live["metadata"]["uid"].clone());
             drop(self.world.pass(&*object, planned));
+            self.give_class(&ingress);
         }
         if self.version(MyApp::KIND) == status {
             return None;

@@ -173,3 +173,21 @@ fn a_word_of_another_autoscaler_is_found() {
     let blind = last(spec(), says(Scaled::Blind), "ScalingActive=False FailedGetResourceMetric");
     lie(&blind, |it| say(it, &[["Ready", "True", "Running"], ["ScalingActive", "True", "ValidMetricFound"]]));
 }
+
+/// The API server gives the default class to one that is made, and to no other.
+#[test]
+fn an_ingress_without_a_class_is_no_way_in() {
+    let with = |class: Value| spec(json!({ "route": { "host": "a.example.com", "ingressClassName": class } }));
+    let steps = [
+        Step::see_all(),
+        Step::Address(true),
+        Step::see_all(),
+        Step::edit(with(Value::Null)),
+        Step::see_all(),
+        Step::see_all(),
+        Step::Address(true),
+        Step::see_all(),
+    ];
+    let sample = last(with(json!("haproxy")), runs(steps), "RouteAccepted=True AddressAssigned");
+    lie(&sample, |it| put(&mut it.children.ingress.live, "/spec/ingressClassName", Value::Null));
+}

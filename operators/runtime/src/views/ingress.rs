@@ -21,6 +21,8 @@ pub struct Ingress {
     pub additions: Additions,
     /// When what is ours was last changed by us, in the API server's time.
     pub applied: Option<Timestamp>,
+    /// Whether its class is ours: an apply that sends none takes it away.
+    pub owns_class: bool,
     /// The addresses that its controller has given it.
     pub addresses: Box<[Box<str>]>,
 }
@@ -54,7 +56,8 @@ impl View for Ingress {
         let status = live.field::<Option<Status>>("status")?.unwrap_or_default();
         let address = |address: Address| if address.hostname.is_empty() { address.ip } else { address.hostname };
         let addresses = status.load_balancer.ingress.into_iter().map(address).collect();
-        Ok(Self { fingerprint, additions, addresses, applied: live.applied(), meta: live.meta })
+        let (owns_class, applied) = (live.owns("/f:spec/f:ingressClassName", false), live.applied());
+        Ok(Self { fingerprint, additions, owns_class, addresses, applied, meta: live.meta })
     }
 
     fn meta(&self) -> &Meta {
@@ -76,6 +79,7 @@ impl View for Ingress {
     fn same(&self, before: &Self) -> bool {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
+            && self.owns_class == before.owns_class
             && self.addresses == before.addresses
     }
 }

@@ -10,7 +10,7 @@ use runtime::plan::{Apply, Seen};
 use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
 use super::beside::{differs, is_asked, is_put_back};
-use crate::plan::Observed;
+use crate::plan::{Observed, ways_in};
 
 /// A condition's status, reason and message.
 pub(super) type Verdict = (ConditionStatus, String, String);
@@ -45,7 +45,8 @@ fn ingress(observed: &Observed, aside: &[Apply], route: &Route) -> Option<Verdic
 
 /// The Ingress, if it is the one that is asked for, or is put back to be that.
 fn asked_ingress<'a>(observed: &'a Observed, aside: &[Apply]) -> Option<&'a Live<Ingress>> {
-    observed.ingress.ours().filter(|_| !differs(aside, Ingress::KIND) || is_put_back(observed, ROUTE_ACCEPTED))
+    let stays = observed.ingress.ours().filter(|_| !ways_in::loses_class(observed));
+    stays.filter(|_| !differs(aside, Ingress::KIND) || is_put_back(observed, ROUTE_ACCEPTED))
 }
 
 /// Why there is none as asked, in words.

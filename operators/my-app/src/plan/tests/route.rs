@@ -246,3 +246,46 @@ fn an_ingress_is_open_once_it_has_an_address() {
     let address = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
     assert_eq!(told(address), Some((ConditionStatus::True, "AddressAssigned".to_owned())));
 }
+
+/// As the API server shows it after an apply of ours that sent a class, of an Ingress that has been given an address.
+fn of_class(class: &str, owner: &str) -> Seen<Ingress> {
+    let with_class = routed(&json!({ "host": "web.example.com", "ingressClassName": class }));
+    let apply = objects::ingress(&with_class).unwrap();
+    let fingerprint = apply.fingerprint();
+    let mut object = apply.body;
+    object["metadata"]["uid"] = json!("r");
+    object["metadata"]["managedFields"] =
+        json!([{ "manager": owner, "operation": "Apply", "fieldsV1": { "f:spec": { "f:ingressClassName": {} } } }]);
+    object["status"] = json!({ "loadBalancer": { "ingress": [{ "ip": "10.0.0.1" }] } });
+    let view = Arc::new(Ingress::decode(&object.to_string()).unwrap());
+    Seen::Ours(Live { fingerprint, view })
+}
+
+/// An apply would leave it without a class: the API server gives the default one to an Ingress that is made, and to no other.
+#[test]
+fn an_ingress_whose_class_is_not_asked_for_any_more_is_made_anew() {
+    const OURS: &str = "multi-operator-my-app";
+    let beside = |route: &Value, ingress, paused: bool| {
+        let spec = json!({ "image": "i:2", "replicas": 0, "port": 80, "route": route, "paused": paused });
+        let told = json!([{ "type": ROUTE_ACCEPTED, "status": "True", "reason": "AddressAssigned",
+            "observedGeneration": 1, "lastTransitionTime": "1970-01-01T00:00:00Z" }]);
+        let app = app(spec, json!({ "observedGeneration": 1, "conditions": told }));
+        plan(&Observed { ingress, ..settled(&app) }, NOW)
+    };
+    let plain = json!({ "host": "web.example.com" });
+    let pending = Some((ConditionStatus::Unknown, "AddressPending"));
+    let going = beside(&plain, of_class("haproxy", OURS), false);
+    assert_eq!((deleted(&going), aside(&going), said(&going)), (vec!["Ingress"], vec![], pending));
+    assert_eq!(going.next, Next::After(super::status::AT_ONCE), "it is made anew as soon as it is seen to be gone");
+    let then = beside(&plain, Seen::Absent, false);
+    assert_eq!((deleted(&then), aside(&then), said(&then)), (vec![], vec!["Ingress"], pending));
+
+    let other =
+        beside(&json!({ "host": "web.example.com", "ingressClassName": "nginx" }), of_class("haproxy", OURS), false);
+    assert_eq!((deleted(&other), aside(&other)), (vec![], vec!["Ingress"]), "another class is a change like any other");
+    let theirs = beside(&plain, of_class("haproxy", "kubectl"), false);
+    assert_eq!((deleted(&theirs), aside(&theirs)), (vec![], vec!["Ingress"]), "a class that others gave stays");
+    let paused = beside(&plain, of_class("haproxy", OURS), true);
+    assert_eq!((deleted(&paused), said(&paused)), (vec![], pending));
+    assert!(ready(&paused).1.ends_with("; not as asked: Ingress"), "{}", ready(&paused).1);
+}

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::ensure;
 use super::sample::{Child, Sample, Sight, condition};
+use crate::site::DEFAULT_CLASS;
 
 fn asked(sample: &Sample) -> &Value {
     &sample.app["spec"]["route"]
@@ -26,8 +27,9 @@ fn has(sample: &Sample, live: &Value) -> bool {
             && spec["hostnames"] == json!([route["host"]])
             && spec["rules"][0]["backendRefs"][0]["port"] == *port
     } else {
+        let class = route["ingressClassName"].as_str().unwrap_or(DEFAULT_CLASS);
         spec["rules"][0]["host"] == route["host"]
-            && spec["ingressClassName"] == route["ingressClassName"]
+            && spec["ingressClassName"] == *class
             && spec["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]["number"] == *port
     }
 }

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 use super::Site;
 use super::step::{About, Scaled, Verdict};
 
+/// The class that an Ingress without one is given.
+pub const DEFAULT_CLASS: &str = "default";
+
 /// What is refused while the CRD is gone.
 fn not_served() -> Error {
     Error::transient("KindNotServed", "the server could not find the requested resource")
@@ -103,6 +106,18 @@ impl Site {
             self.world.edit(Ingress::KIND, &self.key.clone(), |live| {
                 live["status"] = json!({ "loadBalancer": { "ingress": addresses } });
             });
+        }
+    }
+
+    /// Gives the cluster's default class to an Ingress that was made without one since there was that one, before anybody sees it. The
+    /// API server gives it to no other.
+    pub(super) fn give_class(&mut self, before: &Value) {
+        let live = self.world.get(Ingress::KIND, &self.key).unwrap_or(&Value::Null);
+        if live.is_object() && live["metadata"]["uid"] != *before && live["spec"]["ingressClassName"].is_null() {
+            self.world.edit(Ingress::KIND, &self.key.clone(), |live| {
+                live["spec"]["ingressClassName"] = json!(DEFAULT_CLASS);
+            });
+            self.world.deliver_of(Ingress::KIND, usize::MAX);
         }
     }
 
