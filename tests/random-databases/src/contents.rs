@@ -23,11 +23,12 @@ WHERE r.rolname !~ '^(pg_|multi_operator)' ORDER BY r.rolname COLLATE \"C\"";
 /// Names are written with their schemas, and values in one way, whatever the database is set to.
 const SESSION: &str = "SET search_path = ''; SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET IntervalStyle = 'postgres'; \
 SET extra_float_digits = 1; ";
-/// A query for each table and sequence, and for what is partitioned by the hash of an enumeration's value instead of its
-/// partitions, whose rows differ from server to server. How many values a sequence holds ready is not kept; a view that was not filled
-/// cannot be read. The schema is the operator's, which notes in it what it does.
+/// A query for each table and sequence, and for what is partitioned by the hash of an enumeration's value, or of a text that may equal
+/// another one, instead of its partitions, whose rows differ from server to server. How many values a sequence holds ready is not
+/// kept; a view that was not filled cannot be read. The schema is the operator's, which notes in it what it does.
 const QUERIES: &str = "WITH by_hash AS (SELECT p.partrelid AS oid FROM pg_partitioned_table p JOIN pg_opclass o \
-ON o.oid = ANY (p.partclass) WHERE p.partstrat = 'h' AND o.opcname = 'enum_ops') SELECT CASE WHEN c.relkind = 'S' \
+ON o.oid = ANY (p.partclass) WHERE p.partstrat = 'h' AND (o.opcname = 'enum_ops' OR EXISTS (SELECT FROM pg_collation l \
+WHERE l.oid = ANY (p.partcollation) AND NOT l.collisdeterministic))) SELECT CASE WHEN c.relkind = 'S' \
 THEN format('SELECT %L, 0, concat_ws('' '', last_value, is_called) FROM %s', 'sequence ' || name, name) \
 WHEN NOT c.relispopulated THEN format('SELECT %L, 0, %L', 'table ' || name, 'not filled') \
 ELSE format('SELECT %L, count(*), md5(string_agg(the_row::text, %L ORDER BY the_row::text COLLATE \"C\")) \

@@ -25,7 +25,7 @@ pub(crate) const WORDS: [Object; 12] = [
     ),
     (
         "owner",
-        "CREATE COLLATION $S.same$N (provider = icu, locale = 'und-u-ks-level2', deterministic = false); CREATE TABLE $S.sames$N (t text COLLATE $S.same$N UNIQUE); INSERT INTO $S.sames$N SELECT 's' || n FROM generate_series(1, $ROWS) n; CREATE DOMAIN $S.named$N AS text COLLATE $S.same$N CHECK (VALUE <> 'A'); CREATE TABLE $S.names$N (a $S.named$N, b text CHECK (b COLLATE $S.same$N <> 'X')); INSERT INTO $S.names$N VALUES ('b', 'y')",
+        "CREATE COLLATION $S.same$N (provider = icu, locale = 'und-u-ks-level2', deterministic = false); CREATE TABLE $S.sames$N (t text COLLATE $S.same$N UNIQUE); INSERT INTO $S.sames$N SELECT 's' || n FROM generate_series(1, $ROWS) n; CREATE TABLE $S.alike$N (t text COLLATE $S.same$N) PARTITION BY HASH (t); CREATE TABLE $S.alike$N_0 PARTITION OF $S.alike$N FOR VALUES WITH (MODULUS 2, REMAINDER 0); CREATE TABLE $S.alike$N_1 PARTITION OF $S.alike$N FOR VALUES WITH (MODULUS 2, REMAINDER 1); INSERT INTO $S.alike$N SELECT t FROM $S.sames$N; CREATE DOMAIN $S.named$N AS text COLLATE $S.same$N CHECK (VALUE <> 'A'); CREATE TABLE $S.names$N (a $S.named$N, b text CHECK (b COLLATE $S.same$N <> 'X')); INSERT INTO $S.names$N VALUES ('b', 'y')",
     ),
     (
         "owner",

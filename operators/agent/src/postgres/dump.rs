@@ -16,7 +16,9 @@ use super::refill::MAINTAINING;
 use super::session::Session;
 use super::snapshot::Slot;
 use super::tools::{self, Connection, Tools};
-use super::{admit, closed, configuration, contents, controldata, files, folder_reader, gaps, locks, reserve, timed};
+use super::{
+    admit, closed, configuration, contents, controldata, files, folder_reader, gaps, locks, partitions, reserve, timed,
+};
 use crate::failure::{Failure, Reason};
 
 pub(crate) const GLOBALS: &str = "globals.sql";
@@ -180,6 +182,9 @@ impl Source<'_> {
         command.arg(format!("--jobs={}", self.options.jobs)).arg(format!("--snapshot={moment}"));
         command.args(["--quote-all-identifiers", "--no-sync"]);
         command.args(self.options.compression.map(|level| format!("--compress={level}")));
+        if partitions::any_moves(&mut session)? {
+            command.arg("--load-via-partition-root");
+        }
         if name == MAINTENANCE {
             command.arg(format!("--exclude-schema={SCHEMA}"));
         }

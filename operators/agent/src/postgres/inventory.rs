@@ -1,7 +1,7 @@
 //! What is in a database: asked in a session that sees what a dump sees.
 
 use super::contents;
-use super::manifest::{Database, Extension, Table};
+use super::manifest::{Database, Extension, Name, Table};
 use super::notes::{self, LEDGER, SCHEMA};
 use super::partitions::FILLED;
 use super::session::Session;
@@ -11,22 +11,23 @@ use crate::failure::{Failure, Reason};
 /// The one that every server has, and that is connected to for what concerns no database.
 pub(crate) const MAINTENANCE: &str = "postgres";
 
-/// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of, unless a load
-/// puts rows into others. Columns in the order of their names, as a restore may bring them into another one; what is computed is
-/// not asked for.
+/// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of; beside each table
+/// stands the one by way of which it is filled. Columns in the order of their names, as a restore may bring them into another one;
+/// what is computed is not asked for.
 ///
 /// As JSON, as a name may be of several lines.
-const TABLES: &str = "SELECT pg_catalog.json_build_array(fn.nspname::text, f.relname::text, pg_catalog.json_agg(\
+const TABLES: &str = "SELECT pg_catalog.json_build_array(pg_catalog.json_build_array(n.nspname::text, c.relname::text), \
+pg_catalog.json_build_array(fn.nspname::text, f.relname::text), \
 pg_catalog.format('COPY %I.%I %s TO STDOUT', n.nspname, c.relname, \
   (SELECT '(' || pg_catalog.string_agg(pg_catalog.quote_ident(a.attname), ', ' ORDER BY a.attname) || ')' \
    FROM pg_catalog.pg_attribute a \
-   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '')))) \
+   WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''))) \
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
 JOIN pg_catalog.pg_class f ON f.oid = $FILLED JOIN pg_catalog.pg_namespace fn ON fn.oid = f.relnamespace \
 WHERE c.relkind = 'r' AND c.relpersistence <> 't' AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema' \
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_class'::pg_catalog.regclass \
   AND d.objid = c.oid AND d.deptype = 'e') \
-GROUP BY fn.nspname, f.relname ORDER BY fn.nspname, f.relname";
+ORDER BY n.nspname, c.relname";
 
 /// What a value looks like depends on these, and a database may set them.
 const LOOKS: &str = "SELECT pg_catalog.set_config(name, value, false) FROM (VALUES ('DateStyle', 'ISO'), \
@@ -36,7 +37,7 @@ AS looks (name, value)";
 
 pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database, Failure> {
     let mut database = outline(session, name)?;
-    let tables: Vec<(String, String, Vec<String>)> = session.ask_json(&TABLES.replace("$FILLED", FILLED))?;
+    let tables: Vec<(Name, Name, String)> = session.ask_json(&TABLES.replace("$FILLED", FILLED))?;
     // In the database that has the notes on all others these are not dumped.
     let notes = name == MAINTENANCE && notes::schema(session)? == Some(true);
     let own = |schema: &str| notes && schema == SCHEMA;
@@ -44,12 +45,16 @@ pub(crate) fn describe(session: &mut Session<'_>, name: &str) -> Result<Database
     let sql = "SELECT pg_catalog.count(*) FROM pg_catalog.pg_largeobject_metadata";
     database.large_objects = session.ask_json(sql)?.first().copied().unwrap_or(0);
     session.ask(LOOKS)?;
-    for (schema, table, copies) in tables {
-        if !own(&schema) {
+    for (table, filled, copy) in tables {
+        if !own(&table.0) {
             let mut summing = Summing::default();
-            copies.iter().try_for_each(|copy| session.copy(copy, |line| summing.add(line)))?;
+            session.copy(&copy, |line| summing.add(line))?;
             let Sum { count, checksum } = summing.sum();
-            database.tables.push(Table { schema, name: table, rows: count, checksum: Some(checksum) });
+            let (schema, name) = table.clone();
+            database.tables.push(Table { schema, name, rows: count, checksum: Some(checksum) });
+            if filled != table {
+                database.moving.insert(table, filled);
+            }
         }
     }
     session.ask("SET client_encoding = 'UTF8'")?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::sums::Sum;
-use super::{databases, files};
+use super::{databases, files, sums};
 use crate::failure::{cut, in_short};
 
 /// Raised when a reader of before would misread what is written now.
@@ -59,7 +59,14 @@ pub(crate) struct Database {
     /// What follows, manifests of before have not.
     #[serde(default)]
     pub(crate) content: Option<Content>,
+    /// Of each partition whose rows may be another's in another server the table at the top. Each server tells it anew, and the
+    /// manifest has rows of partitions, as those of before.
+    #[serde(skip)]
+    pub(crate) moving: BTreeMap<Name, Name>,
 }
+
+/// A table's schema, and its own.
+pub(crate) type Name = (String, String);
 
 /// What a database holds beyond its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -187,21 +194,21 @@ const TOLD: usize = 5;
 /// Versions of extensions may differ, since another image brings its own.
 pub(crate) fn differences(expected: &Database, found: &Database) -> Option<String> {
     let mut told = Vec::new();
-    let name = |table: &Table| format!("{}.{}", table.schema, table.name);
-    let mut there: BTreeMap<_, _> = found.tables.iter().map(|table| (name(table), table)).collect();
-    for table in &expected.tables {
-        match there.remove(&name(table)) {
-            Some(other) if other.rows != table.rows => {
-                told.push(format!("{} has {} rows instead of {}", name(table), other.rows, table.rows));
+    let shown = |(schema, name): &Name| format!("{schema}.{name}");
+    let mut there = added_up(&found.tables, &found.moving);
+    for (name, (rows, checksum)) in added_up(&expected.tables, &found.moving) {
+        match there.remove(&name) {
+            Some((others, _)) if others != rows => {
+                told.push(format!("{} has {others} rows instead of {rows}", shown(&name)));
             }
-            Some(other) if differ(other.checksum.as_ref(), table.checksum.as_ref()) => {
-                told.push(format!("{} has as many rows, and other values in them", name(table)));
+            Some((_, other)) if differ(other.as_ref(), checksum.as_ref()) => {
+                told.push(format!("{} has as many rows, and other values in them", shown(&name)));
             }
             Some(_) => {}
-            None => told.push(format!("{} is missing", name(table))),
+            None => told.push(format!("{} is missing", shown(&name))),
         }
     }
-    told.extend(there.keys().map(|extra| format!("{extra} was not there")));
+    told.extend(there.keys().map(|extra| format!("{} was not there", shown(extra))));
     let has = |extension: &Extension| found.extensions.iter().any(|other| other.name == extension.name);
     let lost = expected.extensions.iter().filter(|extension| !has(extension));
     told.extend(lost.map(|extension| format!("extension {} is missing", extension.name)));
@@ -226,6 +233,23 @@ pub(crate) fn differences(expected: &Database, found: &Database) -> Option<Strin
         told.push(format!("and {more} more"));
     }
     (!told.is_empty()).then(|| format!("database {}: {}", expected.name, told.join(", ")))
+}
+
+/// How many rows a table has, and their sum; those of partitions that exchange rows by the table that they are partitions of.
+fn added_up(tables: &[Table], moving: &BTreeMap<Name, Name>) -> BTreeMap<Name, (u64, Option<String>)> {
+    let mut sums: BTreeMap<Name, (u64, Option<String>)> = BTreeMap::new();
+    for table in tables {
+        let own = (table.schema.clone(), table.name.clone());
+        let of = (table.rows, table.checksum.clone());
+        let sum = match sums.remove(moving.get(&own).unwrap_or(&own)) {
+            Some((rows, checksum)) => {
+                (rows.saturating_add(of.0), checksum.zip(of.1).and_then(|(one, other)| sums::added(&one, &other)))
+            }
+            None => of,
+        };
+        sums.insert(moving.get(&own).cloned().unwrap_or(own), sum);
+    }
+    sums
 }
 
 /// Names one object that is missing, and one that was not there.

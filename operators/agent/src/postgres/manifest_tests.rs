@@ -21,7 +21,7 @@ fn what_differs_is_told() {
         differences(&expected, &found).unwrap(),
         "database d: s.a has 3 rows instead of 1, s.b is missing, s.c was not there, extension citext is missing"
     );
-    let many: Vec<_> = (0..9).map(|_| ("x", 1)).collect();
+    let many = ["a", "b", "c", "d", "e", "f", "g", "h", "i"].map(|name| (name, 1));
     assert!(differences(&database(&many, &[]), &database(&[], &[])).unwrap().ends_with("and 4 more"));
     let large = Database { large_objects: 1, ..database(&[], &[]) };
     assert!(differences(&large, &database(&[], &[])).is_some());
@@ -40,6 +40,40 @@ fn other_values_in_as_many_rows_are_told() {
     assert_eq!(told, "database d: s.a has as many rows, and other values in them");
     // A manifest of before has no sums.
     assert_eq!(differences(&database(&[("a", 2)], &[]), &with(&["x"])), None);
+}
+
+/// Rows are other partitions' in another server: what all have together is compared, be it told of each or of the table at the top.
+#[test]
+fn partitions_that_exchange_rows_are_compared_as_one() {
+    let of = |tables: &[(&str, &[&str])]| {
+        let mut of = database(&[], &[]);
+        for (name, lines) in tables {
+            let sum = crate::postgres::sums::tests::sum(lines);
+            of.tables.push(Table {
+                schema: "s".into(),
+                name: (*name).into(),
+                rows: sum.count,
+                checksum: Some(sum.checksum),
+            });
+        }
+        of
+    };
+    let moved = |tables: &[(&str, &[&str])]| {
+        let top = |name: &str| (("s".to_owned(), name.to_owned()), ("s".to_owned(), "all".to_owned()));
+        Database { moving: BTreeMap::from([top("one"), top("two")]), ..of(tables) }
+    };
+    let found = moved(&[("one", &["c"]), ("two", &["a", "b"]), ("apart", &["d"])]);
+    assert_eq!(differences(&of(&[("one", &["a", "b"]), ("two", &["c"]), ("apart", &["d"])]), &found), None);
+    assert_eq!(differences(&of(&[("all", &["a", "b", "c"]), ("apart", &["d"])]), &found), None);
+    let told = |tables| differences(&of(tables), &found).unwrap();
+    assert!(told(&[("one", &["a", "b"]), ("two", &[]), ("apart", &["d"])]).contains("s.all has 3 rows instead of 2"));
+    assert!(
+        told(&[("one", &["a"]), ("two", &["b", "x"]), ("apart", &["d"])]).contains("s.all has as many rows, and other")
+    );
+    assert!(told(&[("apart", &["d"])]).contains("s.all was not there"));
+    // Where each row has a place, each has to be there.
+    let fixed = of(&[("one", &["c"]), ("two", &["a", "b"])]);
+    assert!(differences(&of(&[("one", &["a", "b"]), ("two", &["c"])]), &fixed).is_some());
 }
 
 #[test]

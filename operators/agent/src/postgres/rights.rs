@@ -79,6 +79,7 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
             found.insert(Right::Create(identifier(&entry.schema)));
         }
     }
+    found.extend(entry.copied_into().map(|schema| Right::Use(schema.to_owned())));
     if entry.kind == "TABLE DATA" && matches!(who, Who::StandIn(_)) {
         // It may be an extension's, which the stand-in has not made.
         found.insert(Right::Insert(format!("{}.{}", identifier(&entry.schema), identifier(&entry.tag))));

@@ -34,6 +34,12 @@ impl Summing {
     }
 }
 
+/// The sum of the lines of both, of which each has been summed up.
+pub(crate) fn added(one: &str, other: &str) -> Option<String> {
+    let number = |sum: &str| u64::from_str_radix(sum, 16).ok();
+    Some(format!("{:016x}", number(one)?.wrapping_add(number(other)?)))
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -51,5 +57,8 @@ pub(super) mod tests {
         assert_ne!(sum(&["a", "a"]), sum(&["b", "b"]));
         assert_ne!(sum(&["a", "a"]), sum(&["a"]));
         assert_eq!(sum(&[""]).count, 1);
+        let parts = added(&sum(&["a", "b"]).checksum, &sum(&["c"]).checksum);
+        assert_eq!(parts, Some(sum(&["c", "a", "b"]).checksum));
+        assert_eq!(added("1", "x"), None);
     }
 }

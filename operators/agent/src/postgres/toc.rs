@@ -29,6 +29,8 @@ pub(crate) struct Entry {
     /// `DROP TABLE "a"."b";`: its full name, quoted as SQL has it.
     pub(crate) drop: String,
     pub(crate) definition: String,
+    /// `COPY "a"."b" ("c") FROM stdin;`, of rows.
+    pub(crate) copy: String,
     pub(crate) section: Section,
     /// What has to be there before it.
     pub(crate) needs: Vec<u32>,
@@ -41,6 +43,17 @@ impl Entry {
         let name = rest.trim().trim_end_matches(';');
         // What makes a type goes with it. A name ends with a quote or a parenthesis.
         Some(name.strip_suffix(" CASCADE").unwrap_or(name)).filter(|name| !name.is_empty() && !name.contains('\n'))
+    }
+
+    /// The schema of the table that its rows are copied into, quoted as SQL has it. A partition's may go by way of another table.
+    pub(crate) fn copied_into(&self) -> Option<&str> {
+        let name = self.copy.strip_prefix("COPY ")?;
+        let mut quoted = false;
+        let end = name.find(|c| {
+            quoted ^= c == '"';
+            c == '.' && !quoted
+        })?;
+        Some(&name[..end])
     }
 }
 
@@ -106,8 +119,8 @@ fn entry(read: &mut Reader<'_>, version: (u8, u8)) -> Result<Entry, String> {
         _ => Section::Beside,
     };
     let (definition, drop) = (read.text()?, read.text()?);
-    // How its data is copied; then its schema, and its tablespace.
-    read.text()?;
+    let copy = read.text()?;
+    // Then its schema, and its tablespace.
     let schema = read.text()?;
     read.text()?;
     if version >= (1, 14) {
@@ -125,7 +138,7 @@ fn entry(read: &mut Reader<'_>, version: (u8, u8)) -> Result<Entry, String> {
     }
     // The file of its data.
     read.text()?;
-    Ok(Entry { id, kind, tag, schema, owner, drop, definition, section, needs })
+    Ok(Entry { id, kind, tag, schema, owner, drop, definition, copy, section, needs })
 }
 
 struct Reader<'a> {
@@ -204,7 +217,7 @@ mod tests {
             for part in [&entry.definition, &entry.drop] {
                 text(&mut bytes, part);
             }
-            number(&mut bytes, -1);
+            text(&mut bytes, &entry.copy);
             text(&mut bytes, &entry.schema);
             text(&mut bytes, "");
             if minor >= 14 {
@@ -231,6 +244,7 @@ mod tests {
             owner: "app".into(),
             drop: "DROP TABLE \"public\".\"t public postgres\";\n".into(),
             definition: "CREATE TABLE".into(),
+            copy: String::new(),
             section: Section::Definitions,
             needs: vec![6, 900],
         }
@@ -241,6 +255,14 @@ mod tests {
         let definition = "SELECT pg_catalog.setval('\"public\".\"a\"', 42, true);\n\n\n";
         assert_eq!(setval(definition), Some("'\"public\".\"a\"', 42, true"));
         assert_eq!(setval("SELECT 1;"), None);
+    }
+
+    #[test]
+    fn rows_go_where_their_copy_says() {
+        let of = |copy: &str| Entry { copy: copy.into(), ..table() };
+        assert_eq!(of("COPY \"a\"\".\"\"b\".\"t\" (\"c\") FROM stdin;").copied_into(), Some("\"a\"\".\"\"b\""));
+        assert_eq!(of("COPY \"a.b\".\"t\" FROM stdin;").copied_into(), Some("\"a.b\""));
+        assert_eq!(table().copied_into(), None);
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod gaps;
 mod init;
 mod kinds;
 mod left_out;
+mod partitions;
 mod prepare;
 mod proven;
 mod random;
