@@ -40,6 +40,7 @@ mod contents;
 mod controldata;
 mod databases;
 pub(crate) mod dump;
+mod evaluated;
 mod files;
 pub(crate) mod finish;
 mod folder;

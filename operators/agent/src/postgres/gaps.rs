@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::failure::Failure;
 
 /// What a database has that is not loaded: a sentence each.
-const NOT_LOADED: [(&str, &str); 4] = [
+const NOT_LOADED: [(&str, &str); 5] = [
     (
         "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c \
          ON c.oid = i.inhrelid JOIN pg_catalog.pg_class p ON p.oid = i.inhparent WHERE c.relowner <> p.relowner \
@@ -40,7 +40,42 @@ const NOT_LOADED: [(&str, &str); 4] = [
          AND d.objid = made.oid AND d.deptype = 'e') ORDER BY name",
         "only a superuser can make such a function or type, and its owner is none; give it to one (ALTER ... OWNER TO)",
     ),
+    (
+        MADE_OF_A_USERS,
+        "only a superuser can make it, and a constant in it may be checked by what another role wrote; make it without that \
+         constant, or of what superusers own",
+    ),
 ];
+
+/// Functions and aggregates that only a superuser makes, with a constant, and that need, by whatever way, what is no superuser's: a
+/// load gives them to a stand-in, which may not make them (evaluated.rs).
+const MADE_OF_A_USERS: &str = "WITH RECURSIVE need (made, class, oid) AS (SELECT p.oid, 'pg_catalog.pg_proc'::pg_catalog.regclass::oid, \
+p.oid FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_roles r ON r.oid = p.proowner JOIN pg_catalog.pg_language l ON l.oid = p.prolang \
+LEFT JOIN pg_catalog.pg_aggregate a ON a.aggfnoid = p.oid WHERE r.rolsuper AND CASE WHEN a.aggfnoid IS NULL \
+  THEN NOT l.lanpltrusted AND p.pronargdefaults > 0 \
+  ELSE 'pg_catalog.internal'::pg_catalog.regtype IN (a.aggtranstype, a.aggmtranstype) AND coalesce(a.agginitval, a.aggminitval) IS NOT NULL END \
+AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND d.objid = p.oid \
+  AND d.deptype = 'e') \
+UNION SELECT n.made, d.class, d.oid FROM need n CROSS JOIN LATERAL (SELECT refclassid, refobjid FROM pg_catalog.pg_depend \
+  WHERE classid = n.class AND objid = n.oid \
+  UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid FROM pg_catalog.pg_constraint \
+  WHERE (n.class = 'pg_catalog.pg_type'::pg_catalog.regclass AND contypid = n.oid) \
+  OR (n.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND conrelid = n.oid) \
+  UNION ALL SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, oid FROM pg_catalog.pg_attrdef \
+  WHERE n.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND adrelid = n.oid \
+  UNION ALL SELECT 'pg_catalog.pg_rewrite'::pg_catalog.regclass, oid FROM pg_catalog.pg_rewrite \
+  WHERE n.class = 'pg_catalog.pg_class'::pg_catalog.regclass AND ev_class = n.oid) AS d (class, oid) \
+WHERE NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = d.class AND e.objid = d.oid AND e.deptype = 'e')) \
+SELECT DISTINCT pg_catalog.to_json(p.proname::text)::text FROM need n JOIN pg_catalog.pg_proc p ON p.oid = n.made \
+JOIN (SELECT 'pg_catalog.pg_type'::pg_catalog.regclass, oid, typowner FROM pg_catalog.pg_type \
+  UNION ALL SELECT 'pg_catalog.pg_proc'::pg_catalog.regclass, oid, proowner FROM pg_catalog.pg_proc \
+  UNION ALL SELECT 'pg_catalog.pg_class'::pg_catalog.regclass, oid, relowner FROM pg_catalog.pg_class \
+  UNION ALL SELECT 'pg_catalog.pg_operator'::pg_catalog.regclass, oid, oprowner FROM pg_catalog.pg_operator \
+  UNION ALL SELECT 'pg_catalog.pg_collation'::pg_catalog.regclass, oid, collowner FROM pg_catalog.pg_collation \
+  UNION ALL SELECT 'pg_catalog.pg_language'::pg_catalog.regclass, oid, lanowner FROM pg_catalog.pg_language \
+  UNION ALL SELECT 'pg_catalog.pg_ts_config'::pg_catalog.regclass, oid, cfgowner FROM pg_catalog.pg_ts_config \
+  UNION ALL SELECT 'pg_catalog.pg_ts_dict'::pg_catalog.regclass, oid, dictowner FROM pg_catalog.pg_ts_dict) AS own (class, oid, owner) \
+ON own.class = n.class AND own.oid = n.oid JOIN pg_catalog.pg_roles r ON r.oid = own.owner WHERE NOT r.rolsuper ORDER BY 1";
 
 /// What of this database a load of its dump would refuse, or lose.
 pub(crate) fn not_loaded(session: &mut Session<'_>, name: &str) -> Result<Vec<String>, Failure> {

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evaluated::{evaluates, is_called_by_superusers, is_plain_foreign_table, needs_a_users};
 use super::rights::{Right, rights};
 use super::toc::{Entry, Section};
 
@@ -106,20 +107,6 @@ const RELATIONS: [&str; 20] = [
     "VIEW",
 ];
 
-/// What of a superuser's evaluates nothing while it is made, whatever it is made of.
-const EVALUATES_NOTHING: [&str; 7] = [
-    "COLLATION",
-    "CONVERSION",
-    "OPERATOR",
-    "SHELL TYPE",
-    "TEXT SEARCH CONFIGURATION",
-    "TEXT SEARCH DICTIONARY",
-    "TYPE",
-];
-
-/// What a superuser's foreign table may need, if the superuser makes it: nothing in it is a user's.
-const OF_FOREIGN_TABLES: [&str; 4] = ["EXTENSION", "FOREIGN DATA WRAPPER", "SCHEMA", "SERVER"];
-
 /// Grants on these are there before what may use them, since without grants everybody may. Tables are nobody's but their
 /// owner's until they are granted.
 const OPEN_AT_FIRST: [&str; 9] =
@@ -168,16 +155,6 @@ pub(crate) fn plan(entries: &[Entry], superusers: &BTreeSet<String>) -> Result<L
     Ok(loading)
 }
 
-/// What a superuser makes of these calls their functions: for each server, for each function. gaps.rs names them.
-fn is_called_by_superusers(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> bool {
-    let in_c = |function: &Entry| {
-        ["\n    LANGUAGE \"c\"", "\n    LANGUAGE c "].iter().any(|c| function.definition.contains(c))
-    };
-    let others = |need: &&Entry| need.kind == "FUNCTION" && !(superusers.contains(&need.owner) && in_c(need));
-    ["FOREIGN DATA WRAPPER", "PROCEDURAL LANGUAGE"].contains(&entry.kind.as_str())
-        && entry.needs.iter().filter_map(|id| known.get(id).copied()).any(|need| others(&need))
-}
-
 fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> Result<Who, String> {
     let kind = entry.kind.as_str();
     let beside = ["ACL", "COMMENT", "SECURITY LABEL", "DEFAULT ACL", "DATABASE", "DATABASE PROPERTIES"];
@@ -192,7 +169,8 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     };
     // A role of PostgreSQL's own never logs in.
     let system = owner.starts_with("pg_");
-    if superusers.contains(owner) && is_plain_foreign_table(entry, known) {
+    // Some options of foreign tables are for superusers alone, such as the file that is read.
+    if superusers.contains(owner) && is_plain_foreign_table(entry, known) && !is_added_to(entry, known) {
         return Ok(Who::Superuser);
     }
     let holds = RELATIONS.contains(&kind) || (evaluates(entry) && needs_a_users(entry, known, superusers));
@@ -202,39 +180,12 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     Ok(if superusers.contains(owner) { Who::Superuser } else { Who::Owner(owner.to_owned()) })
 }
 
-/// A function whose text nobody reads evaluates nothing, unless it has an argument with a default.
-fn evaluates(entry: &Entry) -> bool {
-    let is_read = |part: &&str| entry.definition.contains(*part);
-    match entry.kind.as_str() {
-        "FUNCTION" | "PROCEDURE" => ["DEFAULT", "\n    RETURN ", "\n    BEGIN ATOMIC"].iter().any(is_read),
-        kind => !EVALUATES_NOTHING.contains(&kind),
-    }
-}
-
-/// Whether it needs, by whatever way, what is no superuser's: a constant of a domain, which a constant is checked by.
-fn needs_a_users(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<String>) -> bool {
-    let (mut seen, mut left) = (BTreeSet::new(), entry.needs.clone());
-    while let Some(id) = left.pop() {
-        let Some(need) = known.get(&id).filter(|_| seen.insert(id)) else { continue };
-        if need.kind != "SCHEMA" && !need.owner.is_empty() && !superusers.contains(&need.owner) {
-            return true;
-        }
-        left.extend(&need.needs);
-    }
-    false
-}
-
-/// Some options of foreign tables are for superusers alone, such as the file that is read. A stand-in makes those that hold or call
-/// what others wrote, and those to which it adds something later.
-fn is_plain_foreign_table(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
-    let inert = |need: &&Entry| OF_FOREIGN_TABLES.contains(&need.kind.as_str());
+/// What needs a foreign table as its owner made it: a stand-in makes those to which it adds something later.
+fn is_added_to(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
     let reads = |other: &Entry| ["MATERIALIZED VIEW", "VIEW"].contains(&other.kind.as_str());
     let adds =
         |other: &&Entry| RELATIONS.contains(&other.kind.as_str()) && !reads(other) && other.needs.contains(&entry.id);
-    entry.kind == "FOREIGN TABLE"
-        && !entry.needs.is_empty()
-        && entry.needs.iter().all(|id| known.get(id).is_some_and(inert))
-        && !known.values().any(adds)
+    known.values().any(adds)
 }
 
 /// A function that only its owner's code can reach is the same before its grants and after them.

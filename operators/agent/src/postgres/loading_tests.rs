@@ -1,4 +1,8 @@
 use super::*;
+use crate::postgres::evaluated::EVALUATES_NOTHING;
+
+#[path = "lending_tests.rs"]
+mod lending;
 
 fn entry(id: u32, kind: &str, owner: &str, needs: &[u32]) -> Entry {
     let section = match kind {
@@ -159,32 +163,6 @@ fn what_attaches_is_the_attacheds_and_nothing_is_nobodys() {
     assert!(plan(&[entry(1, "NEW KIND", "", &[])], &BTreeSet::new()).unwrap_err().contains("NEW KIND"));
 }
 
-#[test]
-fn only_what_a_definition_itself_needs_is_lent() {
-    let table = entry(1, "TABLE", "b", &[]);
-    let key = entry(2, "CONSTRAINT", "b", &[1]);
-    let function = Entry { schema: "f".into(), ..entry(3, "FUNCTION", "b", &[]) };
-    let loading =
-        planned(&[table, key, function, entry(4, "FK CONSTRAINT", "a", &[2]), entry(5, "TRIGGER", "a", &[3])]);
-    let lent: Vec<String> = loading
-        .later
-        .iter()
-        .filter(|run| run.who == owner("a"))
-        .flat_map(|run| run.rights.iter().map(Right::of))
-        .collect();
-    assert_eq!(
-        lent,
-        [
-            "USAGE ON SCHEMA \"f\"",
-            "USAGE ON SCHEMA \"s\"",
-            "EXECUTE ON ROUTINE \"s\".\"n3\"",
-            "REFERENCES ON TABLE \"s\".\"n1\""
-        ]
-    );
-    let rows = planned(&[entry(1, "TABLE DATA", "boss", &[])]).rows;
-    assert!(rows[0].rights.contains(&Right::Insert("\"s\".\"n1\"".into())));
-}
-
 /// What only superusers may set of a foreign table is set by one, if nothing is there that evaluates what others wrote.
 #[test]
 fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
@@ -251,13 +229,22 @@ fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
     let stand_in = Some(Who::StandIn("boss".into()));
     let function = |of: &str| format!("CREATE FUNCTION f({of}) RETURNS int\n    LANGUAGE \"sql\"\n    AS 'SELECT 1'");
     for need in [1, 2] {
-        for kind in ["AGGREGATE", "DOMAIN", "NEW KIND"] {
+        for kind in ["DOMAIN", "NEW KIND"] {
             assert_eq!(made(kind, "CREATE", need), stand_in, "{kind}");
         }
+        let aggregate = |of: &str| format!("CREATE AGGREGATE \"s\".\"g\"(\"int\") ({of}\n    STYPE = \"d\"[]\n)");
+        for constant in ["INITCOND = '{1}',", "MINITCOND = '{1}',"] {
+            assert_eq!(made("AGGREGATE", &aggregate(constant), need), stand_in);
+        }
+        assert_eq!(made("AGGREGATE", &aggregate("SFUNC = \"INITCOND\","), need), Some(Who::Superuser));
         assert_eq!(made("FUNCTION", &function("a d[] DEFAULT '{1}'::d[]"), need), stand_in);
         assert_eq!(made("PROCEDURE", "CREATE PROCEDURE f()\n    LANGUAGE \"sql\"\n    BEGIN ATOMIC", need), stand_in);
         assert_eq!(made("FUNCTION", "CREATE FUNCTION f()\n    LANGUAGE \"sql\"\n    RETURN 1", need), stand_in);
         assert_eq!(made("FUNCTION", &function("a d[]"), need), Some(Who::Superuser), "nobody reads its text");
+        let wild =
+            "CREATE FUNCTION \"DEFAULT\"(\"a\" \"d\")\n    LANGUAGE \"wild\"\n    AS $_$\n    RETURN DEFAULT $_$;";
+        assert_eq!(made("FUNCTION", wild, need), Some(Who::Superuser), "nobody reads its text");
+        assert_eq!(made("FUNCTION", "CREATE FUNCTION \"f", need), stand_in, "it cannot be read");
     }
     for kind in ["AGGREGATE", "DOMAIN", "FUNCTION", "PROCEDURE"] {
         assert_eq!(made(kind, "DEFAULT", 4), Some(Who::Superuser), "{kind}");
@@ -265,20 +252,4 @@ fn what_a_superuser_made_of_a_users_is_a_stand_ins() {
     for kind in EVALUATES_NOTHING {
         assert_eq!(made(kind, "CREATE", 1), Some(Who::Superuser), "{kind}");
     }
-}
-
-#[test]
-fn a_language_is_lent_to_whom_it_is_closed() {
-    let of = |language: &str| format!("CREATE FUNCTION \"f\"()\n    LANGUAGE \"{language}\" STABLE\n    AS 'x';");
-    let lent = |language: &str, needs: &[u32]| {
-        let own = entry(1, "PROCEDURAL LANGUAGE", "boss", &[]);
-        let own = Entry { schema: String::new(), drop: "DROP PROCEDURAL LANGUAGE \"own\";".into(), ..own };
-        let function = Entry { definition: of(language), ..entry(2, "FUNCTION", "app", needs) };
-        let runs = planned(&[own, function]).definitions;
-        runs[1].rights.iter().map(Right::of).filter(|right| right.contains("LANGUAGE")).collect::<Vec<_>>()
-    };
-    assert_eq!(lent("plpgsql", &[]), ["USAGE ON LANGUAGE \"plpgsql\""]);
-    assert_eq!(lent("sql", &[]), ["USAGE ON LANGUAGE \"sql\""]);
-    assert_eq!(lent("own", &[1]), ["USAGE ON LANGUAGE \"own\""]);
-    assert_eq!(lent("c", &[]), [""; 0], "it is for superusers alone");
 }

@@ -3,8 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::evaluated::language;
 use super::loading::Who;
 use super::quote::identifier;
+use super::statements;
 use super::toc::Entry;
 
 /// One right, on what is named as SQL has it.
@@ -84,7 +86,8 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
         // It may be an extension's, which the stand-in has not made.
         found.insert(Right::Insert(format!("{}.{}", identifier(&entry.schema), identifier(&entry.tag))));
     }
-    found.extend(written_in(entry));
+    // Those that every database has, or that are an extension's, have no entry.
+    found.extend(language(entry).map(|name| Right::Language(name.to_owned())));
     let needs = entry.needs.iter().filter_map(|id| known.get(id));
     for need in needs {
         if !need.schema.is_empty() {
@@ -102,22 +105,24 @@ pub(crate) fn rights(entry: &Entry, who: &Who, known: &BTreeMap<u32, &Entry>) ->
     found
 }
 
-/// Languages that every database has are in no dump. Others have an entry.
-fn written_in(entry: &Entry) -> Option<Right> {
-    let says = |name: &&str| entry.definition.contains(&format!("\n    LANGUAGE \"{name}\""));
-    let name = Some("plpgsql").filter(says).or(Some("sql").filter(says))?;
-    ["FUNCTION", "PROCEDURE"].contains(&entry.kind.as_str()).then(|| Right::Language(identifier(name)))
-}
-
 fn of_need(need: &Entry) -> Option<Right> {
     let name = need.name()?.to_owned();
     match need.kind.as_str() {
-        "FUNCTION" | "PROCEDURE" => Some(Right::Execute(name)),
+        "FUNCTION" | "PROCEDURE" => Some(Right::Execute(signature(need, &name)?)),
         "TYPE" | "DOMAIN" => Some(Right::Type(name)),
-        "PROCEDURAL LANGUAGE" => Some(Right::Language(name)),
         "SERVER" => Some(Right::Server(name)),
         _ => None,
     }
+}
+
+/// A function with the types of its arguments. In the name that is dropped, arguments have names, too, which GRANT takes, and the
+/// question for a right does not.
+fn signature(function: &Entry, name: &str) -> Option<String> {
+    let schema = statements::name(name)?;
+    let own = statements::name(name[schema.len()..].strip_prefix('.')?)?;
+    // In the tag the function's own name is not quoted.
+    let types = function.tag.strip_prefix(&own.trim_matches('"').replace("\"\"", "\""))?;
+    Some(format!("{schema}.{own}{types}"))
 }
 
 /// The table that a foreign key refers to: it needs that table, or the constraint or index on it.

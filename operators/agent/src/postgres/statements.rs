@@ -45,6 +45,28 @@ pub(crate) fn split(sql: &str) -> Result<Vec<Statement<'_>>, Open> {
     Ok(found)
 }
 
+/// The words outside of quotes and comments, and what follows each of them.
+pub(crate) fn words(sql: &str) -> Result<Vec<(&str, &str)>, Open> {
+    let mut scan = Scan { sql, at: 0 };
+    let mut found = Vec::new();
+    let open = |(at, what)| Open { line: Lines { sql, at: 0, line: 1 }.of(at), what };
+    while let Some(part) = scan.next_part().map_err(open)? {
+        if let Part::Word(word) = part {
+            found.push((word, &sql[scan.at..]));
+        }
+    }
+    Ok(found)
+}
+
+/// The name that a text begins with, as it stands there: a quote in a quoted one is doubled.
+pub(crate) fn name(text: &str) -> Option<&str> {
+    let mut length = word_length(text);
+    while let Some(more) = text.get(length..).filter(|rest| rest.starts_with('"')) {
+        length += quoted_length(more, '"', false)?;
+    }
+    Some(&text[..length]).filter(|name| !name.is_empty())
+}
+
 /// Counts lines from where it was asked last, as files may be long.
 struct Lines<'a> {
     sql: &'a str,

@@ -5,7 +5,7 @@ use crate::support::{Place, Server};
 use crate::upgrade::Pair;
 
 /// What a dump tells no owner of, or in words of its own; and what only a superuser may make, though it holds nothing of a user's.
-const MADE: [&str; 7] = [
+const MADE: [&str; 8] = [
     "CREATE TEXT SEARCH PARSER split (START = prsd_start, GETTOKEN = prsd_nexttoken, END = prsd_end, LEXTYPES = prsd_lextype)",
     "CREATE TEXT SEARCH TEMPLATE form (INIT = dsimple_init, LEXIZE = dsimple_lexize)",
     "CREATE TYPE id; CREATE FUNCTION id_in(cstring) RETURNS id LANGUAGE internal IMMUTABLE STRICT AS 'int4in'; \
@@ -15,6 +15,8 @@ const MADE: [&str; 7] = [
      CREATE FOREIGN TABLE lines (line text) SERVER files OPTIONS (filename '/etc/hostname')",
     "CREATE FUNCTION seen() RETURNS event_trigger LANGUAGE plpgsql AS 'BEGIN END'; \
      CREATE EVENT TRIGGER seen ON ddl_command_end EXECUTE FUNCTION seen(); COMMENT ON EVENT TRIGGER seen IS 'why'",
+    "CREATE FUNCTION \"fits (in)\"(\"the value\" int, \"as\" text) RETURNS bool IMMUTABLE LANGUAGE sql AS 'SELECT $1 > 0'; SET ROLE app; \
+     CREATE TABLE fitted (a int CHECK (\"fits (in)\"(a, 'x'))); INSERT INTO fitted VALUES (5)",
     "SET ROLE app; CREATE FUNCTION written() RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN 1; END'; RESET ROLE; \
      REVOKE USAGE ON LANGUAGE plpgsql FROM PUBLIC",
     // The numbers of the values are others in each database, and so are the partitions that rows belong to.
@@ -34,11 +36,11 @@ fn make(server: &Server<'_>) {
 
 fn is_there(server: &Server<'_>) {
     let there = "SELECT concat_ws(' ', (SELECT prsname FROM pg_ts_parser WHERE oid > 16383), (SELECT tmplname FROM pg_ts_template \
-                 WHERE oid > 16383), (SELECT a FROM ids), (SELECT count(*) FROM lines), \
+                 WHERE oid > 16383), (SELECT a FROM ids), (SELECT a FROM fitted), (SELECT count(*) FROM lines), \
                  (SELECT obj_description(oid, 'pg_event_trigger') FROM pg_event_trigger), (SELECT string_agg(h::text, '' ORDER BY h) \
                  FROM hues), (SELECT relowner::regrole FROM pg_class WHERE relname = 'lines'), \
                  (SELECT proowner::regrole FROM pg_proc WHERE proname = 'written'), has_language_privilege('app', 'plpgsql', 'USAGE'))";
-    assert_eq!(server.sql("app", there), "split form 7 1 why abcdefghijkl boss app f");
+    assert_eq!(server.sql("app", there), "split form 7 5 1 why abcdefghijkl boss app f");
 }
 
 #[test]

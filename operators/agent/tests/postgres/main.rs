@@ -19,6 +19,7 @@ mod finish;
 mod gaps;
 mod init;
 mod kinds;
+mod languages;
 mod left_out;
 mod partitions;
 mod prepare;
