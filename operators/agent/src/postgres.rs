@@ -92,6 +92,7 @@ pub(crate) mod upgrade;
 mod upgraded;
 pub(crate) mod verify;
 pub(crate) mod version;
+mod views;
 mod volume;
 mod words;
 

@@ -15,6 +15,7 @@ use super::session::Session;
 use super::toc::{self, Entry};
 use super::tools::{Connection, Tools};
 use super::transfer::TEMPLATE;
+use super::views::{self, Unfilled};
 use crate::failure::{Failure, Reason};
 
 /// The options of a session that loads, with those that it has besides. The settings of a database and of a role are in force as
@@ -60,9 +61,9 @@ pub(crate) struct Load<'a> {
     archive: &'a Path,
     /// Where lists of entries can be written.
     folder: &'a Path,
-    database: &'a str,
+    pub(super) database: &'a str,
     jobs: u16,
-    entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     pub(crate) plan: Loading,
 }
 
@@ -96,7 +97,7 @@ impl<'a> Load<'a> {
             return self.let_in();
         }
         let mut command = self.restore(self.connection, SUPERUSERS, TEMPLATE);
-        command.arg("--create");
+        command.args(["--exit-on-error", "--create"]);
         if how == Creation::Replace {
             command.args(["--clean", "--if-exists"]);
         }
@@ -168,23 +169,10 @@ impl<'a> Load<'a> {
     }
 
     /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.
-    pub(crate) fn later(&self, logins: &Logins<'_>) -> Result<Vec<String>, Failure> {
+    pub(crate) fn later(&self, logins: &Logins<'_>, unfilled: Unfilled) -> Result<Vec<String>, Failure> {
         self.plan.later.iter().try_for_each(|run| self.run(run, logins, self.jobs))?;
         self.grants()?;
-        let mut warnings = Vec::new();
-        for run in &self.plan.views {
-            match (self.run(run, logins, 1), &run.who) {
-                (Err(failure), Who::StandIn(owner)) if failure.reason() == Reason::RestoreFailed => {
-                    warnings.push(format!(
-                        "database {}: materialized views of superuser {} stay unfilled, REFRESH them: {}",
-                        self.database,
-                        identifier(owner),
-                        failure.message()
-                    ));
-                }
-                (outcome, _) => outcome?,
-            }
-        }
+        let warnings = views::fill(self, logins, unfilled)?;
         self.hand_over(logins)?;
         self.by_superuser(&self.plan.last)?;
         Ok(warnings)
@@ -217,17 +205,24 @@ impl<'a> Load<'a> {
         if ids.is_empty() {
             return Ok(());
         }
-        self.execute(self.restore(self.connection, SUPERUSERS, self.database), ids)
+        let mut command = self.restore(self.connection, SUPERUSERS, self.database);
+        command.arg("--exit-on-error");
+        self.execute(command, ids)
     }
 
     fn run(&self, run: &Run, logins: &Logins<'_>, jobs: u16) -> Result<(), Failure> {
+        self.run_with(run, logins, &["--exit-on-error", &format!("--jobs={jobs}")])
+    }
+
+    /// With these options of pg_restore's, which goes on after an error unless it is told to stop.
+    pub(super) fn run_with(&self, run: &Run, logins: &Logins<'_>, options: &[&str]) -> Result<(), Failure> {
         if run.who == Who::Superuser {
             return self.by_superuser(&run.ids);
         }
         let connection = logins.connection(&run.who)?;
         let lent = self.lend(&run.rights, &connection.user)?;
         let mut command = self.restore(&connection, OWNERS, self.database);
-        command.arg("--no-owner").arg(format!("--jobs={jobs}"));
+        command.arg("--no-owner").args(options);
         let executed = self.execute(command, &run.ids);
         self.take_back(&lent, &connection.user)?;
         executed
@@ -277,7 +272,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    fn superuser(&self, database: &str) -> Result<Session<'a>, Failure> {
+    pub(super) fn superuser(&self, database: &str) -> Result<Session<'a>, Failure> {
         let mut session = Session::open(self.tools, self.connection, database)?;
         session.ask("SET default_transaction_read_only = off")?;
         Ok(session)
@@ -285,7 +280,7 @@ impl<'a> Load<'a> {
 
     fn restore(&self, connection: &Connection, settings: &str, database: &str) -> std::process::Command {
         let mut command = connection.client_of(self.tools, "pg_restore", database, settings);
-        command.args(["--exit-on-error", "--no-tablespaces"]);
+        command.arg("--no-tablespaces");
         command
     }
 

@@ -16,6 +16,7 @@ use super::session::{Session, UNLOGGED, superusers};
 use super::statements::Open;
 use super::sums::Sum;
 use super::tools::{Connection, Tools};
+use super::views::Unfilled;
 use crate::failure::{Failure, Reason};
 
 /// What settings of a database could have it that a superuser's client does otherwise.
@@ -60,7 +61,7 @@ impl Refill<'_> {
         load.rows(&logins)?;
         load.values()?;
         load.refuse_other_sequences()?;
-        let warnings = load.later(&logins)?;
+        let warnings = load.later(&logins, Unfilled::Told)?;
         logins.give_back()?;
         let found = inventory::describe(&mut Session::open(tools, connection, &database.name)?, &database.name)?;
         match manifest::differences(database, &found) {

@@ -12,6 +12,7 @@ use super::pipe::{self, Pipe};
 use super::refill::MAINTAINING;
 use super::session::{Session, superusers};
 use super::tools::{Connection, Tools};
+use super::views::Unfilled;
 use super::{contents, quote, refill};
 use crate::failure::{Failure, Reason};
 
@@ -87,7 +88,7 @@ impl Transfer<'_> {
         let mut logins = self.logins();
         logins.lend(&load.plan.roles())?;
         load.definitions(&logins)?;
-        load.later(&logins)?;
+        load.later(&logins, Unfilled::Refused)?;
         logins.give_back()
     }
 
@@ -151,7 +152,7 @@ impl Transfer<'_> {
         pipe.rows(&load, &logins)?;
         pipe::sequences(&pipe)?;
         self.large_objects(name)?;
-        let warnings = load.later(&logins)?;
+        let warnings = load.later(&logins, Unfilled::Refused)?;
         logins.give_back()?;
         Ok(warnings)
     }

@@ -16,6 +16,7 @@ mod attacks_on_triggers;
 mod complete;
 mod contents;
 mod finish;
+mod foreign;
 mod gaps;
 mod init;
 mod kinds;
