@@ -47,7 +47,8 @@ Usage: agent pg-survey [--connect-timeout SECONDS]
 Refused are prepared transactions, tablespaces, databases that take no connections, subscriptions that are enabled, partitions
 and children of another owner than their parent's, range types whose canonical function is not C, foreign-data wrappers and
 languages whose validator is not C, functions and types that only a superuser can make and whose owner is none, superusers'
-functions in such a language with a default of another role's type, and more tables in a database than the server can lock at once.
+functions in such a language with a default of another role's type, foreign tables of file_fdw that are partitions, hold such a
+type or have a trigger and whose owner may not name files, and more tables in a database than the server can lock at once.
 
 Environment: PGHOST, PGPORT (5432), PGUSER (postgres), PGPASSWORD: the superuser's.
 Result: {\"version\" (of the image), \"from\" (of the server), \"databases\", \"notCovered\": [sentences, such as of replication

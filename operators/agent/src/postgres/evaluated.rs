@@ -67,6 +67,16 @@ pub(super) fn needs_a_users(entry: &Entry, known: &BTreeMap<u32, &Entry>, superu
     false
 }
 
+/// Whether a foreign table is one of `file_fdw`, whose files and programs only some roles may name.
+pub(super) fn is_of_files(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
+    let needs = entry.needs.iter().filter_map(|id| known.get(id));
+    needs.filter(|need| need.kind == "SERVER").any(|server| {
+        let words = statements::words(&server.definition).unwrap_or_default();
+        let of = words.into_iter().find(|(word, _)| *word == "WRAPPER");
+        of.and_then(|(_, rest)| statements::name(rest.trim_start())) == Some("\"file_fdw\"")
+    })
+}
+
 /// Whether it is a foreign table in which nothing is a user's.
 pub(super) fn is_plain_foreign_table(entry: &Entry, known: &BTreeMap<u32, &Entry>) -> bool {
     let inert = |need: &&Entry| OF_FOREIGN_TABLES.contains(&need.kind.as_str());

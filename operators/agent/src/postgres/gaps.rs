@@ -4,7 +4,7 @@ use super::session::Session;
 use crate::failure::Failure;
 
 /// What a database has that is not loaded: a sentence each.
-const NOT_LOADED: [(&str, &str); 5] = [
+const NOT_LOADED: [(&str, &str); 6] = [
     (
         "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class c \
          ON c.oid = i.inhrelid JOIN pg_catalog.pg_class p ON p.oid = i.inhparent WHERE c.relowner <> p.relowner \
@@ -41,11 +41,36 @@ const NOT_LOADED: [(&str, &str); 5] = [
         "only a superuser can make such a function or type, and its owner is none; give it to one (ALTER ... OWNER TO)",
     ),
     (
+        OF_FILES,
+        "it is a foreign table of file_fdw, whose files only some roles may name, and is a partition, or has a type, a function or a trigger \
+         of users in it; make it without that, or give it to a role that may name files (pg_read_server_files, pg_execute_server_program)",
+    ),
+    (
         MADE_OF_A_USERS,
         "only a superuser can make it, and a constant in it may be checked by what another role wrote; make it without that \
          constant, or of what superusers own",
     ),
 ];
+
+/// Foreign tables of files that neither a superuser makes, since they hold or call what may be a user's, nor the role that is to own
+/// them or stands in for their owner (loading.rs).
+const OF_FILES: &str = "SELECT pg_catalog.to_json(c.relname::text) FROM pg_catalog.pg_class c \
+JOIN pg_catalog.pg_foreign_table f ON f.ftrelid = c.oid JOIN pg_catalog.pg_foreign_server s ON s.oid = f.ftserver \
+JOIN pg_catalog.pg_foreign_data_wrapper w ON w.oid = s.srvfdw AND w.fdwname = 'file_fdw' \
+JOIN pg_catalog.pg_roles r ON r.oid = c.relowner JOIN pg_catalog.unnest(f.ftoptions) AS option ON option ~ '^(filename|program)=' \
+WHERE (r.rolsuper OR NOT pg_catalog.pg_has_role(r.oid, CASE WHEN option ~ '^program=' THEN 'pg_execute_server_program' \
+  ELSE 'pg_read_server_files' END, 'USAGE')) \
+AND (EXISTS (SELECT FROM (SELECT 'pg_catalog.pg_class'::pg_catalog.regclass::oid, c.oid \
+  UNION ALL SELECT 'pg_catalog.pg_attrdef'::pg_catalog.regclass, oid FROM pg_catalog.pg_attrdef WHERE adrelid = c.oid \
+  UNION ALL SELECT 'pg_catalog.pg_constraint'::pg_catalog.regclass, oid FROM pg_catalog.pg_constraint WHERE conrelid = c.oid) \
+    AS part (class, oid) JOIN pg_catalog.pg_depend d ON d.classid = part.class AND d.objid = part.oid \
+  WHERE NOT (d.refclassid IN ('pg_catalog.pg_namespace'::pg_catalog.regclass, 'pg_catalog.pg_foreign_server'::pg_catalog.regclass) \
+    OR (d.refclassid = 'pg_catalog.pg_class'::pg_catalog.regclass AND d.refobjid = c.oid)) \
+  AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend e WHERE e.classid = d.refclassid AND e.objid = d.refobjid AND e.deptype = 'e')) \
+OR (r.rolsuper AND (EXISTS (SELECT FROM pg_catalog.pg_trigger WHERE tgrelid = c.oid) \
+  OR EXISTS (SELECT FROM pg_catalog.pg_rewrite WHERE ev_class = c.oid) \
+  OR EXISTS (SELECT FROM pg_catalog.pg_inherits WHERE c.oid IN (inhrelid, inhparent)) \
+  OR EXISTS (SELECT FROM pg_catalog.pg_statistic_ext WHERE stxrelid = c.oid)))) ORDER BY c.relname";
 
 /// Functions and aggregates that only a superuser makes, with a constant, and that need, by whatever way, what is no superuser's: a
 /// load gives them to a stand-in, which may not make them (evaluated.rs).

@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::evaluated::{evaluates, is_called_by_superusers, is_plain_foreign_table, needs_a_users};
+use super::evaluated::{evaluates, is_called_by_superusers, is_of_files, is_plain_foreign_table, needs_a_users};
 use super::rights::{Right, rights};
 use super::toc::{Entry, Section};
 
@@ -169,8 +169,11 @@ fn who(entry: &Entry, known: &BTreeMap<u32, &Entry>, superusers: &BTreeSet<Strin
     };
     // A role of PostgreSQL's own never logs in.
     let system = owner.starts_with("pg_");
-    // Some options of foreign tables are for superusers alone, such as the file that is read.
-    if superusers.contains(owner) && is_plain_foreign_table(entry, known) && !is_added_to(entry, known) {
+    // Some options of foreign tables are for superusers alone, such as the file that is read. What is an owner's is handed to it at
+    // once, and its owner adds to it.
+    let is_added_by_a_stand_in = system || (superusers.contains(owner) && is_added_to(entry, known));
+    let names_a_file = superusers.contains(owner) || is_of_files(entry, known);
+    if is_plain_foreign_table(entry, known) && names_a_file && !is_added_by_a_stand_in {
         return Ok(Who::Superuser);
     }
     let holds = RELATIONS.contains(&kind) || (evaluates(entry) && needs_a_users(entry, known, superusers));

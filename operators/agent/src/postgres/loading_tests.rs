@@ -183,8 +183,16 @@ fn a_superusers_foreign_table_is_its_own_unless_it_holds_what_others_wrote() {
     for kind in ["DEFAULT", "TRIGGER", "TABLE ATTACH"] {
         assert_eq!(who(&[server.clone(), table(&[1]), entry(4, kind, "boss", &[3])]), stand_in, "{kind}");
     }
-    let owners = Entry { owner: "app".into(), ..table(&[1]) };
-    assert_eq!(who(&[server, owners]), Some(owner("app")));
+    // The superuser makes only those of files that are owners'.
+    let owners = |needs: &[u32]| Entry { owner: "app".into(), ..table(needs) };
+    let of = |wrapper: &str| Entry {
+        definition: format!("CREATE SERVER \"file_fdw\" FOREIGN DATA WRAPPER \"{wrapper}\";"),
+        ..server.clone()
+    };
+    assert_eq!(who(&[of("postgres_fdw"), owners(&[1])]), Some(owner("app")));
+    let trigger = entry(4, "TRIGGER", "app", &[3]);
+    assert_eq!(who(&[of("file_fdw"), owners(&[1]), trigger]), Some(Who::Superuser));
+    assert_eq!(who(&[of("file_fdw"), entry(2, "DOMAIN", "app", &[]), owners(&[1, 2])]), Some(owner("app")));
 }
 
 /// Parsers and templates have no owner in a dump, and none may be made but by a superuser.

@@ -1,4 +1,4 @@
-//! Foreign tables of servers that do not answer.
+//! Foreign tables: of files, which only some roles may name, and of servers that do not answer.
 
 use crate::support::{Place, Server, stderr};
 use crate::upgrade::Pair;
@@ -57,4 +57,96 @@ fn a_view_of_a_server_that_does_not_answer_is_lost_by_no_upgrade() {
     assert_eq!(pair.fails(&[]), ("RestoreFailed".into(), true.into()));
     let message = pair.new.reason().1;
     assert!(message.contains("REFRESH MATERIALIZED VIEW \"public\".\"a_far\""), "{message}");
+}
+
+const FILES: &str = "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw; \
+    CREATE FOREIGN TABLE lines (line text CHECK (line <> '')) SERVER files OPTIONS (filename '/etc/hostname'); \
+    CREATE FOREIGN TABLE said (line text) SERVER files OPTIONS (program 'echo said'); \
+    ALTER FOREIGN TABLE lines OWNER TO app; ALTER FOREIGN TABLE said OWNER TO app; \
+    SET ROLE app; CREATE FUNCTION fire() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; \
+    CREATE TRIGGER fires AFTER INSERT ON lines EXECUTE FUNCTION fire()";
+
+fn check_files(server: &Server<'_>) {
+    let there = "SELECT concat_ws(' ', (SELECT count(*) FROM lines), (SELECT line FROM said), (SELECT string_agg(relowner::regrole::text, \
+                 ' ') FROM pg_class WHERE relkind = 'f'), (SELECT count(*) FROM pg_trigger), pg_has_role('app', \
+                 'pg_read_server_files', 'MEMBER'))";
+    assert_eq!(server.sql("app", there), "1 said app app 1 f");
+}
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_table_of_a_file_that_its_owner_may_not_name_comes_along() {
+    let pair = Pair::new("files", "15", "17");
+    let old = pair.old.serve();
+    make(&old, FILES);
+    check_files(&old);
+    assert_eq!(pair.old.dump("one", &[])["notCovered"], serde_json::json!([]));
+    pair.old.verified("one", &[]);
+    let restored = Place::of("files-restored", "15");
+    let target = restored.serve();
+    restored.run(&["pg-restore", "--snapshot", &pair.old.text("snapshots/one")]);
+    check_files(&target);
+    let new = pair.empty();
+    pair.upgraded(&[]);
+    check_files(&new);
+}
+
+/// Tables of files that no role may make for the load: with something in them that the application wrote.
+const NAMED: [(&str, &str); 4] = [
+    (
+        "CREATE DOMAIN d AS text; ALTER DOMAIN d OWNER TO app; CREATE FOREIGN TABLE odd (line d) SERVER files \
+         OPTIONS (filename '/etc/hostname'); ALTER FOREIGN TABLE odd OWNER TO app",
+        "odd",
+    ),
+    (
+        "CREATE DOMAIN d AS text; ALTER DOMAIN d OWNER TO app; CREATE FOREIGN TABLE bosses (line d) SERVER files \
+         OPTIONS (filename '/etc/hostname')",
+        "bosses",
+    ),
+    (
+        "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; CREATE FOREIGN TABLE fired (line text) \
+         SERVER files OPTIONS (program 'true'); CREATE TRIGGER t AFTER INSERT ON fired EXECUTE FUNCTION f()",
+        "fired",
+    ),
+    (
+        "CREATE TABLE whole (line text) PARTITION BY LIST (line); ALTER TABLE whole OWNER TO app; CREATE FOREIGN TABLE part PARTITION OF \
+         whole DEFAULT SERVER files OPTIONS (filename '/etc/hostname'); ALTER FOREIGN TABLE part OWNER TO app",
+        "part",
+    ),
+];
+
+#[test]
+#[ignore = "scripts/test --all servers"]
+fn a_table_of_a_file_that_no_load_makes_is_named_and_refused() {
+    let pair = Pair::new("files-named", "15", "17");
+    let old = pair.old.serve();
+    old.sql(
+        "postgres",
+        "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE ROLE reader; GRANT pg_read_server_files TO reader",
+    );
+    let _new = pair.empty();
+    let make = |database: &str, sql: &str| {
+        old.sql("postgres", &format!("CREATE DATABASE {database} OWNER app TEMPLATE template0"));
+        old.sql(database, "CREATE EXTENSION file_fdw; CREATE SERVER files FOREIGN DATA WRAPPER file_fdw");
+        old.sql(database, sql);
+    };
+    for (number, (sql, name)) in NAMED.into_iter().enumerate() {
+        let database = format!("app{number}");
+        make(&database, sql);
+        let told = pair.old.dump(&database, &[])["notCovered"].to_string();
+        assert!(told.contains(&format!("\\\"{name}\\\"")), "{name}: {told}");
+        let (reason, message) = pair.old.fails(&["pg-survey"]);
+        assert!(reason == "Unsupported" && message.contains(name), "{name}: {message}");
+        assert_eq!(pair.fails(&[]), ("Unsupported".into(), false.into()));
+        old.sql("postgres", &format!("DROP DATABASE {database}"));
+    }
+    // Who may name files makes its own, whatever is in them.
+    make(
+        "readers",
+        "CREATE DOMAIN d AS text; ALTER DOMAIN d OWNER TO app; GRANT USAGE ON FOREIGN SERVER files TO reader; \
+         GRANT CREATE ON SCHEMA public TO reader; SET ROLE reader; CREATE FOREIGN TABLE mine (line d) SERVER files \
+         OPTIONS (filename '/etc/hostname')",
+    );
+    assert_eq!(pair.old.dump("readers", &[])["notCovered"], serde_json::json!([]));
+    pair.upgraded(&[]);
 }
