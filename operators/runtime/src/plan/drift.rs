@@ -133,7 +133,11 @@ impl Selector {
 }
 
 /// Maps of strings, not of fields.
-const MAPS: [&str; 4] = ["data", "labels", "annotations", "matchLabels"];
+const MAPS: [&str; 7] = ["data", "labels", "annotations", "matchLabels", "nodeSelector", "volumeAttributes", "options"];
+
+/// What says something by being empty: a selector that finds all, where none finds nothing or what is near; no class of storage,
+/// where none is the default one.
+const SAID_EMPTY: [&str; 3] = ["labelSelector", "namespaceSelector", "storageClassName"];
 
 /// Below these fields, text is a quantity if it can be one. (`target` is that of an autoscaler's metric.)
 const QUANTITIES: [&str; 4] = ["requests", "limits", "sizeLimit", "target"];
@@ -151,7 +155,8 @@ fn normalise(value: &mut Value, quantities: bool) {
                 }
             }
             let is_no_pause = |key: &str, field: &Value| key == "paused" && *field == false;
-            fields.retain(|key, field| !is_empty(field) && !is_no_pause(key, field));
+            let is_said = |key: &str, field: &Value| SAID_EMPTY.contains(&key) && !field.is_null();
+            fields.retain(|key, field| (!is_empty(field) || is_said(key, field)) && !is_no_pause(key, field));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| normalise(item, quantities)),
         Value::String(text) if quantities => {

@@ -98,6 +98,31 @@ fn an_entry_of_a_map_counts_though_it_is_empty() {
     assert_eq!(Fingerprint::of_owned(&live, &all), sent);
 }
 
+/// A label of a node has no value as a rule, and an empty selector finds all where none finds nothing.
+#[test]
+fn what_is_empty_and_says_something_counts() {
+    let of = |pod: &Value| Fingerprint::of_rendered(&json!({ "spec": pod }));
+    let plain = of(&json!({}));
+    for said in [
+        json!({ "nodeSelector": { "node-role.kubernetes.io/worker": "" } }),
+        json!({ "terms": [{ "namespaceSelector": {} }] }),
+        json!({ "terms": [{ "labelSelector": {} }] }),
+        json!({ "csi": { "volumeAttributes": { "a": "" } } }),
+        json!({ "flexVolume": { "options": { "a": "" } } }),
+        json!({ "volumeClaimTemplate": { "spec": { "storageClassName": "" } } }),
+    ] {
+        assert_ne!(of(&said), plain, "{said}");
+        let owned = json!({ "f:spec": {} });
+        assert_eq!(Fingerprint::of_owned(&json!({ "spec": said }), &owned), of(&said));
+    }
+    for nothing in
+        [json!({ "labelSelector": null }), json!({ "nodeSelector": null }), json!({ "storageClassName": null })]
+    {
+        assert_eq!(of(&nothing), plain, "{nothing}");
+    }
+    assert_ne!(of(&json!({ "terms": [{ "namespaceSelector": {} }] })), of(&json!({ "terms": [{}] })));
+}
+
 #[test]
 fn two_spellings_of_a_size_limit_are_one() {
     let volume =
