@@ -80,6 +80,8 @@ const CONTAINER: &[Line] = &[
     ("args", None),
     ("workingDir", None),
     ("ports/[containerPort,protocol]", None),
+    ("ports/[containerPort,protocol]!/hostIP", None),
+    ("ports/[containerPort,protocol]!/hostPort", None),
     ("env/[name]!/*", None),
     ("env/[name]!/valueFrom!/*", None),
     ("envFrom", None),
@@ -105,14 +107,21 @@ const PROBE: &[Line] = &[
     ("!/grpc", None),
     ("!/grpc!/service", Some("")),
     ("!/httpGet", None),
-    ("!/httpGet!/path", Some("/")),
-    ("!/httpGet!/scheme", Some("HTTP")),
     ("!/tcpSocket", None),
     ("!/initialDelaySeconds", None),
     ("!/timeoutSeconds", Some("1")),
     ("!/periodSeconds", Some("10")),
     ("!/successThreshold", Some("1")),
     ("!/failureThreshold", Some("3")),
+];
+
+/// Of a probe, or of what is done before a container stops.
+const HANDLER: &[Line] = &[
+    ("!/httpGet!/host", None),
+    ("!/httpGet!/httpHeaders", None),
+    ("!/httpGet!/path", Some("/")),
+    ("!/httpGet!/scheme", Some("HTTP")),
+    ("!/tcpSocket!/host", None),
 ];
 
 /// The places of that kind.
@@ -127,7 +136,9 @@ pub fn rules(kind: &Kind) -> &'static Rules {
         let (pod, container) = ("spec/template/spec/", "spec/template/spec/containers/[name]!/");
         let rules = Rules::default().with("", DEPLOYMENT).with(pod, POD).with(container, CONTAINER);
         let probes = ["startupProbe", "readinessProbe", "livenessProbe"];
-        probes.iter().fold(rules, |rules, probe| rules.with(&format!("{container}{probe}"), PROBE))
+        let rules = probes.iter().fold(rules, |rules, probe| rules.with(&format!("{container}{probe}"), PROBE));
+        let handlers = probes.iter().chain(&["lifecycle/preStop"]);
+        handlers.fold(rules, |rules, handler| rules.with(&format!("{container}{handler}"), HANDLER))
     });
     match kind.plural {
         "services" => &SERVICES,

@@ -9,6 +9,8 @@ use crate::plan::drift::Fingerprint;
 use crate::plan::meta::Kind;
 use crate::views::{ConfigMap, Deployment, DisruptionBudget, Service};
 
+mod within;
+
 const HTTP: &str = "k:{\"port\":80,\"protocol\":\"TCP\"}";
 const OTHER: &str = "k:{\"port\":81,\"protocol\":\"TCP\"}";
 
