@@ -4,7 +4,11 @@ use std::borrow::Cow;
 
 mod fights;
 
-/// What an apply is answered, as a fault of the server (500), where the schema of the object lacks a field.
+/// What an apply is answered, as a fault of the server (500), where it is no object of that kind: a value is of another type, say, or
+/// two items of a list have the same keys.
+const NO_SUCH_OBJECT: &str = "failed to create typed patch object";
+
+/// How that goes on where the schema of the object lacks a field.
 const UNDECLARED: &str = "field not declared in schema";
 
 /// What a creation is answered while the CRD of its kind is being deleted.
@@ -119,11 +123,13 @@ impl Error {
         matches!(self, Self::Transient { message, .. } if message.contains(UNDECLARED))
     }
 
-    /// The same of a child of Kubernetes' own: a field that its schema lacks was asked for, and no try brings it.
+    /// The same of a child: what its schema does not have was asked for, and no try brings it.
     #[must_use]
     pub fn of_child(self) -> Self {
         match self {
-            Self::Transient { message, .. } if message.contains(UNDECLARED) => {
+            Self::Transient { message, .. }
+                if [NO_SUCH_OBJECT, UNDECLARED].iter().any(|said| message.contains(said)) =>
+            {
                 Self::Invalid { reason: "Rejected".into(), message }
             }
             other => other,
@@ -230,12 +236,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_a_child_does_not_have_waits_for_an_edit() {
-        let status =
-            kube::core::Status::failure(".spec.metrics[0].oops: field not declared in schema", "InternalError");
-        let error = Error::from(kube::Error::Api(status.with_code(500).boxed()));
-        assert!(error.is_undeclared_field());
-        assert!(matches!(error.of_child(), Error::Invalid { reason, .. } if reason == "Rejected"));
+    fn what_is_no_such_child_waits_for_an_edit() {
+        for (what, undeclared) in [
+            (".spec.metrics[0].oops: field not declared in schema", true),
+            (".spec.metrics[0].resource.target.averageUtilization: expected numeric (int or float), got string", false),
+            (".spec.template.spec.containers[name=\"x\"].env: duplicate entries for key [name=\"A\"]", false),
+        ] {
+            let message = format!("failed to create typed patch object (n/a; apps/v1, Kind=Deployment): {what}");
+            let status = kube::core::Status::failure(&message, "InternalError").with_code(500);
+            let error = Error::from(kube::Error::Api(status.boxed()));
+            assert_eq!(error.is_undeclared_field(), undeclared);
+            assert!(matches!(error.of_child(), Error::Invalid { reason, .. } if reason == "Rejected"), "{what}");
+        }
         let other = Error::transient("Timeout", "it took long");
         assert_eq!(other.clone().of_child(), other);
     }
