@@ -8,7 +8,7 @@ use kube::Client;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::plan::outage::{Sight, is_answer};
+use crate::plan::outage::{RESUMED, Sight, is_answer};
 use crate::retry::scattered;
 
 /// Within which time all that waits goes on after an outage.
@@ -76,6 +76,21 @@ impl Outages {
         self.0.sight.borrow().is_resuming(Instant::now())
     }
 
+    /// Waits, if the API server is away or has just come back, until watches have had the time to begin again.
+    pub(crate) async fn settled(&self) {
+        if !self.is_resuming() {
+            return;
+        }
+        let mut sight = self.0.sight.subscribe();
+        loop {
+            // The sender is here, so neither ends early.
+            drop(sight.wait_for(|sight| sight.away_since.is_none()).await);
+            if timeout(RESUMED, sight.wait_for(|sight| sight.away_since.is_some())).await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Probes upon suspicion, for ever.
     pub async fn probe(self, client: Client) {
         loop {
@@ -102,4 +117,29 @@ impl Outages {
 async fn answers(client: &Client) -> bool {
     let Ok(request) = http::Request::get(PROBE).body(kube::client::Body::empty()) else { return false };
     matches!(timeout(LIMIT, client.send(request)).await, Ok(Ok(answer)) if is_answer(answer.status().as_u16()))
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_depends_on_watches_waits_until_they_have_begun_again() {
+        let (outages, started) = (Outages::default(), Instant::now());
+        outages.settled().await;
+        assert_eq!(started.elapsed(), Duration::ZERO);
+        outages.seen(false);
+        let back = async {
+            sleep(Duration::from_secs(60)).await;
+            outages.seen(true);
+            sleep(Duration::from_secs(1)).await;
+            outages.seen(false);
+            sleep(Duration::from_secs(60)).await;
+            outages.seen(true);
+        };
+        tokio::join!(outages.settled(), back);
+        assert_eq!(started.elapsed(), Duration::from_secs(121) + RESUMED);
+    }
 }

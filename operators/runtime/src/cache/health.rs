@@ -44,8 +44,6 @@ pub struct Watches {
     looked: Option<Instant>,
     /// Whether somebody has asked for what is not served.
     sought: bool,
-    /// How often something else was known of the kind's objects than before.
-    turns: u64,
 }
 
 #[derive(Debug)]
@@ -53,9 +51,24 @@ struct Watch {
     /// Whether it has ever listed.
     listed: bool,
     state: State,
+    /// What was known by it when it was heard of last.
+    known: Known,
+}
+
+/// What is known of a kind's objects, by namespace.
+pub(crate) type AllKnown = BTreeMap<Option<Arc<str>>, Known>;
+
+impl Watch {
+    fn new(listed: bool, state: State) -> Self {
+        Self { listed, known: state.known(), state }
+    }
 }
 
 impl Watches {
+    fn known(&self) -> AllKnown {
+        self.all.iter().map(|(namespace, watch)| (namespace.clone(), watch.known)).collect()
+    }
+
     /// Whether each has listed, or has failed to.
     #[must_use]
     pub fn tried(&self) -> bool {
@@ -65,8 +78,7 @@ impl Watches {
 
 impl Health {
     pub(super) fn new(kind: Kind, expected: usize) -> Self {
-        let watches =
-            Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, looked: None, sought: false, turns: 0 };
+        let watches = Watches { expected, all: BTreeMap::new(), crd: Crd::Unknown, looked: None, sought: false };
         let (interrupted, refused) = (Notify::new(), Notify::new());
         let (watches, doubts) = (watch::Sender::new(watches), watch::Sender::default());
         let looked_after = AtomicBool::new(false);
@@ -134,16 +146,16 @@ impl Health {
         self.doubts.subscribe()
     }
 
-    /// How often something else was known of the kind's objects than before: that there can be none, what is seen of them, or
-    /// nothing. A failure that lasts for a moment is no such turn.
-    pub(crate) fn turns(&self) -> u64 {
-        self.watches.borrow().turns
+    /// What is known of the kind's objects: that there can be none, what is seen of them, or nothing. A failure that lasts for a
+    /// moment changes nothing of that.
+    pub(crate) fn known(&self) -> AllKnown {
+        self.watches.borrow().known()
     }
 
-    /// Waits until that is more often than `before`, and returns how often.
-    pub(crate) async fn turned(&self, before: u64) -> u64 {
+    /// Waits until something else is known.
+    pub(crate) async fn known_otherwise(&self, before: &AllKnown) {
         // The sender lives as long as this, so this does not end early.
-        self.subscribe().wait_for(|watches| watches.turns > before).await.map_or(before, |watches| watches.turns)
+        drop(self.subscribe().wait_for(|watches| watches.known() != *before).await);
     }
 
     /// As it changes.
@@ -174,7 +186,7 @@ impl Health {
 
     /// A list is complete, or an event came in.
     pub(crate) fn synced(&self, namespace: Option<&Arc<str>>) {
-        let news = self.change(namespace, |_| Some(Watch { listed: true, state: State::Synced }));
+        let news = self.change(namespace, |_| Some(Watch::new(true, State::Synced)));
         if news && self.crd().lacking().is_some() {
             // What could not be listed is served again.
             self.interrupted();
@@ -183,14 +195,12 @@ impl Health {
 
     /// The kind is not served. Returns whether that is news.
     pub(crate) fn not_served(&self, namespace: Option<&Arc<str>>) -> bool {
-        self.change(namespace, |_| Some(Watch { listed: false, state: State::NotServed }))
+        self.change(namespace, |_| Some(Watch::new(false, State::NotServed)))
     }
 
     /// The server answers again; that heals a watch which had listed before.
     pub(super) fn recovered(&self, namespace: Option<&Arc<str>>) {
-        self.change(namespace, |before| {
-            before.filter(|before| before.listed).map(|_| Watch { listed: true, state: State::Synced })
-        });
+        self.change(namespace, |before| before.filter(|before| before.listed).map(|_| Watch::new(true, State::Synced)));
     }
 
     /// A list or watch failed. Returns whether that is news.
@@ -201,22 +211,37 @@ impl Health {
                 Some(State::Failing { since, .. }) => *since,
                 _ => listed.then(Instant::now),
             };
-            Some(Watch { listed, state: State::Failing { why, since } })
+            Some(Watch::new(listed, State::Failing { why, since }))
         })
     }
 
-    /// Returns whether anything changed.
+    /// Returns whether that is another state.
     fn change(&self, namespace: Option<&Arc<str>>, to: impl FnOnce(Option<&Watch>) -> Option<Watch>) -> bool {
+        let mut is_news = false;
         self.watches.send_if_modified(|watches| {
             let namespace = namespace.cloned();
             let before = watches.all.get(&namespace);
             let Some(after) = to(before) else { return false };
-            let changed = before.is_none_or(|before| before.state != after.state);
-            let known = before.map_or(Known::Nothing, |before| before.state.known());
-            watches.turns += u64::from(known != after.state.known());
+            is_news = before.is_none_or(|before| before.state != after.state);
+            // What has failed for a while is known no more, though it is the same state.
+            let is_known_otherwise = before.is_some_and(|before| before.known != after.known);
             watches.all.insert(namespace, after);
-            changed
-        })
+            is_news || is_known_otherwise
+        });
+        is_news
+    }
+
+    /// As if what fails now had done so for a while.
+    #[cfg(test)]
+    pub(crate) fn has_failed_for_long(&self) {
+        let long_ago = Instant::now().checked_sub(state::GRACE + std::time::Duration::from_secs(1));
+        self.watches.send_modify(|watches| {
+            for watch in watches.all.values_mut() {
+                if let State::Failing { since, .. } = &mut watch.state {
+                    *since = long_ago;
+                }
+            }
+        });
     }
 }
 

@@ -5,6 +5,7 @@ use futures::future::join_all;
 use super::Controller;
 use crate::Operator;
 use crate::cache::{Health, Store, View};
+use crate::outage::Outages;
 use crate::queue::Queue;
 
 impl<O: Operator> Controller<O> {
@@ -24,18 +25,24 @@ impl<O: Operator> Controller<O> {
                 objects.keys().iter().for_each(|key| self.queue.add(key));
             }
         };
-        let optional = join_all(self.optional.iter().map(|health| queue_upon_turns(health, objects, &self.queue)));
-        tokio::join!(outages, crds, optional);
+        let kinds = self.health.iter().chain(&self.optional);
+        let kinds = join_all(kinds.map(|kind| queue_upon_turns(kind, objects, &self.queue, &self.settings.outages)));
+        tokio::join!(outages, crds, kinds);
     }
 }
 
-/// Queues all objects whenever something else is known of a kind that they can do without: that it is served, or is not, or is
-/// not seen. An outage that their own watches bear is none of that.
-async fn queue_upon_turns<V: View>(optional: &Health, objects: &Store<V>, queue: &Queue) {
-    let mut turns = optional.turns();
+/// Queues all objects whenever something else is known of a kind: that it is served, or is not, or has not been seen for a while.
+/// What an outage keeps from being seen is seen again after it, and until then nothing could be done about it.
+async fn queue_upon_turns<V: View>(kind: &Health, objects: &Store<V>, queue: &Queue, outages: &Outages) {
+    let mut known = kind.known();
     loop {
-        turns = optional.turned(turns).await;
-        queue.add_spread(&objects.keys());
+        kind.known_otherwise(&known).await;
+        outages.settled().await;
+        let now = kind.known();
+        if now != known {
+            known = now;
+            queue.add_spread(&objects.keys());
+        }
     }
 }
 
@@ -82,7 +89,7 @@ mod tests {
         optional.not_served(None);
         let reacts = tokio::spawn({
             let (objects, queue, optional) = (objects.clone(), queue.clone(), optional.clone());
-            async move { queue_upon_turns(&optional, &objects, &queue).await }
+            async move { queue_upon_turns(&optional, &objects, &queue, &Outages::default()).await }
         });
         tokio::task::yield_now().await;
         optional.seek();
@@ -102,6 +109,43 @@ mod tests {
         assert_eq!(queued(&queue).await, all, "it is not known whether it is served");
         optional.synced(None);
         assert_eq!(queued(&queue).await, all);
+        reacts.abort();
+    }
+
+    /// A watch of a kind that fails for longer than that, as it is found with its next try.
+    async fn fails_for_long(kind: &Health) {
+        let away = || Why::Fault("away".to_owned());
+        kind.failed(None, away());
+        kind.has_failed_for_long();
+        tokio::task::yield_now().await;
+        assert!(!kind.failed(None, away()), "it is logged once");
+    }
+
+    #[tokio::test]
+    async fn objects_at_rest_are_looked_at_once_a_kind_is_not_seen_any_more_and_once_it_is_again() {
+        let (objects, queue, kind) = (objects(3), Queue::new("test"), Store::<ConfigMap>::new(1).health().clone());
+        let mut all = objects.keys();
+        all.sort();
+        kind.synced(None);
+        let outages = Outages::default();
+        let reacts = tokio::spawn({
+            let (objects, queue, kind, outages) = (objects.clone(), queue.clone(), kind.clone(), outages.clone());
+            async move { queue_upon_turns(&kind, &objects, &queue, &outages).await }
+        });
+        tokio::task::yield_now().await;
+        fails_for_long(&kind).await;
+        assert_eq!(queued(&queue).await, all);
+        kind.failed(None, Why::Fault("away".to_owned()));
+        assert_eq!(queued(&queue).await, [], "they are looked at again by themselves");
+        kind.synced(None);
+        assert_eq!(queued(&queue).await, all);
+
+        outages.seen(false);
+        fails_for_long(&kind).await;
+        assert_eq!(queued(&queue).await, [], "while the API server is away");
+        kind.synced(None);
+        outages.seen(true);
+        assert_eq!(queued(&queue).await, []);
         reacts.abort();
     }
 }

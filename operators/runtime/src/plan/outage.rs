@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const TRUSTED: Duration = Duration::from_secs(10);
 
 /// How long after an outage watches may take to begin again.
-const RESUMED: Duration = Duration::from_secs(5);
+pub(crate) const RESUMED: Duration = Duration::from_secs(5);
 
 /// What is known of the API server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

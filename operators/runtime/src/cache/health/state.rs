@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::plan::sight::Why;
 
 /// How long a watch that had worked may fail before decisions are no longer made from what it saw.
-const GRACE: Duration = Duration::from_secs(30);
+pub(super) const GRACE: Duration = Duration::from_secs(30);
 
 /// State of one watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl State {
 
 /// What may be said of the objects of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(crate) enum Known {
     /// That there can be none.
     NotServed,
     /// Nothing.
