@@ -26,7 +26,7 @@ use crate::plan::report::Came;
 use crate::queue::{At, News, Outcome, Queue, Version, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
-use crate::status::StatusWriter;
+use crate::status::{StatusWriter, Vain};
 use crate::views::Resource;
 use crate::{Error, Operator};
 
@@ -143,7 +143,8 @@ impl<O: Operator> Controller<O> {
         operator.watch(&mut watches);
         let Watches { writer, health, optional, .. } = watches;
         let metrics = ReconcileMetrics::new(O::NAME, settings.concurrency);
-        let shell = StatusWriter { writer, events, managed_by: settings.lease.to_string(), controller: O::NAME };
+        let (managed_by, vain) = (settings.lease.to_string(), Vain::default());
+        let shell = StatusWriter { writer, events, managed_by, controller: O::NAME, vain };
         Arc::new(Self { operator, queue, shell, health, optional, foreign, metrics, settings })
     }
 
@@ -229,7 +230,7 @@ impl<O: Operator> Controller<O> {
 
     async fn attempt(&self, key: &Key, entry: Option<Entry<O::Object>>, failures: u32) -> Result<Next, Error> {
         let Some(entry) = entry else {
-            self.shell.writer.forget(key);
+            self.shell.forget(key);
             crate::metrics::objects::forget(O::NAME, key);
             return Ok(Next::Change);
         };

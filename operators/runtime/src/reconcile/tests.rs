@@ -17,6 +17,7 @@ use crate::leader::Fence;
 use crate::plan::meta::{Key, Kind};
 use crate::plan::{Apply, Plan};
 use crate::queue::Queue;
+use crate::status::Vain;
 use crate::views::{ConfigMap, Custom, CustomKind};
 
 #[derive(Debug)]
@@ -98,7 +99,10 @@ fn answering(refused: &Arc<Mutex<Vec<&'static str>>>, refusal: u16) -> (Test, St
     let events = crate::events::channel(client.clone(), "manager").0("test");
     let mut writer = Writer::new(client, Queue::new("test"), "test", Fence::open());
     writer.knows(&operator.objects);
-    (operator, StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test" })
+    (
+        operator,
+        StatusWriter { writer, events, managed_by: "ns/lease".to_owned(), controller: "test", vain: Vain::default() },
+    )
 }
 
 fn object(spec: &[&str]) -> Arc<Custom<Named>> {
