@@ -15,7 +15,7 @@ use crate::cache::{Health, Store, View};
 use crate::leader::Fence;
 use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Kind, Meta, field_manager};
-use crate::plan::{Apply, Delete, Effect};
+use crate::plan::{Apply, Delete, Effect, Told};
 use crate::queue::{At, Fight, Queue, Version};
 
 mod aside;
@@ -107,8 +107,7 @@ impl Writer {
         self.queue.slow_fight(&owner.key).map(|child| Error::changed_again_and_again(&child))
     }
 
-    /// Performs one effect for `owner`, an object of `kind`; `act` does what only its operator can. What `had_children`
-    /// may have been deleted without our having seen it, with its children gone before it is.
+    /// Performs one effect for `owner`, an object of `kind` whose status told that; `act` does what only its operator can.
     ///
     /// # Errors
     /// The failure, classed by what ends it.
@@ -116,13 +115,13 @@ impl Writer {
         &self,
         kind: &Kind,
         owner: &Meta,
-        had_children: bool,
+        told: Told,
         effect: Effect<X>,
         act: impl AsyncFnOnce(X) -> Result<(), Error>,
     ) -> Result<(), Error> {
         match effect {
-            Effect::Apply(apply) => self.apply(kind, owner, had_children, apply).await,
-            Effect::Create(create) => self.create(kind, owner, had_children, create).await,
+            Effect::Apply(apply) => self.apply(kind, owner, told, apply).await,
+            Effect::Create(create) => self.create(kind, owner, told, create).await,
             Effect::Delete(delete) => self.delete(owner, delete).await,
             Effect::Act(x) => {
                 self.check_fence()?;
@@ -131,9 +130,9 @@ impl Writer {
         }
     }
 
-    async fn apply(&self, kind: &Kind, owner: &Meta, had_children: bool, apply: Apply) -> Result<(), Error> {
+    async fn apply(&self, kind: &Kind, owner: &Meta, told: Told, apply: Apply) -> Result<(), Error> {
         let child = apply.kind;
-        self.apply_served(kind, owner, had_children, apply).await.map_err(|error| self.doubting(&child, error))
+        self.apply_served(kind, owner, told, apply).await.map_err(|error| self.doubting(&child, error))
     }
 
     /// Has the watch look, if a child of a kind that may be missing is refused as if it were: its events of what went with the
@@ -147,7 +146,7 @@ impl Writer {
         error
     }
 
-    async fn apply_served(&self, kind: &Kind, owner: &Meta, had_children: bool, mut apply: Apply) -> Result<(), Error> {
+    async fn apply_served(&self, kind: &Kind, owner: &Meta, told: Told, mut apply: Apply) -> Result<(), Error> {
         if apply.repairs {
             match self.repair(owner, &apply).await? {
                 Repaired::Whole => return Ok(()),
@@ -157,10 +156,10 @@ impl Writer {
         }
         let uid = match &apply.seen {
             Some(uid) => Some(uid.clone()),
-            None if apply.creates && self.make(kind, owner, had_children, &apply).await? => return Ok(()),
+            None if apply.creates && self.make(kind, owner, told, &apply).await? => return Ok(()),
             None => {
                 let found = self.look(kind, owner, apply.kind, &apply.key).await?;
-                if had_children && goes_with(&apply.body, owner) {
+                if told.had_children() && goes_with(&apply.body, owner) {
                     self.look_at_owner(kind, owner).await?;
                 }
                 apply.gathers = apply.creates && found.is_some();
@@ -171,7 +170,7 @@ impl Writer {
             return Ok(());
         }
         if apply.gathers {
-            self.gather(owner, &apply).await?;
+            self.gather(owner, &apply, told).await?;
         }
         let path = apply.kind.path_of(&apply.key);
         let manager = match apply.hand_over {

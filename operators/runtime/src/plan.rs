@@ -18,6 +18,7 @@ pub mod report;
 pub mod seen;
 pub mod series;
 pub mod sight;
+pub mod told;
 pub mod trouble;
 pub mod undecodable;
 
@@ -25,6 +26,7 @@ pub use conditions::Announcement;
 pub use effect::{Apply, Create, Delete, DryRun, Effect};
 pub use meta::{Key, Kind, Meta, Owner};
 pub use seen::Seen;
+pub use told::Told;
 
 /// What one pass decided.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::act::{Aside, Beside};
 use crate::plan::conditions::Announcement;
 use crate::plan::report::Came;
-use crate::plan::{Effect, Next};
+use crate::plan::{Effect, Next, Told};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
@@ -37,8 +37,8 @@ pub async fn reconcile<O: Operator>(
         }
     };
     let plan = O::plan(&observed, now);
-    let had_children = object.status().contract().observed_generation >= 0;
-    let acted = act(operator, shell, object, had_children, plan.effects).await;
+    let told = Told::by(object.status().contract(), object.meta());
+    let acted = act(operator, shell, object, told, plan.effects).await;
     if acted.is_ok() {
         for announcement in plan.done {
             shell.events.publish(&O::Object::KIND, object.meta(), announcement);
@@ -47,7 +47,7 @@ pub async fn reconcile<O: Operator>(
     // What is refused until a person has changed something keeps nothing else from being made: a volume that is to grow, say.
     let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
     let beside = match goes_on {
-        true => shell.writer.aside(&O::Object::KIND, object.meta(), had_children, plan.aside).await,
+        true => shell.writer.aside(&O::Object::KIND, object.meta(), told, plan.aside).await,
         false => Beside::default(),
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
@@ -82,14 +82,14 @@ async fn act<O: Operator>(
     operator: &O,
     shell: &StatusWriter,
     object: &Arc<O::Object>,
-    had_children: bool,
+    told: Told,
     effects: Vec<Effect<O::Act>>,
 ) -> Result<(), Error> {
     for effect in effects {
         #[cfg(feature = "failpoints")]
         let failpoint = crate::failpoint::Failpoint::of(&effect);
         let act = async |act| operator.act(object, act).await;
-        shell.writer.perform(&O::Object::KIND, object.meta(), had_children, effect, act).await?;
+        shell.writer.perform(&O::Object::KIND, object.meta(), told, effect, act).await?;
         #[cfg(feature = "failpoints")]
         failpoint.passed();
     }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::Writer;
 use crate::Error;
-use crate::plan::Apply;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::{Key, Kind, Meta};
+use crate::plan::{Apply, Told};
 use crate::retry::Backoff;
 
 /// Applies that failed, by owner and child.
@@ -46,7 +46,7 @@ pub struct Aside {
 
 impl Writer {
     /// Applies each of these, unless it has failed and its time has not come yet.
-    pub async fn aside(&self, kind: &Kind, owner: &Meta, had_children: bool, applies: Vec<Apply>) -> Beside {
+    pub async fn aside(&self, kind: &Kind, owner: &Meta, told: Told, applies: Vec<Apply>) -> Beside {
         self.failed.retain(&owner.key, &applies);
         let mut beside = Beside::default();
         for apply in applies {
@@ -55,7 +55,7 @@ impl Writer {
             let failpoint = crate::failpoint::Failpoint::of(&apply);
             let tried = match self.failed.waits(&child, rendered) {
                 Some(waits) => Err(waits),
-                None => match self.apply(kind, owner, had_children, apply).await {
+                None => match self.apply(kind, owner, told, apply).await {
                     Ok(()) => {
                         #[cfg(feature = "failpoints")]
                         failpoint.passed();

@@ -10,7 +10,7 @@ use crate::Error;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::drift::Rendered;
 use crate::plan::meta::{Key, Kind, Meta};
-use crate::plan::{Apply, Create};
+use crate::plan::{Apply, Create, Told};
 use crate::queue::At;
 
 /// Whether garbage collection would take a child away with its owner.
@@ -29,14 +29,8 @@ impl Writer {
     ///
     /// That it is missing though it was there may mean that its owner is going. A watch tells of the owner first as a rule, and
     /// what is made for one that is gone is collected: so that is not asked before the first time, only before the next.
-    pub(super) async fn make(
-        &self,
-        kind: &Kind,
-        owner: &Meta,
-        had_children: bool,
-        child: &Apply,
-    ) -> Result<bool, Error> {
-        if had_children && goes_with(&child.body, owner) && self.queue.has_just_made_a_child(&owner.key) {
+    pub(super) async fn make(&self, kind: &Kind, owner: &Meta, told: Told, child: &Apply) -> Result<bool, Error> {
+        if told.had_children() && goes_with(&child.body, owner) && self.queue.has_just_made_a_child(&owner.key) {
             self.look_at_owner(kind, owner).await?;
         }
         self.check_fence()?;
@@ -50,7 +44,7 @@ impl Writer {
         if let Some(store) = self.stores.get(&child.kind) {
             store.applied(&child.key, Rendered::of(&child.kind, &child.body), version);
         }
-        if had_children {
+        if told.had_children() {
             self.queue.made_child(&owner.key);
         }
         self.queue.wrote_child(&owner.key, child.kind, &child.key);
@@ -59,14 +53,8 @@ impl Writer {
         Ok(true)
     }
 
-    pub(super) async fn create(
-        &self,
-        kind: &Kind,
-        owner: &Meta,
-        had_children: bool,
-        create: Create,
-    ) -> Result<(), Error> {
-        if had_children && goes_with(&create.body, owner) {
+    pub(super) async fn create(&self, kind: &Kind, owner: &Meta, told: Told, create: Create) -> Result<(), Error> {
+        if told.had_children() && goes_with(&create.body, owner) {
             self.look_at_owner(kind, owner).await?;
         }
         self.check_fence()?;

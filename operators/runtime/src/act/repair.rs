@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use super::{Answer, Writer, request};
 use crate::Error;
-use crate::plan::Apply;
 use crate::plan::drift::repair;
 use crate::plan::meta::Meta;
+use crate::plan::{Apply, Told};
 use crate::queue::At;
 
 /// What a repair came to.
@@ -62,9 +62,9 @@ impl Writer {
     }
 
     /// Makes ours by apply what is ours by a patch, where the apply that follows does not send all of that.
-    pub(super) async fn gather(&self, owner: &Meta, apply: &Apply) -> Result<(), Error> {
+    pub(super) async fn gather(&self, owner: &Meta, apply: &Apply, told: Told) -> Result<(), Error> {
         let (path, live) = self.live(apply).await?;
-        if let Some(patch) = repair::gathering(&apply.kind, &live, &apply.body).map_err(unreadable)? {
+        if let Some(patch) = repair::gathering(&apply.kind, &live, &apply.body, told).map_err(unreadable)? {
             let version = self.patch(&path, &patch).await?;
             self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         }

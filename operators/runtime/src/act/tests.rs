@@ -31,7 +31,7 @@ async fn refused<V: View>(code: u16, answer: &Value, seen: bool) -> (Error, bool
     let apply = Apply { seen: seen.then(|| "u".into()), ..apply };
     let owners = Kind { group: "example.com", version: "v1", kind: "Owner", plural: "owners" };
     let effect = Effect::<Infallible>::Apply(apply);
-    let error = writer.perform(&owners, &owner, false, effect, async |act| match act {}).await.unwrap_err();
+    let error = writer.perform(&owners, &owner, Told::Nothing, effect, async |act| match act {}).await.unwrap_err();
     (error, doubts.has_changed().unwrap())
 }
 

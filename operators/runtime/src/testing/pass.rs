@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::Status as _;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::Error;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
-use crate::plan::{Apply, Create, Delete, Effect, Plan};
+use crate::plan::{Apply, Create, Delete, Effect, Plan, Told};
 use crate::views::Resource;
 
 mod repair;
@@ -35,12 +36,13 @@ impl World {
         plan: Plan<R::Status, X>,
         mut act: impl FnMut(&mut Self, X) -> Result<(), Error>,
     ) -> Result<(), Option<Error>> {
+        let told = Told::by(object.status().contract(), object.meta());
         let acted = plan.effects.into_iter().try_for_each(|effect| {
             self.live()?;
             let meta = object.meta();
             self.events.ours = true;
             let done = match effect {
-                Effect::Apply(apply) => self.apply(&R::KIND, meta, apply),
+                Effect::Apply(apply) => self.apply(&R::KIND, meta, told, apply),
                 Effect::Create(create) => self.make(&R::KIND, meta, create),
                 Effect::Delete(delete) => self.delete(&delete),
                 Effect::Act(x) => act(self, x),
@@ -54,7 +56,7 @@ impl World {
             Ok(()) => Ok(()),
         };
         let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
-        let beside = if goes_on { self.aside(object, plan.aside)? } else { Ok(()) };
+        let beside = if goes_on { self.aside(object, told, plan.aside)? } else { Ok(()) };
         let came = match (&acted, &beside) {
             (Err(error), _) => Came::Failed(error),
             (Ok(()), Err(error)) => Came::FailedBeside(error),
@@ -65,12 +67,17 @@ impl World {
     }
 
     /// Applies each of these; what failed first is inside.
-    fn aside<R: Resource>(&mut self, object: &R, applies: Vec<Apply>) -> Result<Result<(), Error>, Option<Error>> {
+    fn aside<R: Resource>(
+        &mut self,
+        object: &R,
+        told: Told,
+        applies: Vec<Apply>,
+    ) -> Result<Result<(), Error>, Option<Error>> {
         let mut first = Ok(());
         for apply in applies {
             self.live()?;
             self.events.ours = true;
-            first = first.and(self.apply(&R::KIND, object.meta(), apply));
+            first = first.and(self.apply(&R::KIND, object.meta(), told, apply));
             self.events.ours = false;
         }
         Ok(first)
@@ -159,7 +166,7 @@ impl World {
         }
     }
 
-    fn apply(&mut self, kind: &Kind, owner: &Meta, mut apply: Apply) -> Result<(), Error> {
+    fn apply(&mut self, kind: &Kind, owner: &Meta, told: Told, mut apply: Apply) -> Result<(), Error> {
         self.taken(apply.kind)?;
         let live = self.get(apply.kind, &apply.key).cloned();
         match (&apply.seen, &live) {
@@ -190,7 +197,7 @@ impl World {
             return Ok(());
         }
         if apply.gathers {
-            self.gather(&apply);
+            self.gather(&apply, told);
         }
         let object = self.objects.get_mut(&(apply.kind.plural, apply.key.clone())).expect("made above if absent");
         let before = object.value.clone();

@@ -248,6 +248,11 @@ pub(super) fn disown_defaults(kind: &Kind, fields: &mut Value, live: &Value) {
     disown(kind, fields, live, is_filled_in);
 }
 
+/// Takes out of a FieldsV1 what the API server fills in if it is not sent, whatever its value is in `live`.
+pub(super) fn disown_filled_in(kind: &Kind, fields: &mut Value, live: &Value) {
+    disown(kind, fields, live, |_, _, value, _| !value.is_object());
+}
+
 type Goes = fn(&str, &Alone, &Value, &Map<String, Value>) -> bool;
 
 fn disown(kind: &Kind, fields: &mut Value, live: &Value, goes: Goes) {

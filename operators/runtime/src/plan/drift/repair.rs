@@ -8,11 +8,12 @@ use serde_json::{Map, Value, json};
 
 use super::Selector;
 use super::additions::{Additions, child, is_cluster_ip};
-use super::defaults::disown_defaults;
+use super::defaults::{disown_defaults, disown_filled_in};
 use super::overlay::put_over;
 use super::ownership::{Owners, gathered};
 use super::rules::rules;
 use crate::plan::meta::Kind;
+use crate::plan::told::Told;
 
 /// What takes away what others have added.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,9 +66,13 @@ fn leaves(after: &Value, body: &Value, fields: &Value) -> bool {
 
 /// The merge patch that makes ours by apply what is ours by a patch, where `body` does not send all of that; else `None`.
 ///
+/// Where all was told to be as asked, nothing of what the API server fills in has been sent and is so no longer: if it is not at its
+/// default, a webhook that looks at creations alone has put it there. It becomes nobody's, for the apply that follows would take it
+/// away, and pods would be replaced.
+///
 /// # Errors
 /// If `live` is not of the shape expected.
-pub fn gathering(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<Value>> {
+pub fn gathering(kind: &Kind, live: &Value, body: &Value, told: Told) -> serde_json::Result<Option<Value>> {
     let metadata = &live["metadata"];
     let Some(mut patched) = Owners::read(&metadata.to_string())?.patched else { return Ok(None) };
     // With another tag of an image another way to pull it is the default, and what was filled in before is none any more.
@@ -78,6 +83,9 @@ pub fn gathering(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<
         return Ok(None);
     }
     disown_defaults(kind, &mut patched, live);
+    if told == Told::All {
+        disown_filled_in(kind, &mut patched, live);
+    }
     let managed = metadata["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
     let managed = gathered(managed, patched);
     Ok(Some(json!({ "metadata": { "resourceVersion": metadata["resourceVersion"], "managedFields": managed } })))

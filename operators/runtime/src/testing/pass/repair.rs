@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::fill_in;
-use crate::plan::Apply;
 use crate::plan::drift::repair;
 use crate::plan::meta::field_manager;
+use crate::plan::{Apply, Told};
 use crate::testing::World;
 use crate::testing::ownership::{self, PATCHED};
 
@@ -41,9 +41,9 @@ impl World {
         self.write(apply.kind, &apply.key, change, Some(&field_manager("test")));
     }
 
-    pub(super) fn gather(&mut self, apply: &Apply) {
+    pub(super) fn gather(&mut self, apply: &Apply, told: Told) {
         let Some(live) = self.told(apply) else { return };
-        let gathering = repair::gathering(&apply.kind, &live, &apply.body).expect("objects here can be read");
+        let gathering = repair::gathering(&apply.kind, &live, &apply.body, told).expect("objects here can be read");
         if let (Some(_), Some(object)) = (gathering, self.objects.get_mut(&(apply.kind.plural, apply.key.clone()))) {
             let patched = object.owned.remove(&format!("{PATCHED}{}", field_manager("test"))).unwrap_or_default();
             object.owned.entry(field_manager("test")).or_default().extend(patched);

@@ -5,9 +5,9 @@ use serde_json::json;
 use super::super::repair::gathering;
 use super::*;
 use crate::cache::View;
-use crate::plan::Apply;
 use crate::plan::drift::Fingerprint;
 use crate::plan::meta::Key;
+use crate::plan::{Apply, Told};
 use crate::views::{ConfigMap, Deployment, Service};
 
 mod seen;
@@ -161,7 +161,7 @@ fn what_is_sent_no_longer_is_gathered_and_goes() {
     let mut live = deployment(&created());
     live.succeed(Some(&deployment(&created())));
     assert!(over(&live, &fewer).unwrap().gathers);
-    let patch = gathering(&Deployment::KIND, &created(), &fewer).unwrap().unwrap();
+    let patch = gathering(&Deployment::KIND, &created(), &fewer, Told::Something).unwrap().unwrap();
     let managed = patch["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!((managed.len(), &managed[0]["operation"]), (1, &json!("Apply")));
     let spec = &managed[0]["fieldsV1"]["f:spec"];
@@ -181,7 +181,7 @@ fn another_image_with_another_default_is_gathered_before_and_one_with_the_same_i
     let with = |image: &str| {
         let mut body = sent();
         body["spec"]["template"]["spec"]["containers"][0]["image"] = json!(image);
-        gathering(&Deployment::KIND, &created(), &body).unwrap()
+        gathering(&Deployment::KIND, &created(), &body, Told::Something).unwrap()
     };
     assert_eq!(with("nginx:1.26"), None);
     let fields = &with("nginx:latest").unwrap()["metadata"]["managedFields"][0]["fieldsV1"];
@@ -192,7 +192,7 @@ fn another_image_with_another_default_is_gathered_before_and_one_with_the_same_i
 fn a_strategy_that_is_sent_has_no_pace_left_from_the_creation() {
     let mut body = sent();
     body["spec"]["strategy"] = json!({ "type": "Recreate" });
-    let gathered = gathering(&Deployment::KIND, &created(), &body).unwrap().unwrap();
+    let gathered = gathering(&Deployment::KIND, &created(), &body, Told::Something).unwrap().unwrap();
     let fields = &gathered["metadata"]["managedFields"][0]["fieldsV1"];
     assert_eq!(fields["f:spec"]["f:strategy"], json!({ "f:rollingUpdate": { ".": {} } }), "so that it goes as a whole");
 }

@@ -71,12 +71,12 @@ fn a_port_of_another_number_is_renumbered_by_a_patch_that_owns_it_from_then_on()
     assert!(!decoded.additions.outlast(&service()) && decoded.additions.unapplied.is_some());
 
     assert_eq!(
-        gathering(&Service::KIND, &after, &service()).unwrap(),
+        gathering(&Service::KIND, &after, &service(), Told::Something).unwrap(),
         None,
         "an apply that sends the port can do without"
     );
     let renumbered = json!({ "spec": { "ports": [port("app", 90)] } });
-    let gathering = gathering(&Service::KIND, &after, &renumbered).unwrap().unwrap();
+    let gathering = gathering(&Service::KIND, &after, &renumbered, Told::Something).unwrap().unwrap();
     let managed = gathering["metadata"]["managedFields"].as_array().unwrap();
     assert_eq!((managed.len(), &managed[0]["operation"]), (1, &json!("Apply")));
     let mut without_default = whole();
@@ -92,7 +92,7 @@ fn the_only_entry_of_a_map_is_gathered_where_it_is_sent_no_longer() {
     let entry = &mut live["metadata"]["managedFields"][1];
     entry["manager"] = json!("multi-operator-my-app");
     entry["fieldsV1"] = json!({ "f:metadata": { "f:annotations": { "f:ours": {} } } });
-    let gathered = gathering(&Service::KIND, &live, &service()).unwrap().expect("it would stay");
+    let gathered = gathering(&Service::KIND, &live, &service(), Told::Something).unwrap().expect("it would stay");
     let fields = &gathered["metadata"]["managedFields"][0]["fieldsV1"];
     assert_eq!(fields["f:metadata"], json!({ "f:annotations": { "f:ours": {} } }));
 }

@@ -82,3 +82,32 @@ fn what_a_later_write_of_ours_has_added_is_gathered_before_it_goes() {
     assert_eq!(over(&live, &more), None);
     assert!(over(&live, &sent()).unwrap().gathers);
 }
+
+/// As by a webhook that looks at creations alone: what of the pod is then the webhook's is ours, and nothing tells it from what was sent.
+#[test]
+fn what_a_webhook_has_filled_in_in_a_creation_stays_where_all_was_told_to_be_as_asked() {
+    let mut live = created();
+    live["spec"]["template"]["spec"]["schedulerName"] = json!("volcano");
+    let after_a_restart = over(&deployment(&live), &sent()).expect("what was made is not known any more");
+    assert!(after_a_restart.gathers);
+    let fields = |told: Told| {
+        let patch = gathering(&Deployment::KIND, &live, &sent(), told).unwrap().unwrap();
+        patch["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]["f:spec"].clone()
+    };
+    assert_eq!(fields(Told::All)["f:schedulerName"], Value::Null, "the apply that follows would take it away");
+    assert_eq!(fields(Told::Something)["f:schedulerName"], json!({}), "an earlier generation may have asked for it");
+    let container = &fields(Told::All)["f:containers"][APP];
+    assert_eq!(container["f:image"], json!({}), "all else is ours by the apply");
+    assert_eq!(container["f:ports"][PORT]["f:containerPort"], json!({}));
+
+    let mut gathered = live.clone();
+    let patch = gathering(&Deployment::KIND, &live, &sent(), Told::All).unwrap().unwrap();
+    gathered["metadata"]["managedFields"] = patch["metadata"]["managedFields"].clone();
+    // The apply that follows takes what it sends at such places.
+    let pod = &mut gathered["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]["f:template"]["f:spec"];
+    pod["f:terminationGracePeriodSeconds"] = json!({});
+    let container = &mut pod["f:containers"][APP];
+    container["f:ports"][PORT]["f:protocol"] = json!({});
+    container["f:readinessProbe"]["f:periodSeconds"] = json!({});
+    assert_eq!(over(&deployment(&gathered), &sent()), None, "once, and no pod is replaced");
+}

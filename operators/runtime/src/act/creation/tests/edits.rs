@@ -1,0 +1,58 @@
+//! What somebody has changed in a child, or has been sent no longer.
+
+use super::*;
+
+#[tokio::test]
+async fn what_a_creation_made_is_gathered_before_an_apply_that_sends_less() {
+    let server = Server::default();
+    let fields = json!({ "f:data": { ".": {}, "f:a": {}, "f:gone": {} } });
+    let managed = json!([{ "manager": "multi-operator-test", "operation": "Update", "fieldsV1": fields }]);
+    let metadata =
+        json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5", "managedFields": managed });
+    server.put(CHILD, json!({ "metadata": metadata, "data": { "a": "b", "gone": "x" } }));
+    let apply = Apply { seen: Some("c".into()), unapplied: true, gathers: true, ..child() };
+    let writer = writer(&server).await;
+    write(&writer, apply).await;
+    assert_eq!(server.asked(), ["GET a", PATCHED, APPLIED]);
+
+    let heal = Apply { seen: Some("c".into()), unapplied: true, ..child() };
+    write(&writer, heal).await;
+    assert_eq!(server.asked(), [APPLIED], "what was sent before is put back by one request");
+}
+
+/// The child with another value, as a plan has seen it.
+fn edited(server: &Server) -> Apply {
+    let metadata = json!({ "namespace": "n", "name": "a", "uid": "c", "resourceVersion": "5" });
+    let live = json!({ "metadata": metadata, "data": { "a": "edited" } });
+    server.put(CHILD, live.clone());
+    Apply { seen: Some("c".into()), unapplied: true, live: Some(live.to_string().into()), ..child() }
+}
+
+#[tokio::test]
+async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_if_it_has_changed_since() {
+    for (changed, requests) in [(false, &[PATCHED][..]), (true, &[PATCHED, APPLIED])] {
+        let server = Server::default();
+        let writer = writer(&server).await;
+        let apply = edited(&server);
+        server.0.lock().unwrap().refuses_merges = changed;
+        write(&writer, apply).await;
+        assert_eq!(server.asked(), requests);
+    }
+    let server = Server::default();
+    let as_sent = Apply { live: Some(child().body.to_string().into()), ..edited(&server) };
+    write(&writer(&server).await, as_sent).await;
+    assert_eq!(server.asked(), [APPLIED], "it is as sent, and somebody else's");
+}
+
+/// The event of that write is no news, and what it could not take back shows in the child alone.
+#[tokio::test]
+async fn after_a_patch_the_child_is_looked_at_again() {
+    let server = Server::default();
+    let writer = writer(&server).await;
+    write(&writer, edited(&server)).await;
+    let version = server.0.lock().unwrap().version;
+    let event = Version { kind: ConfigMap::KIND, key: Key::new("n", "a"), at: At::Version(version) };
+    writer.queue.done(&owner().key, 1, &Outcome::Settled);
+    writer.queue.observe(&owner().key, event, None, News::UnlessOwn);
+    assert_eq!(writer.queue.depth(), 1);
+}
