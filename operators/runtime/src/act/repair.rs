@@ -34,7 +34,7 @@ impl Writer {
         let Some(repair) = repair::of(&apply.kind, &live, &apply.body).map_err(unreadable)? else {
             return Ok(Repaired::Nothing);
         };
-        let version = self.patch(&path, &repair.patch).await?;
+        let version = self.patch(apply, &path, &repair.patch).await?;
         self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         tracing::info!(child = %apply.key, kind = apply.kind.kind, "took away what others had added");
@@ -51,8 +51,13 @@ impl Writer {
             Ok(answer) => answer.metadata.version,
             // It has changed since. An apply does without a version.
             Err(kube::Error::Api(status)) if status.code == 409 => return Ok(false),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(of_seen(apply, error)),
         };
+        // What differs is written another way by the API server, or by a webhook, and the next patch would change nothing either. An
+        // apply makes the field ours, and what comes of it is learned.
+        if patch["metadata"]["resourceVersion"] == *version.to_string() {
+            return Ok(false);
+        }
         self.queue.repaired(&owner.key, apply.kind, &apply.key);
         self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         // The event of this write is no news to the queue, and only the child tells whether an apply has to follow.
@@ -65,7 +70,7 @@ impl Writer {
     pub(super) async fn gather(&self, owner: &Meta, apply: &Apply, told: Told) -> Result<(), Error> {
         let (path, live) = self.live(apply).await?;
         if let Some(patch) = repair::gathering(&apply.kind, &live, &apply.body, told).map_err(unreadable)? {
-            let version = self.patch(&path, &patch).await?;
+            let version = self.patch(apply, &path, &patch).await?;
             self.wrote(&owner.key, apply.kind, &apply.key, At::Version(version));
         }
         Ok(())
@@ -74,14 +79,25 @@ impl Writer {
     /// The child as it is, whole, and its path.
     async fn live(&self, apply: &Apply) -> Result<(String, Value), Error> {
         let path = apply.kind.path_of(&apply.key);
-        let live = self.client.request(request::get(&path)?).await?;
+        let live = self.client.request(request::get(&path)?).await.map_err(|error| of_seen(apply, error))?;
         Ok((path, live))
     }
 
-    async fn patch(&self, path: &str, patch: &Value) -> Result<u64, Error> {
+    async fn patch(&self, apply: &Apply, path: &str, patch: &Value) -> Result<u64, Error> {
         self.check_fence()?;
-        let answer: Answer = self.client.request(request::merge_as(&self.manager, path, patch)?).await?;
+        let request = request::merge_as(&self.manager, path, patch)?;
+        let answer: Answer = self.client.request(request).await.map_err(|error| of_seen(apply, error))?;
         Ok(answer.metadata.version)
+    }
+}
+
+/// The failure of a request for a child that the plan has seen. That it is gone by now is none: its watch tells, and it is made again.
+fn of_seen(apply: &Apply, error: kube::Error) -> Error {
+    match error {
+        kube::Error::Api(status) if status.code == 404 => {
+            Error::transient("Conflict", format!("{} {} is gone by now", apply.kind.kind, apply.key))
+        }
+        error => error.into(),
     }
 }
 

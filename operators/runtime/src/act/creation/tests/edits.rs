@@ -56,3 +56,31 @@ async fn after_a_patch_the_child_is_looked_at_again() {
     writer.queue.observe(&owner().key, event, None, News::UnlessOwn);
     assert_eq!(writer.queue.depth(), 1);
 }
+
+/// With a quantity that the API server writes another way, all that differs may be whose the field is.
+#[tokio::test]
+async fn a_patch_that_changes_nothing_is_followed_by_an_apply() {
+    let server = Server::default();
+    let writer = writer(&server).await;
+    let apply = edited(&server);
+    server.0.lock().unwrap().ignores_merges = true;
+    write(&writer, apply).await;
+    assert_eq!(server.asked(), [PATCHED, APPLIED]);
+}
+
+#[tokio::test]
+async fn what_is_edited_and_then_deleted_is_made_again_without_a_word_of_it() {
+    for (gathers, repairs) in [(false, false), (true, false), (false, true)] {
+        let server = Server::default();
+        let writer = writer(&server).await;
+        let live = edited(&server).live.filter(|_| !gathers && !repairs);
+        server.remove(CHILD);
+        let error = try_to(&writer, Told::All, Apply { gathers, repairs, live, ..edited_away() }).await.unwrap_err();
+        assert_eq!((&*error.reason(), error.stalled(), error.is_ordinary(0)), ("Conflict", false, true), "{error}");
+    }
+}
+
+/// The child as a plan has seen it that has not seen its deletion.
+fn edited_away() -> Apply {
+    Apply { seen: Some("c".into()), unapplied: true, ..child() }
+}
