@@ -18,6 +18,7 @@ use crate::plan::meta::{Key, Kind, Meta, field_manager};
 use crate::plan::{Apply, Delete, Effect, Told};
 use crate::queue::{At, Fight, Queue, Version};
 
+mod again;
 mod aside;
 mod creation;
 mod repair;
@@ -35,6 +36,7 @@ pub struct Writer {
     fence: Fence,
     stores: HashMap<Kind, Box<dyn Stored>>,
     failed: aside::Failed,
+    last: again::Last,
 }
 
 /// What writing needs of a store, whatever its kind.
@@ -80,6 +82,7 @@ impl Writer {
             fence,
             stores: HashMap::new(),
             failed: aside::Failed::default(),
+            last: again::Last::default(),
         }
     }
 
@@ -180,6 +183,7 @@ impl Writer {
         // What an apply beside an earlier creation leaves is not the API server's way of writing, but to be gathered.
         let heals = apply.unapplied && !apply.gathers;
         let rendered = Rendered::of(&apply.kind, &apply.body);
+        let place = (apply.kind, apply.key.clone(), apply.hand_over);
         let mut body = apply.body;
         if let Some(uid) = &uid {
             // A precondition: not the object that has taken the name meanwhile.
@@ -199,7 +203,8 @@ impl Writer {
                 self.queue.add(&owner.key);
             }
         }
-        if heals {
+        let is_again = self.last.was(&owner.key, place, rendered.whole) && uid.is_some();
+        if version != before && (heals || is_again) {
             self.queue.repaired(&owner.key, apply.kind, &apply.key);
         } else {
             self.queue.wrote_child(&owner.key, apply.kind, &apply.key);

@@ -75,6 +75,7 @@ impl Writer {
     /// Forgets an owner that is gone.
     pub fn forget(&self, owner: &Key) {
         self.failed.retain(owner, &[]);
+        self.last.forget(owner);
     }
 }
 

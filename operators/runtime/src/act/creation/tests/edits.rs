@@ -84,3 +84,26 @@ async fn what_is_edited_and_then_deleted_is_made_again_without_a_word_of_it() {
 fn edited_away() -> Apply {
     Apply { seen: Some("c".into()), unapplied: true, ..child() }
 }
+
+/// What is ours by apply is put back by an apply, and counts all the same.
+#[tokio::test]
+async fn somebody_who_changes_what_was_applied_now_and_then_is_told_of() {
+    let server = Server::default();
+    let writer = writer(&server).await;
+    let apply = |value: u32| {
+        let mut apply = Apply { seen: Some("c".into()), ..child() };
+        apply.body["data"]["a"] = json!(value);
+        apply
+    };
+    for value in 0..11 {
+        write(&writer, apply(value)).await;
+    }
+    assert_eq!(writer.slow_fight(&owner()), None, "each was another one");
+    for _ in 0..10 {
+        assert_eq!(writer.slow_fight(&owner()), None);
+        write(&writer, apply(10)).await;
+    }
+    assert!(writer.slow_fight(&owner()).is_some());
+    write(&writer, apply(11)).await;
+    assert_eq!(writer.slow_fight(&owner()), None);
+}
