@@ -128,15 +128,9 @@ impl EtcdClusterOperator {
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
             observed.dictated_users = self.namespaces.dictates_users(&cluster.meta.key.namespace).await?;
         }
-        for claim in observed.claims.clone() {
-            let name = &claim.meta.key.name;
-            let gone = || !observed.pods.iter().any(|pod| pod.meta.key.name == *name);
-            if claim.labels.contains_key(objects::PROVEN)
-                && gone()
-                && let Answer::Live(live) = by_name.read(Claim::KIND, name).await
-            {
-                observed.proven.extend(look::proven(&live).map(|proven| ((**name).into(), proven)));
-            }
+        for name in plan::proven::to_read(observed) {
+            let Answer::Live(live) = by_name.read(Claim::KIND, &name).await else { continue };
+            observed.proven.extend(look::proven(&live).map(|proven| ((*name).into(), proven)));
         }
         if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
             let replaced = replaced.map(|replaced| cluster.meta.key.sibling(&replaced));

@@ -9,7 +9,7 @@ use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
-use runtime::views::Kept;
+use runtime::views::{Kept, Pod, Running};
 
 use crate::EtcdCluster;
 
@@ -195,12 +195,15 @@ pub fn pull_trial(observed: &Observed, now: Timestamp) -> Option<Create> {
     }
 }
 
-/// Whether it matters of which pods cluster DNS tells: one waits to be listed, and no learner is in its way.
+/// Whether it matters of which pods cluster DNS tells: one waits to be listed, its init step included, and no learner is in its
+/// way.
 #[must_use]
 pub fn awaits_dns(observed: &Observed) -> bool {
     let Ok(members) = &observed.etcd.members else { return false };
     let learns = members.iter().any(|member| member.learner);
-    !members.is_empty() && !learns && observed.staying().count() > members.len()
+    let listed = |pod: &Pod| members.iter().any(|member| roster::name(member) == *pod.meta.key.name);
+    let waits = |running: &Running| running.container(objects::WAIT).is_some_and(|wait| wait.running);
+    !members.is_empty() && !learns && observed.staying().any(|(pod, running)| !listed(pod) && waits(running))
 }
 
 /// The address of the leader, if a member that joins has been getting no further for long: perhaps a snapshot is on its way
@@ -241,6 +244,8 @@ fn look_again(
         _ if cluster.spec.paused => HEALTH,
         Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
         Step::Rest if effects.is_empty() => HEALTH,
+        // Whoever writes may have raised it again by then, and nothing will have changed for the better.
+        Step::Disarm { .. } => HEALTH,
         Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
             if stagnates(cluster, now) { SLOWLY } else { SOON }

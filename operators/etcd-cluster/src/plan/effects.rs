@@ -76,8 +76,9 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let image = pod.map(|pod| Effect::Apply(objects::next_image(pod, wish)));
             farewell(observed, roster, node(name), wish).into_iter().chain(image).collect()
         }
-        Step::Disarm { id } => {
-            vec![Effect::Act(EtcdAct { via: via(roster, None), change: Change::Disarm { id: *id } })]
+        Step::Disarm { ids } => {
+            let disarm = |id: &u64| EtcdAct { via: via(roster, None), change: Change::Disarm { id: *id } };
+            ids.iter().map(disarm).map(Effect::Act).collect()
         }
         Step::Fill { name, entries, .. } => {
             let via = node(name).and_then(address).into_iter().collect();

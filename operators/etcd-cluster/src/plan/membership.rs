@@ -1,7 +1,7 @@
 //! Which one step to take next. Pure.
 //!
 //! In this order: carry through removals that were begun; of more members than are wanted, remove one that does not work;
-//! heal; let a learner vote; grow or shrink; let etcd take writes again that has room again; roll; have another member lead,
+//! heal; let a learner vote; let etcd take writes again that has room again; grow or shrink; roll; have another member lead,
 //! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
 //! closer to losing it.
 
@@ -94,8 +94,8 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| resizing::dead(observed, roster, wish).map(verified))
         .or_else(|| healing::step(observed, roster, wish, now).map(verified))
         .or_else(|| resizing::promote(observed, roster, wish, now))
+        .or_else(|| space::disarm(observed, roster))
         .or_else(|| resizing::step(observed, roster, wish))
-        .or_else(|| space::disarm(observed, roster, wish))
         .or_else(|| pull::clear(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish, now))
         .or_else(|| leading::step(observed, roster))

@@ -47,7 +47,7 @@ pub struct Observed {
     pub foreign: BTreeSet<Box<str>>,
     /// What was found out about members' claims by reading them by their names.
     pub found: claims::Found,
-    /// What members have been seen to run with, by name. Only read of those whose pods are gone.
+    /// What members have been seen to run with, by name. Only read of those whose pods are gone and whose claims are not retired.
     pub proven: BTreeMap<Box<str>, Proven>,
     /// Why the API server would not take a pod as the spec asks. Only asked before a member loses its pod for one, or one more gets a
     /// claim.

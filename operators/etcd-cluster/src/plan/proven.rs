@@ -5,12 +5,14 @@
 //! mistakes of different people would cost the quorum.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use api::etcd_cluster::PodPolicy;
 use jiff::SignedDuration;
+use runtime::views::Claim;
 use serde::{Deserialize, Serialize};
 
-use super::objects::{self, Facts, NEXT, PROVEN};
+use super::objects::{self, Facts, NEXT, PROVEN, RETIRED};
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
@@ -71,6 +73,16 @@ impl Proven {
         };
         Some((then, wish))
     }
+}
+
+/// The members whose claims have to be read for what they have been seen to run with: those that come back without a pod to go by.
+/// The retired claims of removed members stay for good, and nobody comes back on them.
+#[must_use]
+pub fn to_read(observed: &Observed) -> Vec<Arc<str>> {
+    let gone = |claim: &Claim| !observed.pods.iter().any(|pod| pod.meta.key.name == claim.meta.key.name);
+    let tells = |claim: &Claim| claim.labels.contains_key(PROVEN) && !claim.labels.contains_key(RETIRED);
+    let claims = observed.claims.iter().filter(|claim| tells(claim) && gone(claim));
+    claims.map(|claim| claim.meta.key.name.clone()).collect()
 }
 
 /// A fingerprint of what a pod is made of, short enough for a label.

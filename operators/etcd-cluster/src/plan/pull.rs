@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
-use runtime::views::Pod;
+use runtime::views::{Pod, Running};
 
 use super::membership::Step;
 use super::objects::{self, ETCD};
@@ -18,6 +18,9 @@ use crate::EtcdCluster;
 const START: SignedDuration = SignedDuration::from_mins(10);
 /// The same to remove a pod, after the time that the pod has been given for that.
 const REMOVAL: SignedDuration = SignedDuration::from_mins(1);
+
+/// Exit codes of a process that was killed, as those of an evicted pod are: SIGKILL, and SIGTERM.
+const KILLED: [i32; 2] = [137, 143];
 
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -86,24 +89,29 @@ fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) 
     let Some(pull) = &observed.pull else {
         return if observed.pull_refused { Check::Passed } else { Check::Missing };
     };
-    if is_overdue(pull, now) {
-        return Check::Passed;
-    }
-    if pull.meta.deleting || !is_of(pull, wish) {
-        return Check::Runs;
-    }
-    let running = pull.running.as_deref();
-    let etcd = running.and_then(|running| running.container(ETCD));
-    match etcd.and_then(|etcd| etcd.ended.as_ref()) {
-        Some(ended) if ended.code == 0 => return Check::Passed,
-        Some(ended) => return Check::Failed(format!("etcd --version ends with exit code {}", ended.code)),
-        None => {}
+    let is_current = !pull.meta.deleting && is_of(pull, wish);
+    // What has been found out holds however long ago that was.
+    if let Some(verdict) = pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
+        return verdict;
     }
     match &pull.trouble {
-        // Without room for the pod nothing has been found out.
-        _ if running.is_some_and(|running| running.over) => Check::Passed,
+        _ if is_overdue(pull, now) => Check::Passed,
+        _ if !is_current => Check::Runs,
         Some(trouble) => Check::Failed(trouble.message.clone()),
         None => Check::Runs,
+    }
+}
+
+/// What the check has come to in a pod in which etcd has ended, or that has ended itself.
+fn verdict(running: &Running) -> Option<Check> {
+    let ended = running.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
+    match ended.map(|ended| ended.code) {
+        Some(0) => Some(Check::Passed),
+        // Evicted, or without room from the start: nothing has been found out.
+        None if running.over => Some(Check::Passed),
+        Some(code) if running.over && KILLED.contains(&code) => Some(Check::Passed),
+        Some(code) => Some(Check::Failed(format!("etcd --version ends with exit code {code}"))),
+        None => None,
     }
 }
 

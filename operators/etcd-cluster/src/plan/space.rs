@@ -6,7 +6,6 @@ use etcd_sizing::{SEGMENT, beside_the_log, file_system};
 use super::membership::{self, Step};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
-use super::wish::Wish;
 use super::{Alarm, Observed, objects, volume};
 use crate::EtcdCluster;
 
@@ -49,12 +48,15 @@ pub fn quota(observed: &Observed, roster: &Roster<'_>) -> Option<i64> {
     let fits = |node| volume::quota(node).or_else(|| volume::size(cluster, node).map(etcd_sizing::quota));
     let fitting = on_volumes(observed, roster).filter_map(fits).min();
     let quota = size::quota(&cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting);
-    // Before 3.6 etcd does not tell its quota, and the agent may have lowered the one that the spec asks for; no further than
-    // this.
+    quota.into_iter().chain(lowered(observed, roster, membership::was_full)).min()
+}
+
+/// How far the quota that the spec asks for may have been lowered by the agents of those members, in bytes: before 3.6 etcd does
+/// not tell.
+fn lowered(observed: &Observed, roster: &Roster<'_>, of: impl Fn(&Node<'_>) -> bool) -> Option<i64> {
     let silent = |node: &&Node<'_>| node.endpoint.is_none_or(|endpoint| endpoint.quota == 0);
-    let was_full = on_volumes(observed, roster).filter(silent).filter(|node| membership::was_full(node));
-    let lowered = was_full.filter_map(volume::quota).min();
-    quota.into_iter().chain(lowered.and_then(|bytes| i64::try_from(bytes).ok())).min()
+    let lowered = on_volumes(observed, roster).filter(silent).filter(|node| of(node)).filter_map(volume::quota).min();
+    lowered.and_then(|bytes| i64::try_from(bytes).ok())
 }
 
 /// The size of the largest database.
@@ -183,12 +185,15 @@ pub(super) fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
     }
 }
 
-/// Takes the alarm back by which writes are refused, once all databases have room again. Should that not last, etcd raises
-/// it with the next write.
-pub(super) fn disarm(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let (id, _) = observed.etcd.alarms.iter().find(|(_, alarm)| *alarm == Alarm::NoSpace)?;
-    let all = roster.members().count() == wish.size && roster.members().all(|node| node.is_healthy() && node.ready);
-    let quota = quota(observed, roster);
+/// Takes the alarms back by which writes are refused, once all databases have room again, whatever size the cluster is brought
+/// to; a learner votes first, or is given up. Should that not last, etcd raises them with the next write.
+pub(super) fn disarm(observed: &Observed, roster: &Roster<'_>) -> Option<Step> {
+    let raised = observed.etcd.alarms.iter().filter(|(_, alarm)| *alarm == Alarm::NoSpace);
+    let ids: Vec<u64> = raised.map(|(id, _)| *id).collect();
+    let well = roster.members().all(|node| node.is_healthy() && node.ready);
+    // An agent lowers a quota at each start that finds no room on the volume, whether or not etcd has ended for that before.
+    let least = lowered(observed, roster, |_| true);
+    let quota = quota(observed, roster).into_iter().chain(least).min();
     let has_room = quota.zip(largest(roster)).is_none_or(|(quota, largest)| largest < quota / 10 * 9);
-    (all && has_room).then_some(Step::Disarm { id: *id })
+    (!ids.is_empty() && well && has_room).then_some(Step::Disarm { ids })
 }

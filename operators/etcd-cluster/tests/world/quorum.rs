@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::bench::Bench;
 use crate::faults::{Edit, Step, VERSIONS};
+use crate::isolated::settled_at;
 use crate::kubelet::{NODES, seen};
 use crate::stories::settle;
 
@@ -110,6 +111,19 @@ fn an_election_is_no_lost_quorum() {
         }
         assert!(!bench.events.iter().any(|reason| reason.starts_with("Quorum")), "{:?}", bench.events);
         settle(&mut bench);
+    }
+}
+
+/// Its version is probed by a connection only, so its etcd could hang as well; but without it no read would be answered.
+#[test]
+fn one_of_two_that_the_operator_cannot_reach_keeps_its_pod() {
+    for pod in [0, 1] {
+        let mut bench = settled_at(2, "3.3.27");
+        let before = uids(&bench);
+        bench.take(&Step::Cut { pod, cut: true });
+        bench.take(&Step::Calm(80));
+        assert!(bench.is("QuorumHealthy") && !bench.is("Ready"), "{}", bench.story());
+        assert_eq!(uids(&bench), before, "{}", bench.story());
     }
 }
 

@@ -9,9 +9,8 @@ use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, Observed};
 use runtime::cache::{Entry, View};
-use runtime::plan::{Key, Owner};
+use runtime::plan::Owner;
 use runtime::views::{Claim, Pod};
-use serde_json::Value;
 
 use crate::bench::Bench;
 use crate::raft::hash;
@@ -64,10 +63,10 @@ impl Bench {
             receiving: BTreeSet::new(),
             foreign,
             found,
-            proven: self.proven(),
+            proven: BTreeMap::new(),
             refused: None,
             options_refused: None,
-            published: if self.mute { Vec::new() } else { self.kubelet.published() },
+            published: Vec::new(),
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
             strangers: Some(Vec::new()),
@@ -78,6 +77,10 @@ impl Bench {
         };
         unlabeled::claims::unmark(&mut observed);
         plan::options::leave_out(&mut observed);
+        observed.proven = self.proven(&plan::proven::to_read(&observed));
+        if !self.mute && plan::awaits_dns(&observed) {
+            observed.published = self.kubelet.published();
+        }
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
         }
@@ -103,13 +106,14 @@ impl Bench {
         found
     }
 
-    /// What claims tell of the pods that their members had.
-    fn proven(&self) -> BTreeMap<Box<str>, Proven> {
-        let told = |(key, claim): (&Key, &Value)| {
+    /// What the claims of these members tell of the pods that they had.
+    fn proven(&self, members: &[Arc<str>]) -> BTreeMap<Box<str>, Proven> {
+        let told = |name: &Arc<str>| {
+            let claim = self.world.get(Claim::KIND, &self.key.sibling(name))?;
             let told = claim["metadata"]["annotations"][plan::objects::PROVEN_SPEC].as_str()?;
-            Some(((*key.name).into(), serde_json::from_str(told).ok()?))
+            Some(((**name).into(), serde_json::from_str(told).ok()?))
         };
-        self.world.all(Claim::KIND).filter_map(told).collect()
+        members.iter().filter_map(told).collect()
     }
 
     /// The version that all members have agreed upon, if they are to run another minor version.

@@ -167,9 +167,9 @@ pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
 }
 
 /// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
-/// waits in its stead.
+/// waits in its stead, and the kubelet does not find the pod ready. Its last words stay for as long as it runs afterwards.
 pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
-    node.endpoint.is_none() && was_full(node)
+    node.endpoint.is_none() && !node.ready && was_full(node)
 }
 
 /// Whether a member's etcd has ended last because its volume was full.

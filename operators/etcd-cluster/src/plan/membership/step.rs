@@ -84,10 +84,10 @@ pub enum Step {
         /// How many are left after that.
         left: u64,
     },
-    /// Take back the alarm by which etcd refuses writes.
+    /// Take back the alarms by which etcd refuses writes: it does until the last one is off.
     Disarm {
-        /// The member that raised it.
-        id: u64,
+        /// The members that raised them.
+        ids: Vec<u64>,
     },
     /// Find out whether the wished image can be pulled, before the first member gets it.
     Pull {

@@ -79,7 +79,8 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
 }
 
 /// Whether the others hold quorum while a member is started again: with those that kubelets find ready, though the manager does not
-/// reach them. Of two, none can do without the other.
+/// reach them. Of two, none can do without the other: there it is whether the other one is well, so that quorum is back with the
+/// member.
 pub(super) fn hold_quorum_meanwhile(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
     let voters = roster.voters().count();
     if node.is_learner() || voters <= 2 {

@@ -19,6 +19,12 @@ pub(super) fn alarmed(observed: &Observed, roster: &Roster<'_>, id: u64, alarm: 
     let node = roster.members().find(of);
     let name = node.map_or_else(|| format!("{} (no member any more)", hex(id)), |node| node.name.clone());
     match (alarm, node) {
+        // No member's id: 3.5 never tells whose data it is, and later versions do not where no majority agrees
+        // (`server/etcdserver/corrupt.go`).
+        (Alarm::Corrupt, None) if id == 0 => "a member's data differs from its peers', and etcd cannot tell whose (alarm \
+             CORRUPT), so requests are refused: find out which members are right (etcdctl endpoint hashkv --cluster), delete the \
+             pod and the claim of the one that is not, and when it has been replaced disarm the alarm (etcdctl alarm disarm)"
+            .to_owned(),
         (Alarm::Corrupt, Some(_)) => format!(
             "the data of member {name} differs from its peers' (alarm CORRUPT), so requests are refused: find out which \
              are right (etcdctl endpoint hashkv), delete the pod and the claim of the one that is not, and when it has \

@@ -7,7 +7,7 @@ use runtime::views::Claim;
 
 use super::members::{NAMES, after, three};
 use super::*;
-use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, RETIRED};
+use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, PROVEN, RETIRED};
 
 /// A claim of 1Gi with that metadata beside its name, and the label of its owner.
 fn claim(name: &str, metadata: &Value, labels: &Value) -> Arc<Claim> {
@@ -65,6 +65,18 @@ fn a_claim_that_goes_with_the_cluster_is_its_own_before_it_is_retired() {
     let writes: Vec<_> = applied(&plan).into_iter().filter(|apply| &*apply.key.name == "c-dddddddddd").collect();
     assert!(writes[0].body["metadata"]["ownerReferences"].is_null() && size(writes[0]) == Some("1Gi"), "{writes:?}");
     assert_eq!(writes[1].body["metadata"]["labels"][RETIRED], "true");
+}
+
+#[test]
+fn what_members_ran_is_read_of_those_whose_pods_are_gone_and_not_of_removed_ones() {
+    let mut seen = growing(&json!({ "size": 3 }));
+    let retired = json!({ PROVEN: "a", RETIRED: "true" });
+    seen.claims =
+        vec![claim(NAMES[0], &json!({}), &json!({ PROVEN: "a" })), claim("c-dddddddddd", &json!({}), &retired)];
+    seen.claims.push(claim(NAMES[1], &json!({}), &json!({})));
+    assert!(proven::to_read(&seen).is_empty(), "{:?}", proven::to_read(&seen));
+    seen.pods.clear();
+    assert_eq!(proven::to_read(&seen), [NAMES[0].into()]);
 }
 
 #[test]

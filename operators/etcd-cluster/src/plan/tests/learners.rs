@@ -1,6 +1,7 @@
 //! Members that join, and for how long they are waited for.
 
 use api::etcd_cluster::{MemberRole, MemberStatus};
+use runtime::views::{Container, Pod};
 
 use super::members::{NAMES, after, at, pod, three};
 use super::*;
@@ -60,16 +61,28 @@ fn a_learner_is_given_up_for_getting_no_further_and_not_for_being_slow() {
     assert_eq!(late_behind(&seen, Timestamp::from_second(now).unwrap()), None);
 }
 
+/// The init step of a pod runs, or has yet to.
+fn steps_in(pod: &mut Arc<Pod>, running: bool) {
+    let containers = &mut Arc::get_mut(pod).unwrap().running.as_mut().unwrap().containers;
+    let etcd = containers.pop().unwrap();
+    *containers = vec![Container { name: "wait".into(), running, ..etcd.clone() }, etcd];
+}
+
 #[test]
 fn what_cluster_dns_tells_of_is_read_only_where_a_pod_can_be_listed() {
     let (mut seen, _) = learning(0, false);
     assert!(!awaits_dns(&seen), "no pod waits");
     let template = seen.pods[0].running.as_ref().unwrap().annotations["multi-operator.example.com/template"].clone();
-    let waits = pod("c-dddddddddd", &template, &json!({ "waiting": {} }), 0, at(9));
+    let waits = pod("c-dddddddddd", &template, &json!({ "waiting": { "reason": "PodInitializing" } }), 0, at(9));
     seen.pods.push(Arc::new(waits));
+    steps_in(&mut seen.pods[3], true);
     assert!(!awaits_dns(&seen), "the learner comes first");
     seen.etcd.members.as_mut().unwrap()[2].learner = false;
     assert!(awaits_dns(&seen));
+    steps_in(&mut seen.pods[3], false);
+    assert!(!awaits_dns(&seen), "its image is being pulled");
+    steps_in(&mut seen.pods[1], true);
+    assert!(!awaits_dns(&seen), "a member that starts again is listed");
 }
 
 #[test]

@@ -169,6 +169,11 @@ fn an_alarm_tells_of_whom_and_what_to_do() {
     seen.etcd.alarms = vec![(77, Alarm::Corrupt)];
     let status = after(&seen, 60).status.unwrap();
     assert!(message(&status).contains(&hex(77)) && message(&status).contains("etcdctl alarm disarm"));
+    seen.etcd.alarms = vec![(0, Alarm::Corrupt)];
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Available"), (ConditionStatus::False, "DataCorrupt".to_owned()));
+    assert!(!message(&status).contains("no member any more"), "{}", message(&status));
+    assert!(message(&status).contains("cannot tell whose") && message(&status).contains("endpoint hashkv"));
 }
 
 #[test]

@@ -80,6 +80,24 @@ fn a_check_of_which_nothing_will_come_holds_nothing_up() {
 }
 
 #[test]
+fn an_image_that_was_found_to_be_of_no_use_stays_so_until_another_one_is_asked_for() {
+    let after_long = |state: &Value, over: bool| {
+        let mut seen = trying(NEXT, state);
+        let running = Arc::get_mut(seen.pull.as_mut().unwrap()).unwrap().running.as_mut().unwrap();
+        (running.created, running.over) = (Some(Timestamp::from_second(-541).unwrap()), over);
+        outcome(&seen)
+    };
+    let ended = |code: i32| json!({ "terminated": { "exitCode": code, "reason": "Error" } });
+    for code in [1, 127] {
+        assert_eq!(after_long(&ended(code), true), (vec![], "ImageUnavailable".to_owned()), "{code}");
+    }
+    for killed in [137, 143] {
+        let (done, _) = after_long(&ended(killed), true);
+        assert_eq!(done, [format!("change {}", NAMES[1])], "{killed}: etcd did not end by itself");
+    }
+}
+
+#[test]
 fn what_was_tried_is_cleared_away() {
     let ended = json!({ "terminated": { "exitCode": 0, "reason": "Completed" } });
     let other = trying("quay.io/coreos/etcd:v3.6.99", &ended);

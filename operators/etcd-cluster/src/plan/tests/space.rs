@@ -1,14 +1,20 @@
 //! Room: on volumes, and in databases.
 
-use super::members::{NAMES, after, crashing, message, removes, three};
+use super::members::{NAMES, after, at, crashing, message, removes, three};
 use super::*;
 
-#[test]
-fn a_full_volume_is_named_and_its_member_is_not_given_up() {
-    let mut seen = crashing(6, &json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
+/// The last member's volume was full when its etcd ended, and its etcd container is in that state.
+fn full(state: &Value) -> Observed {
+    let mut seen = crashing(6, state);
     let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
     let ended = pod.running.as_mut().unwrap().containers[0].ended.as_mut().unwrap();
     ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
+    seen
+}
+
+#[test]
+fn a_full_volume_is_named_and_its_member_is_not_given_up() {
+    let seen = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
     assert!(!removes(&seen));
     let status = after(&seen, 60).status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeFull".to_owned()));
@@ -17,6 +23,17 @@ fn a_full_volume_is_named_and_its_member_is_not_given_up() {
         "{}",
         message(&status)
     );
+    // The agent waits in its stead.
+    let mut waits = full(&json!({ "running": { "startedAt": at(50) } }));
+    Arc::get_mut(&mut waits.pods[2]).unwrap().running.as_mut().unwrap().ready = false;
+    assert_eq!(reason(&after(&waits, 60).status.unwrap(), "Ready").1, "VolumeFull");
+}
+
+#[test]
+fn a_member_that_came_up_after_its_volume_was_full_and_misses_an_answer_has_no_full_volume() {
+    let status = after(&full(&json!({ "running": { "startedAt": at(0) } })), 60).status.unwrap();
+    assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "MemberUnhealthy".to_owned()));
+    assert!(message(&status).contains(NAMES[2]) && !message(&status).contains("no space"), "{}", message(&status));
 }
 
 #[test]
@@ -207,4 +224,9 @@ fn the_alarm_is_taken_back_once_there_is_room_and_all_are_well() {
     let mut silent = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
     silent.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
     assert!(!disarms(&silent));
+    for size in [1, 2, 5] {
+        let mut resizing = alarmed(filled(100 << 20, "1Gi"), Alarm::NoSpace);
+        Arc::get_mut(&mut resizing.cluster).unwrap().spec.size = size;
+        assert!(disarms(&resizing), "{size}: nobody writes meanwhile");
+    }
 }

@@ -161,6 +161,30 @@ fn a_quota_of_the_specs_own_that_was_lowered_comes_back_once_volumes_have_grown(
     assert!(touches_nothing(&after(&alarmed, 60)), "the alarm would be back with the next write");
 }
 
+/// Its agent lowers a quota at any start that finds no room beside the reserve: etcd need not have ended for that before.
+#[test]
+fn an_alarm_is_taken_back_only_where_there_is_room_in_the_least_that_a_silent_member_may_have() {
+    let disarms = |seen: Observed, quota: &str| {
+        let mut seen = seen;
+        Arc::get_mut(&mut seen.cluster).unwrap().spec.quota = Some(quota.to_owned());
+        seen.etcd.alarms = vec![(1, Alarm::NoSpace), (3, Alarm::NoSpace)];
+        let plan = after(&seen, 60);
+        let disarmed = plan.effects.iter().filter_map(|effect| match effect {
+            Effect::Act(EtcdAct { change: Change::Disarm { id }, .. }) => Some(*id),
+            _ => None,
+        });
+        (disarmed.collect::<Vec<_>>(), plan.next)
+    };
+    assert_eq!(disarms(silent(filled(500 << 20, "1Gi")), "8Gi").0, [0_u64; 0], "it may have no more than 272 MiB");
+    let (disarmed, next) = disarms(silent(filled(100 << 20, "1Gi")), "8Gi");
+    assert_eq!(disarmed, [1, 3], "writes are refused as long as one is on");
+    assert_eq!(next, Next::After(HEALTH), "whoever writes may raise it again at once");
+    assert_eq!(disarms(silent(filled(100 << 20, "1Gi")), "100Mi").0, [0_u64; 0], "what the spec asks for is less");
+    let mut tells = filled(500 << 20, "1Gi");
+    tells.etcd.endpoints.values_mut().for_each(|endpoint| endpoint.as_mut().unwrap().quota = 8 << 30);
+    assert_eq!(disarms(tells, "8Gi").0, [1, 3], "who tells is believed");
+}
+
 #[test]
 fn what_is_no_size_counts_for_nothing() {
     let fails = leaving(filled(1, "1Gi"), 1, r#"{"volumeBytes":629145600}"#);
