@@ -65,12 +65,12 @@ pub struct Child {
 
 impl Child {
     fn is_theirs(&self, place: &str) -> bool {
-        let is_of = |places: &[&str]| {
-            places
-                .iter()
-                .any(|of| place.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])))
+        let is_in = |place: &str, of: &str| {
+            place.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
-        is_of(self.theirs) && !is_of(self.ours)
+        // What is done to a place is done to those in it.
+        self.theirs.iter().any(|of| is_in(place, of))
+            && !self.ours.iter().any(|ours| is_in(place, ours) || is_in(ours, place))
     }
 }
 

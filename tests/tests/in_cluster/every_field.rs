@@ -22,7 +22,7 @@ const FULL: &str = "{replicas: 0, image: nginx:1.25, command: [nginx], args: [-g
     env: [{name: A, value: x}], envFrom: [{prefix: P_, configMapRef: {name: map, optional: true}}], \
     files: [{mountPath: /files, configMap: {name: map, optional: true, items: [{key: a, path: b}]}}], \
     resources: {requests: {cpu: 10m}, limits: {memory: 64Mi}}, preStop: {sleep: {seconds: 1}}, \
-    probes: {readiness: {httpGet: {port: 8080}}, liveness: {tcpSocket: {port: 8080}}, startup: {exec: {command: [true]}}}, \
+    probes: {readiness: {httpGet: {port: 8080}}, liveness: {tcpSocket: {port: 8080}}, startup: {exec: {command: [/bin/true]}}}, \
     terminationGracePeriodSeconds: 5, serviceAccountName: web, automountToken: true, progressDeadlineSeconds: 60, \
     strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, minReadySeconds: 1, \
     revisionHistoryLimit: 3, security: Restricted, service: {type: ClusterIP, annotations: {pool: blue}}}";
@@ -81,6 +81,8 @@ async fn of_services() {
             "spec.sessionAffinity",
             "spec.sessionAffinityConfig",
             "spec.externalIPs",
+            "spec.externalName",
+            "spec.loadBalancerIP",
             "spec.publishNotReadyAddresses",
             "spec.ports[0].appProtocol",
         ];
