@@ -39,7 +39,8 @@ failpoints() {
   scripts/images --load "$OURS" etcd-writer >/dev/null &&
     MANAGER_BINARY='' MANAGER_PROFILE=dev MANAGER_FEATURES=failpoints deploy_manager &&
     suite failpoints --test-threads=1 || status=1
-  deploy_manager && released=$(manager_binary) || return 1
+  # Built anew: what the build stage made has been replaced by the one with failpoints.
+  MANAGER_BINARY='' MANAGER_PROFILE=dev deploy_manager && released=$(MANAGER_BINARY='' MANAGER_PROFILE=dev manager_binary) || return 1
   ! grep -qa FAILPOINT "$released" || { say "$released has the failpoints of tests"; status=1; }
   return "$status"
 }

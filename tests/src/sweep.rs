@@ -58,9 +58,9 @@ pub struct Child {
     /// What makes the object that it is a child of.
     pub manifest: String,
     /// Where what others put stays, such as `spec.ports[0].nodePort`: these places, and those below them.
-    pub theirs: &'static [&'static str],
-    /// Places among those where it does not.
-    pub ours: &'static [&'static str],
+    pub theirs: Vec<&'static str>,
+    /// Places among those where it does not, but for such among these.
+    pub ours: Vec<&'static str>,
 }
 
 impl Child {
@@ -68,9 +68,10 @@ impl Child {
         let is_in = |place: &str, of: &str| {
             place.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
+        let closest = |places: &[&str]| places.iter().filter(|of| is_in(place, of)).map(|of| of.len()).max();
         // What is done to a place is done to those in it.
-        self.theirs.iter().any(|of| is_in(place, of))
-            && !self.ours.iter().any(|ours| is_in(place, ours) || is_in(ours, place))
+        let is_above = self.ours.iter().any(|ours| is_in(ours, place));
+        closest(&self.theirs) > closest(&self.ours) && !is_above
     }
 }
 

@@ -167,7 +167,15 @@ impl Schemas {
         } else if schema["type"] == "array" {
             let items = live.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
             if let Some(first) = items.first() {
-                self.walk(&schema["items"], Some(first), below(Step::Item(0)), edits);
+                let mut within = Vec::new();
+                self.walk(&schema["items"], Some(first), below(Step::Item(0)), &mut within);
+                // With another key it is another item, and to add and to remove one are edits of their own.
+                let keys = schema["x-kubernetes-list-map-keys"].as_array().map_or(&[][..], Vec::as_slice);
+                let is_key = |edit: &Edit| match edit.path.get(path.len() + 1) {
+                    Some(Step::Field(name)) => keys.contains(&json!(name)),
+                    _ => false,
+                };
+                edits.extend(within.into_iter().filter(|edit| !is_key(edit)));
             }
             let value = self.sample(&schema["items"], last_field(&path));
             edits.push(Edit { path: below(Step::NewItem(items.len())), value: Some(value) });

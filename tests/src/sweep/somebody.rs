@@ -47,9 +47,11 @@ pub struct Somebody<'a> {
 }
 
 /// By how many writes an edit is taken back at most. A child without the label by which it is watched is taken for gone; that it is there
-/// is found when it is to be made, and then what is ours of it may have to be gathered before it is applied.
+/// is found when it is to be made, and then what is ours of it may have to be gathered before it is applied. One with an owner that does
+/// not exist may go by garbage collection, though it has been put back.
 fn most_writes(edit: &Edit) -> usize {
-    if edit.place().starts_with("metadata.labels") { 2 } else { 1 }
+    let twice = ["metadata.labels", "metadata.ownerReferences"].iter().any(|field| edit.place().starts_with(field));
+    if twice { 2 } else { 1 }
 }
 
 /// What an object is, without what changes with every write and what controllers note down.

@@ -10,7 +10,7 @@ use crate::manifest::{my_app, sample};
 /// What others put into the metadata of any child.
 macro_rules! of_others {
     ($($place:expr),* $(,)?) => {
-        &["metadata.labels.sweep", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences[+]", $($place),*]
+        vec!["metadata.labels.sweep", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences[+]", $($place),*]
     };
 }
 
@@ -27,43 +27,69 @@ const FULL: &str = "{replicas: 0, image: nginx:1.25, command: [nginx], args: [-g
     strategy: {type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}, minReadySeconds: 1, \
     revisionHistoryLimit: 3, security: Restricted, service: {type: ClusterIP, annotations: {pool: blue}}}";
 
-fn deployment(spec: &str) -> Child {
-    Child {
-        group: "apps",
-        version: "v1",
-        kind: "Deployment",
-        manifest: my_app("web", spec),
-        theirs: of_others![
-            "spec.template.metadata.annotations",
-            "spec.template.metadata.labels.sweep",
-            "spec.template.spec",
-        ],
-        ours: &[
-            "spec.template.spec.serviceAccountName",
-            "spec.template.spec.serviceAccount",
-            "spec.template.spec.terminationGracePeriodSeconds",
-            "spec.template.spec.automountServiceAccountToken",
-            "spec.template.spec.os",
-            "spec.template.spec.securityContext.runAsNonRoot",
-            "spec.template.spec.securityContext.seccompProfile",
-            "spec.template.spec.topologySpreadConstraints[0]",
-            "spec.template.spec.imagePullSecrets[0]",
-            "spec.template.spec.volumes[0]",
-            "spec.template.spec.containers",
-        ],
-    }
+/// Of a Deployment: `more` is of others, too.
+fn deployment(spec: &str, more: &[&'static str]) -> Child {
+    let theirs = of_others![
+        "spec.template.metadata",
+        "spec.template.spec",
+        "spec.template.spec.containers[+]",
+        "spec.template.spec.containers[0].env[+]",
+        "spec.template.spec.containers[0].volumeMounts[+]",
+        "spec.template.spec.containers[0].lifecycle.postStart",
+        "spec.template.spec.containers[0].securityContext.procMount",
+        "spec.template.spec.containers[0].securityContext.readOnlyRootFilesystem",
+        "spec.template.spec.containers[0].securityContext.runAsGroup",
+        "spec.template.spec.containers[0].securityContext.runAsNonRoot",
+        "spec.template.spec.containers[0].securityContext.runAsUser",
+        "spec.template.spec.containers[0].securityContext.seLinuxOptions",
+        "spec.template.spec.containers[0].securityContext.windowsOptions",
+        "spec.template.spec.containers[0].startupProbe.terminationGracePeriodSeconds",
+        "spec.template.spec.containers[0].livenessProbe.terminationGracePeriodSeconds",
+        "spec.template.spec.containers[0].stdin",
+        "spec.template.spec.containers[0].stdinOnce",
+        "spec.template.spec.containers[0].terminationMessagePath",
+        "spec.template.spec.containers[0].terminationMessagePolicy",
+        "spec.template.spec.containers[0].tty",
+        "spec.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy",
+        "spec.template.spec.topologySpreadConstraints[0].nodeTaintsPolicy",
+    ];
+    let ours = vec![
+        "spec.template.metadata.labels.app.kubernetes.io/name",
+        "spec.template.metadata.labels.app.kubernetes.io/instance",
+        "spec.template.metadata.labels.app.kubernetes.io/managed-by",
+        "spec.template.metadata.labels.multi-operator.example.com/owner-kind",
+        "spec.template.metadata.annotations.kubectl.kubernetes.io/default-container",
+        "spec.template.spec.automountServiceAccountToken",
+        "spec.template.spec.containers",
+        "spec.template.spec.imagePullSecrets[0]",
+        "spec.template.spec.os",
+        "spec.template.spec.securityContext.runAsNonRoot",
+        "spec.template.spec.securityContext.seccompProfile",
+        "spec.template.spec.serviceAccount",
+        "spec.template.spec.serviceAccountName",
+        "spec.template.spec.terminationGracePeriodSeconds",
+        "spec.template.spec.topologySpreadConstraints[0]",
+        "spec.template.spec.volumes[0]",
+    ];
+    let (manifest, theirs) = (my_app("web", spec), [&theirs, more].concat());
+    Child { group: "apps", version: "v1", kind: "Deployment", manifest, theirs, ours }
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all long: some thousand edits"]
 async fn of_a_bare_deployment() {
-    swept::<MyApp>(&deployment(BARE)).await;
+    let more = [
+        "spec.strategy",
+        "spec.template.spec.containers[0].imagePullPolicy",
+        "spec.template.spec.containers[0].ports[0].name",
+    ];
+    swept::<MyApp>(&deployment(BARE, &more)).await;
 }
 
 #[tokio::test]
 #[ignore = "scripts/test --all long: some thousand edits"]
 async fn of_a_deployment_with_all_that_a_spec_can_say() {
-    swept::<MyApp>(&deployment(FULL)).await;
+    swept::<MyApp>(&deployment(FULL, &[])).await;
 }
 
 #[tokio::test]
@@ -87,7 +113,7 @@ async fn of_services() {
             "spec.ports[0].appProtocol",
         ];
         let manifest = my_app("web", spec);
-        let ours = &["metadata.annotations.pool"];
+        let ours = vec!["metadata.annotations.pool"];
         swept::<MyApp>(&Child { group: "", version: "v1", kind: "Service", manifest, theirs, ours }).await;
     }
 }
@@ -99,19 +125,19 @@ async fn of_budgets_ingresses_autoscalers_and_config_maps() {
     let (budget, ingress, scaler) = ("PodDisruptionBudget", "Ingress", "HorizontalPodAutoscaler");
     let manifest = my_app("web", BARE);
     let theirs = of_others![];
-    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ours: &[] }).await;
+    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ours: vec![] }).await;
 
     let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: cert}";
     let manifest = my_app("web", &format!("{{replicas: 0, image: nginx:1.25, port: 80, route: {route}}}"));
     let theirs = of_others![];
-    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ours: &[] }).await;
+    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ours: vec![] }).await;
 
     let scaled = "{image: nginx:1.25, autoscaling: {min: 1, max: 2, cpu: 80%}}";
     let theirs = of_others!["spec.behavior"];
     let manifest = my_app("web", scaled);
-    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ours: &[] }).await;
+    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ours: vec![] }).await;
 
     let theirs = of_others!["data.sweep", "binaryData.sweep", "immutable"];
     let manifest = sample("web", "hello");
-    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ours: &[] }).await;
+    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ours: vec![] }).await;
 }

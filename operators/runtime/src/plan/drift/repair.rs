@@ -112,12 +112,28 @@ fn repaired(live: &Value, body: &Value, additions: &Additions) -> Value {
     let mut repaired = live.clone();
     for addition in additions.beyond(body) {
         remove(&mut repaired, &addition.path);
+        if let Some(twin) = twin(&addition.path) {
+            remove(&mut repaired, &twin);
+        }
     }
     if is_cluster_ip(body) && !is_cluster_ip(live) {
         remove_what_a_type_brings(&mut repaired["spec"]);
     }
     put_over(&mut repaired, body);
     repaired
+}
+
+/// The field that the API server fills in with the value of this one, and from which it would fill this one in again: who has
+/// applied one name of the service account does not own the other.
+/// (kubernetes: pkg/apis/core/v1/conversion.go)
+fn twin(path: &[Box<str>]) -> Option<Vec<Box<str>>> {
+    let (last, above) = path.split_last()?;
+    let twin = match &**last {
+        "f:serviceAccountName" => "f:serviceAccount",
+        "f:serviceAccount" => "f:serviceAccountName",
+        _ => return None,
+    };
+    Some(above.iter().cloned().chain([twin.into()]).collect())
 }
 
 /// What the API server refuses in a Service of the type ClusterIP, or takes away with the type unless it is changed.

@@ -56,3 +56,19 @@ fn what_is_added_to_the_handler_of_a_probe_or_of_pre_stop_goes() {
         assert!(repaired(&sent, &added).is_none(), "{added}");
     }
 }
+
+/// The API server fills in each from the other, and who has applied one owns that one alone.
+#[test]
+fn both_names_of_a_service_account_go() {
+    let spec = json!({ "serviceAccountName": "root", "serviceAccount": "root", "restartPolicy": "Always" });
+    for applied in ["f:serviceAccountName", "f:serviceAccount"] {
+        let theirs = json!({ "f:template": { "f:spec": { applied: {} } } });
+        let before = live(&json!({ "template": { "spec": spec } }), &json!({}), &theirs);
+        let patch = of(&Deployment::KIND, &before, &json!({ "spec": {} })).unwrap();
+        assert_eq!(
+            patch["template"]["spec"],
+            json!({ "serviceAccountName": null, "serviceAccount": null }),
+            "{applied}"
+        );
+    }
+}
