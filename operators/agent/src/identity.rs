@@ -48,15 +48,14 @@ pub(crate) fn note(data_dir: &Path, url: &PeerUrl, data: bool) {
 /// which may be spelled out or not.
 fn is_same(noted: &str, url: &PeerUrl) -> bool {
     let Ok(noted) = noted.parse::<PeerUrl>() else { return true };
-    let member = |url: &PeerUrl| {
-        let labels: Vec<String> = url.host.split('.').map(str::to_owned).collect();
-        let is_in_cluster = labels.get(3).is_some_and(|label| label == "svc");
-        is_in_cluster.then(|| labels[..3].to_vec())
-    };
-    match (member(&noted), member(url)) {
-        (Some(noted), Some(url)) => noted == url,
-        _ => true,
-    }
+    member(&noted).zip(member(url)).is_none_or(|(noted, url)| noted == url)
+}
+
+/// These three labels of a host in cluster DNS.
+fn member(url: &PeerUrl) -> Option<[&str; 3]> {
+    let mut labels = url.host.split('.');
+    let member = [labels.next()?, labels.next()?, labels.next()?];
+    (labels.next() == Some("svc")).then_some(member)
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 use std::convert::Infallible;
 use std::time::Duration;
 
+use crate::Error;
+
 pub mod adoption;
 pub mod conditions;
 pub mod crd;
@@ -61,6 +63,13 @@ impl<S, X> Plan<S, X> {
             next: Next::Change,
         }
     }
+}
+
+/// Whether what stands aside of a plan is applied, by what became of its effects. What is refused until a person has changed something
+/// keeps nothing else from being made: a volume that is to grow, say.
+#[must_use]
+pub fn is_aside_due(acted: &Result<(), Error>) -> bool {
+    acted.as_ref().map_or_else(Error::stalled, |()| true)
 }
 
 /// When to look at an object again.

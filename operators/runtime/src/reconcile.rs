@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::act::{Aside, Beside};
 use crate::plan::conditions::Announcement;
 use crate::plan::report::Came;
-use crate::plan::{Effect, Next, Told};
+use crate::plan::{Effect, Next, Told, is_aside_due};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
@@ -44,11 +44,10 @@ pub async fn reconcile<O: Operator>(
             shell.events.publish(&O::Object::KIND, object.meta(), announcement);
         }
     }
-    // What is refused until a person has changed something keeps nothing else from being made: a volume that is to grow, say.
-    let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
-    let beside = match goes_on {
-        true => shell.writer.aside(&O::Object::KIND, object.meta(), told, plan.aside).await,
-        false => Beside::default(),
+    let beside = if is_aside_due(&acted) {
+        shell.writer.aside(&O::Object::KIND, object.meta(), told, plan.aside).await
+    } else {
+        Beside::default()
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
     if let Some(message) = shell.writer.slow_fight(object.meta()) {

@@ -3,6 +3,8 @@
 //! `pg_restore --list` prints the same, but in lines of names that a user chose: one with spaces in it can look like another
 //! owner's. The file has a length before each text, as pg_restore itself reads it (src/bin/pg_dump/pg_backup_archiver.c).
 
+use super::statements;
+
 /// When pg_restore executes an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Section {
@@ -47,13 +49,7 @@ impl Entry {
 
     /// The schema of the table that its rows are copied into, quoted as SQL has it. A partition's may go by way of another table.
     pub(crate) fn copied_into(&self) -> Option<&str> {
-        let name = self.copy.strip_prefix("COPY ")?;
-        let mut quoted = false;
-        let end = name.find(|c| {
-            quoted ^= c == '"';
-            c == '.' && !quoted
-        })?;
-        Some(&name[..end])
+        statements::name(self.copy.strip_prefix("COPY ")?)
     }
 }
 

@@ -36,16 +36,19 @@ pub fn peers_url(cluster: &EtcdCluster) -> String {
 /// A member's name, from where others reach it: its host's first label.
 #[must_use]
 pub fn member_of(peer_url: &str) -> Option<&str> {
-    let host = peer_url.split_once("://").map_or(peer_url, |(_, rest)| rest);
-    host.split(['.', ':', '/']).next().filter(|name| !name.is_empty())
+    labels(peer_url).next().filter(|name| !name.is_empty())
+}
+
+/// The labels of a URL's host, and what follows it.
+fn labels(url: &str) -> impl Iterator<Item = &str> {
+    url.split_once("://").map_or(url, |(_, rest)| rest).split(['.', ':', '/'])
 }
 
 /// Whether a peer URL is of a cluster of that name in another namespace. A copy of a volume answers to the members that it was
 /// copied from, and tells of them as its own.
 #[must_use]
 pub fn is_elsewhere(cluster: &EtcdCluster, peer_url: &str) -> bool {
-    let host = peer_url.split_once("://").map_or(peer_url, |(_, rest)| rest);
-    let mut labels = host.split(['.', ':', '/']).skip(1);
+    let mut labels = labels(peer_url).skip(1);
     let key = &cluster.meta.key;
     match (labels.next(), labels.next(), labels.next()) {
         (Some(name), Some(namespace), Some("svc")) => *name == *key.name && *namespace != *key.namespace,

@@ -12,7 +12,7 @@ use crate::Error;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::meta::{INSTANCE, Kind, Meta, field_manager, not_for_pruning};
 use crate::plan::report::{Came, report};
-use crate::plan::{Apply, Create, Delete, Effect, Plan, Told};
+use crate::plan::{Apply, Create, Delete, Effect, Plan, Told, is_aside_due};
 use crate::views::Resource;
 
 mod repair;
@@ -55,8 +55,7 @@ impl World {
             Err(Some(error)) => Err(error),
             Ok(()) => Ok(()),
         };
-        let goes_on = acted.as_ref().map_or_else(Error::stalled, |()| true);
-        let beside = if goes_on { self.aside(object, told, plan.aside)? } else { Ok(()) };
+        let beside = if is_aside_due(&acted) { self.aside(object, told, plan.aside)? } else { Ok(()) };
         let came = match (&acted, &beside) {
             (Err(error), _) => Came::Failed(error),
             (Ok(()), Err(error)) => Came::FailedBeside(error),
