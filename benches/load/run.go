@@ -36,6 +36,7 @@ func runScenarios(ctx context.Context, args []string) (any, error) {
 	f.DurationVar(&o.Plateau, "plateau", 10*time.Minute, "when retries of broken objects have become as rare as they get")
 	ours := f.String("ours", "", "program of ours")
 	peer := f.String("peer", "", "program of the peer")
+	before := f.String("before", "", "program of ours as it was, in the place of the peer")
 	save := f.String("json", "", "write the figures to this file too")
 	_ = f.Parse(args)
 
@@ -55,16 +56,24 @@ func runScenarios(ctx context.Context, args []string) (any, error) {
 		}
 		o.Counts = append(o.Counts, n)
 	}
-	if *ours != "" {
-		o.Subjects = append(o.Subjects, &scenario.Subject{Name: scenario.Ours, Binary: *ours})
+	if *peer != "" && *before != "" {
+		return nil, fmt.Errorf("--peer and --before exclude each other: ours is compared with one")
 	}
-	if *peer != "" {
-		o.Subjects = append(o.Subjects, &scenario.Subject{Name: scenario.Peer, Binary: *peer})
+	for _, s := range []*scenario.Subject{
+		{Name: scenario.Ours, Binary: *ours}, {Name: scenario.Peer, Binary: *peer}, {Name: scenario.Before, Binary: *before},
+	} {
+		if s.Binary != "" {
+			o.Subjects = append(o.Subjects, s)
+		}
 	}
 	if len(o.Subjects) == 0 {
-		return nil, fmt.Errorf("nothing to measure: give --ours, --peer or both")
+		return nil, fmt.Errorf("nothing to measure: give --ours, --peer or --before")
 	}
 	b := scenario.New(o)
+	b.Report.Beside = scenario.Peer
+	if *before != "" {
+		b.Report.Beside = scenario.Before
+	}
 	b.Report.Machine = machine()
 	b.Report.Notes = notes(o)
 	err := everything(ctx, b, chosen)
@@ -136,6 +145,6 @@ func notes(o scenario.Options) []string {
 		fmt.Sprintf("Etcd (fsync on), API server, controllers, loader and the operator share %d CPUs: times and CPU seconds vary from run to run; "+
 			"counts of requests do not. Shown is the median of %d run(s), of %d for the broken ones.", runtime.NumCPU(), o.Runs, o.BrokenRuns),
 		"Requests are counted in the API server's audit log, by the user of each operator. Writes leave out Leases and Events; Events are shown apart.",
-		"Ours runs all its controllers (and their watches); the peer only MyApp's Deployment and pods. Both: 8 reconciles at a time, no client-side rate limit.",
+		"The manager runs all its controllers (and their watches); controller-runtime's peer only MyApp's Deployment and pods. Each: 8 reconciles at a time, no client-side rate limit.",
 	}
 }

@@ -58,6 +58,10 @@ struct Shared {
 pub enum Away {
     /// Connections break off, and new ones are closed at once.
     Closed,
+    /// Connections break off, and nobody listens: new ones are refused.
+    Refused,
+    /// Connections are reset, and so are new ones.
+    Reset,
     /// Nothing comes through connections, whether they are open or new; and through those it never does again.
     Silent,
 }
@@ -142,10 +146,21 @@ impl Proxy {
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let mut connections = JoinSet::new();
-    while let Ok((stream, _)) = listener.accept().await {
-        connections.spawn(serve(stream, shared.clone()));
+async fn accept(mut listener: TcpListener, shared: Arc<Shared>) {
+    let (mut connections, mut away) = (JoinSet::new(), shared.away.subscribe());
+    loop {
+        let refuses = async { drop(away.wait_for(|how| *how == Some(Away::Refused)).await) };
+        let accepted = tokio::select! { accepted = listener.accept() => Some(accepted), () = refuses => None };
+        match accepted {
+            Some(Ok((stream, _))) => drop(connections.spawn(serve(stream, shared.clone()))),
+            Some(Err(_)) => return,
+            None => {
+                let Ok(address) = listener.local_addr() else { return };
+                drop(listener);
+                drop(away.wait_for(|how| *how != Some(Away::Refused)).await);
+                listener = TcpListener::bind(address).await.expect("the port is still free");
+            }
+        }
     }
 }
 
@@ -153,19 +168,24 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let mut away = shared.away.subscribe();
     let how = *away.borrow();
     match how {
-        Some(Away::Closed) => return,
+        Some(Away::Closed | Away::Refused) => return,
+        Some(Away::Reset) => return drop(stream.set_zero_linger()),
         // Whoever has connected meanwhile is not waited for.
         Some(Away::Silent) => return std::future::pending().await,
         None => {}
     }
-    let closed = async move { drop(away.wait_for(|how| *how == Some(Away::Closed)).await) };
-    tokio::select! { () = served(stream, shared) => {}, () = closed => {} }
+    let connection = Arc::<Connection>::default();
+    let broken_off = async {
+        let how = away.wait_for(|how| how.is_some_and(|how| how != Away::Silent)).await;
+        let resets = how.is_ok_and(|how| *how == Some(Away::Reset));
+        connection.resets.store(resets, Ordering::SeqCst);
+    };
+    tokio::select! { () = served(stream, connection.clone(), shared) => {}, () = broken_off => {} }
 }
 
-async fn served(stream: TcpStream, shared: Arc<Shared>) {
+async fn served(stream: TcpStream, connection: Arc<Connection>, shared: Arc<Shared>) {
     // Small answers should not wait for acknowledgements.
     drop(stream.set_nodelay(true));
-    let connection = Arc::<Connection>::default();
     {
         let mut connections = shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.retain(|connection| connection.strong_count() > 0);
@@ -222,6 +242,10 @@ impl Shared {
             Some(rule @ Rule { fault: Fault::Expired, .. }) => {
                 rule.hit();
                 return Ok(answer(200, body::expired()));
+            }
+            Some(rule @ Rule { fault: Fault::Late(after), .. }) => {
+                rule.hit();
+                tokio::time::sleep(*after).await;
             }
             Some(rule @ Rule { fault: Fault::Hold, .. }) => {
                 rule.hit();

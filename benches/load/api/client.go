@@ -183,6 +183,16 @@ func (c *Client) Do(ctx context.Context, method, path, contentType string, in, o
 	return err
 }
 
+// Text reads a page that is not JSON, such as /metrics.
+func (c *Client) Text(ctx context.Context, path string) ([]byte, error) {
+	resp, err := c.send(ctx, http.MethodGet, path, "text/plain", nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	return io.ReadAll(resp.Body)
+}
+
 // Post creates an object; that it exists already is no error.
 func (c *Client) Post(ctx context.Context, path string, in any) error {
 	err := c.Do(ctx, http.MethodPost, path, JSONType, in, nil)

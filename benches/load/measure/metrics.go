@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,8 +24,17 @@ func Metric(ctx context.Context, url, name string) (float64, error) {
 	if resp.StatusCode != http.StatusOK {
 		return 0, fmt.Errorf("%s: %s", url, resp.Status)
 	}
+	sum, err := Sum(resp.Body, name)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", url, err)
+	}
+	return sum, nil
+}
+
+// Sum is Metric for a page that is there already.
+func Sum(page io.Reader, name string) (float64, error) {
 	sum := 0.0
-	lines := bufio.NewScanner(resp.Body)
+	lines := bufio.NewScanner(page)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		rest, ok := strings.CutPrefix(lines.Text(), name)
@@ -33,7 +43,7 @@ func Metric(ctx context.Context, url, name string) (float64, error) {
 		}
 		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
 		if err != nil {
-			return 0, fmt.Errorf("%s: %q", url, lines.Text())
+			return 0, fmt.Errorf("no number: %q", lines.Text())
 		}
 		sum += value
 	}

@@ -2,6 +2,7 @@
 package scenario
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net/http"
@@ -202,6 +203,15 @@ func (b *Bench) lead(ctx context.Context, s *Subject) (*Running, error) {
 		return nil, err
 	}
 	return r, r.WaitQuiet(ctx, 120*time.Second)
+}
+
+// apiServerCPU is the seconds that the API server's own process has taken so far.
+func (b *Bench) apiServerCPU(ctx context.Context) (float64, error) {
+	page, err := b.admin.Text(ctx, "/metrics")
+	if err != nil {
+		return 0, err
+	}
+	return measure.Sum(bytes.NewReader(page), "process_cpu_seconds_total")
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -23,13 +23,14 @@ type Figure struct {
 	Unit     string               `json:"unit"`
 	Values   map[string][]float64 `json:"values"` // by subject, one for each run
 	Medians  map[string]float64   `json:"medians"`
-	Ratio    *float64             `json:"ratio_to_peer,omitempty"`
+	Ratio    *float64             `json:"ratio,omitempty"` // of ours to the other's
 }
 
 func (f *Figure) heading() string { return strings.TrimSpace(f.Scenario + "  " + f.Case) }
 
 // Report collects figures in the order in which they first came.
 type Report struct {
+	Beside  string            `json:"beside"` // the name of whom ours is compared with
 	Machine map[string]string `json:"machine"`
 	Notes   []string          `json:"notes"`
 	Figures []*Figure         `json:"figures"`
@@ -79,7 +80,7 @@ func (r *Report) finish() {
 			}
 		}
 		ours, have := f.Medians[Ours]
-		peer, compared := f.Medians[Peer]
+		peer, compared := f.Medians[r.Beside]
 		if have && compared && peer != 0 {
 			ratio := ours / peer
 			f.Ratio = &ratio
@@ -108,13 +109,13 @@ func (r *Report) Print(out io.Writer) error {
 				fmt.Fprintln(table)
 			}
 			heading = h
-			fmt.Fprintf(table, "%s\tunit\t%s\t%s\tours/peer\n", strings.ToUpper(h), Ours, Peer)
+			fmt.Fprintf(table, "%s\tunit\t%s\t%s\tratio\n", strings.ToUpper(h), Ours, r.Beside)
 		}
 		ratio := ""
 		if f.Ratio != nil {
 			ratio = number(*f.Ratio)
 		}
-		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", f.Metric, f.Unit, cell(f, Ours), cell(f, Peer), ratio)
+		fmt.Fprintf(table, "  %s\t%s\t%s\t%s\t%s\n", f.Metric, f.Unit, cell(f, Ours), cell(f, r.Beside), ratio)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 const (
 	Ours    = "ours"
 	Peer    = "controller-runtime"
+	Before  = "before" // ours, of an earlier commit
 	Machine = "machine"
 )
 

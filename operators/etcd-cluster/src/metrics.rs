@@ -64,11 +64,9 @@ pub(crate) fn tell(observed: &Observed) {
     let learners = roster.members().filter(|node| node.is_learner()).count();
     let healthy = roster.voters().filter(|node| node.is_healthy()).count();
     let unhealthy = roster.members().count() - learners - healthy;
-    let volumes = |bad: fn(&Node<'_>) -> bool| number(roster.nodes.iter().filter(|node| bad(node)).count());
-    of.set(VOLUMES, Some(("state", "terminating")), volumes(space::is_terminating));
-    of.set(VOLUMES, Some(("state", "full")), volumes(space::is_full));
-    let low = roster.nodes.iter().filter(|node| space::is_low(observed, node)).count();
-    of.set(VOLUMES, Some(("state", "low")), number(low));
+    for (state, count) in bad_volumes(observed, &roster) {
+        of.set(VOLUMES, Some(("state", state)), number(count));
+    }
     let (bytes, files) = space::least_free(observed, &roster);
     for (family, least) in [(FREE_BYTES, bytes), (FREE_FILES, files)] {
         match least {
@@ -80,6 +78,16 @@ pub(crate) fn tell(observed: &Observed) {
     for (state, count) in [("healthy", healthy), ("unhealthy", unhealthy), ("learner", learners)] {
         of.set(MEMBERS, Some(("state", state)), number(count));
     }
+}
+
+/// How many volumes of members are in each state that somebody should know of.
+pub(crate) fn bad_volumes(observed: &Observed, roster: &Roster<'_>) -> [(&'static str, usize); 3] {
+    let count = |bad: &dyn Fn(&Node<'_>) -> bool| roster.nodes.iter().filter(|node| bad(node)).count();
+    [
+        ("terminating", count(&space::is_terminating)),
+        ("full", count(&space::is_full)),
+        ("low", count(&|node| space::is_low(observed, node))),
+    ]
 }
 
 fn number(count: usize) -> f64 {

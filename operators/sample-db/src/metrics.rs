@@ -155,7 +155,7 @@ fn ratio(status: &SampleDBStatus, claim: &str) -> Option<f64> {
 }
 
 /// Whether somebody has deleted the claim of data that there are.
-fn is_terminating(observed: &Observed) -> bool {
+pub(crate) fn is_terminating(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|name| observed.claim(name));
     status.initialization.data_created_at.is_some() && claim.is_some_and(|claim| claim.meta.deleting)

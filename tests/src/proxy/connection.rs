@@ -15,6 +15,8 @@ use tokio::net::TcpStream;
 pub(super) struct Connection {
     pub(super) hangs: AtomicBool,
     pub(super) carries_watch: AtomicBool,
+    /// It ends with a reset instead of a proper end.
+    pub(super) resets: AtomicBool,
 }
 
 /// The stream of such a connection.
@@ -26,6 +28,14 @@ pub(super) struct Hangable {
 impl Hangable {
     fn hangs(&self) -> bool {
         self.connection.hangs.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Hangable {
+    fn drop(&mut self) {
+        if self.connection.resets.load(Ordering::SeqCst) {
+            drop(self.stream.set_zero_linger());
+        }
     }
 }
 

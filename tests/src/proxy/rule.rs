@@ -20,6 +20,8 @@ pub enum Fault {
     NotServed,
     /// It reaches the API server; what that answers is thrown away, and this code answered instead.
     AppliedThen(u16),
+    /// It goes on after so long, whether the rule is lifted by then or not.
+    Late(Duration),
     /// It waits, and goes on once the rule is lifted.
     Hold,
     /// It reaches the API server; no answer comes until the rule is lifted.
@@ -38,6 +40,7 @@ impl fmt::Debug for Fault {
             Self::Answer(code) => write!(f, "answer {code}"),
             Self::NotServed => f.write_str("say that there is no such kind"),
             Self::AppliedThen(code) => write!(f, "apply, then answer {code}"),
+            Self::Late(after) => write!(f, "go on after {after:?}"),
             Self::Hold => f.write_str("hold"),
             Self::AppliedThenHold => f.write_str("apply, then hold"),
             Self::Expired => f.write_str("say that the version is too old"),

@@ -3,6 +3,7 @@
 
 mod cert;
 mod consent;
+mod every_field;
 mod gateway;
 mod hosts;
 mod ingress;

@@ -57,7 +57,7 @@ async fn from_3_to_5_and_back() {
 /// A member that joins gets a snapshot where the log does not go back to its beginning, and has applied nothing after it until
 /// the next entry comes: with more than 5,000 entries before that it neither publishes its name nor votes. Nobody writes one here.
 #[tokio::test]
-async fn an_idle_cluster_with_a_long_history_grows() {
+async fn an_idle_cluster_with_a_long_history_grows_and_replaces_a_member() {
     const ENTRIES: u64 = 7_000;
     let ns = namespace("etcd-idle").await;
     let etcd = Etcd::apply(&ns, "web", "{size: 1, options: {snapshot-count: '1000'}}").await;
@@ -75,7 +75,15 @@ async fn an_idle_cluster_with_a_long_history_grows() {
     etcd.scale(3).await;
     let grown = etcd.stands(3).await;
     println!("{ENTRIES} entries and more, {before} keys, and three members");
-    for member in ids(&grown).keys() {
+    let lost = ids(&grown).into_keys().find(|name| *name != member).expect("three members");
+    drop(ns.kubectl(&["delete", &format!("pod/{lost}"), &format!("persistentvolumeclaim/{lost}")]).await.ok());
+    etcd.until("another member in the place of one without data", |cluster| {
+        let status = cluster.status.as_ref()?;
+        let three = status.ready.as_deref() == Some("3/3") && status.member_statuses.len() == 3;
+        (three && status.member_statuses.iter().all(|member| member.name != lost)).then_some(())
+    })
+    .await;
+    for member in ids(&etcd.stands(3).await).keys() {
         assert_eq!(count(member).await, before, "{member}");
     }
 }

@@ -129,6 +129,8 @@ async fn a_database_that_is_full() {
     println!("of a full database it says: {message}");
     assert!(message.contains("NOSPACE") && message.contains("spec.quota"), "{message}");
     etcd.says("Available", ConditionStatus::False, "NoSpace").await;
+    let row = ns.kubectl(&["get", "etcd", "web", "--no-headers"]).await.ok();
+    assert!(row.split_whitespace().any(|cell| cell == "NoSpace"), "{row}");
     let full = etcd.now().await;
     assert!(full.condition("QuorumHealthy").is_some_and(|condition| condition.status == ConditionStatus::True));
     let verdict = writer.verdict(&full).await;
@@ -214,6 +216,13 @@ async fn volumes_that_cannot_grow_keep_no_member_from_being_healed() {
     etcd.patch(json!({ "storage": { "size": "128Mi" } })).await;
     let message = etcd.says("Stalled", ConditionStatus::True, "Forbidden").await;
     println!("of volumes that cannot grow it says: {message}");
+    let pods = etcd.pod_uids().await;
+    etcd.patch(json!({ "storage": { "size": "64Mi" } })).await;
+    let back = etcd.stands(3).await;
+    assert!(back.condition("Stalled").is_none_or(|stalled| stalled.status != ConditionStatus::True), "{back:?}");
+    assert_eq!(etcd.pod_uids().await, pods, "what was taken back has changed nothing");
+    etcd.patch(json!({ "storage": { "size": "128Mi" } })).await;
+    etcd.says("Stalled", ConditionStatus::True, "Forbidden").await;
     // So long that tries to grow them have become rare.
     let (claims, begun) = (etcd.claim_uids().await, Instant::now());
     for (done, name) in ids(&cluster).into_keys().enumerate() {

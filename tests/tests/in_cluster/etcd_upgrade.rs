@@ -50,6 +50,31 @@ async fn from_3_4_to_3_7_under_writes() {
     assert_eq!(upgraded, 9);
 }
 
+/// 3.7 does not read what 3.5 left in the log, which is gone only with the next snapshot: after a million entries here.
+#[tokio::test]
+#[ignore = "scripts/test --all long: a million entries are written"]
+async fn from_3_6_with_a_million_entries_between_snapshots() {
+    let ns = namespace("etcd-million").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 3, version: 3.5.35, options: {snapshot-count: '1000000'}}").await;
+    let members = ids(&etcd.stands(3).await);
+    let writer = Writer::start(&etcd).await;
+    writer.writes(100).await;
+    for version in ["3.6.16", "3.7.3"] {
+        let begun = Instant::now();
+        etcd.patch(json!({ "version": version })).await;
+        etcd.until("all three of the version", |cluster| {
+            let running = cluster.status.as_ref()?.current_version.as_deref();
+            (running == Some(version) && cluster.is_ready()).then_some(())
+        })
+        .await;
+        println!("{version}: all three after {:.1?}", begun.elapsed());
+    }
+    let after = etcd.stands(3).await;
+    assert_eq!(ids(&after), members);
+    writer.writes(10).await;
+    writer.verdict(&after).await;
+}
+
 /// Of the versions that members ran at any time, no more than two, and neighbours.
 fn at_most_one_behind(history: &[EtcdCluster]) {
     for cluster in history {

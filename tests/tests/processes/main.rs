@@ -113,6 +113,10 @@ fn main() -> ExitCode {
     ));
     let long = trials!(
         runtime.handle(),
+        outage::of_10_s_however,
+        outage::that_refuses_connections_for_60_s,
+        outage::that_resets_connections_for_60_s,
+        outage::that_answers_after_15_s_for_60_s,
         outage::that_closes_connections_for_330_s,
         outage::that_says_nothing_for_330_s,
         outage::behind_a_load_balancer_for_330_s,

@@ -33,6 +33,33 @@ pub async fn behind_a_load_balancer(stage: Stage) -> Result<(), Failure> {
     survived(stage, OBJECTS, Duration::from_secs(20), without_backends).await
 }
 
+/// Shorter than what a Lease lasts, so that nothing is lost: neither the Lease nor, where it says nothing, the watches.
+pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
+    for (how, away) in [
+        ("closed", closed as fn(&Proxy) -> Back<'_>),
+        ("refused", refused),
+        ("reset", reset),
+        ("silent", silent),
+        ("503", without_backends),
+    ] {
+        let stage = stage.beside(&how.to_lowercase()).await?;
+        survived(stage, OBJECTS, Duration::from_secs(10), away).await.map_err(|error| format!("{how}: {error}"))?;
+    }
+    Ok(())
+}
+
+pub async fn that_refuses_connections_for_60_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, OBJECTS, Duration::from_secs(60), refused).await
+}
+
+pub async fn that_resets_connections_for_60_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, OBJECTS, Duration::from_secs(60), reset).await
+}
+
+pub async fn that_answers_after_15_s_for_60_s(stage: Stage) -> Result<(), Failure> {
+    survived(stage, OBJECTS, Duration::from_secs(60), slow).await
+}
+
 pub async fn that_closes_connections_for_330_s(stage: Stage) -> Result<(), Failure> {
     survived(stage, MANY, Duration::from_secs(330), closed).await
 }
@@ -60,6 +87,14 @@ fn closed(proxy: &Proxy) -> Back<'_> {
     away(proxy, Away::Closed)
 }
 
+fn refused(proxy: &Proxy) -> Back<'_> {
+    away(proxy, Away::Refused)
+}
+
+fn reset(proxy: &Proxy) -> Back<'_> {
+    away(proxy, Away::Reset)
+}
+
 fn silent(proxy: &Proxy) -> Back<'_> {
     away(proxy, Away::Silent)
 }
@@ -71,6 +106,13 @@ fn away(proxy: &Proxy, how: Away) -> Back<'_> {
 
 fn without_backends(proxy: &Proxy) -> Back<'_> {
     let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Answer(503)));
+    proxy.cut_watches();
+    Box::new(move || rule.lift())
+}
+
+/// Each answer takes longer than a Lease's renewal may.
+fn slow(proxy: &Proxy) -> Back<'_> {
+    let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Late(Duration::from_secs(15))));
     proxy.cut_watches();
     Box::new(move || rule.lift())
 }
@@ -110,5 +152,7 @@ async fn survived(stage: Stage, objects: usize, lasts: Duration, away: fn(&Proxy
     let about = |call: &&Call| call.is_write() && call.name.contains("unchanged");
     ensure(!since.iter().any(|call| about(&call)), || format!("writes to what had not changed: {since:?}"))?;
     ensure(manager.ends(Duration::from_millis(1)).await.is_err(), || format!("it ended: {}", manager.log()))?;
-    ensure(manager.log().contains("nobody else has led: working again"), || manager.log())
+    // A Lease lasts longer than the shortest.
+    let worked_on = lasted < Duration::from_secs(12) || manager.log().contains("nobody else has led: working again");
+    ensure(worked_on, || manager.log())
 }

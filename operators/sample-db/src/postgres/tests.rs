@@ -71,7 +71,10 @@ async fn no_attack_gains_anything_from_the_managers_own_statements() {
     assert!(ask::knock(&address, &access).await);
     let answer = ask::server(&address, &db, &access, true).await.unwrap();
     assert_eq!(answer.login, Login::In);
-    assert!(answer.bytes > 0 && answer.version.starts_with(server.major()), "{}", answer.version);
+    assert!(answer.version.starts_with(server.major()), "{}", answer.version);
+    let databases = server.sql("postgres", "SELECT sum(pg_database_size(oid))::int8 FROM pg_database");
+    let wal = answer.bytes - databases.parse::<i64>().unwrap();
+    assert!(wal > 15 << 20, "a server has at least one segment of 16 MiB, and {wal} bytes are counted");
     server.write("data/multi_operator_upgrade.json", "{}");
     ask::copied(&address, &access).await.unwrap();
     let set = [("work_mem".to_owned(), "5MB".to_owned()), ("search_path".to_owned(), "a\\b, public".to_owned())];
@@ -91,6 +94,34 @@ async fn no_attack_gains_anything_from_the_managers_own_statements() {
     change::let_in(&address, &access).await.unwrap();
     assert_eq!(ask::server(&address, &db, &access, true).await.unwrap().login, Login::In);
     nothing_gained(&server);
+}
+
+/// Each is told apart by what the server says: a pool at its limit is passing, a database that is gone is not.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn why_an_application_does_not_get_in() {
+    let server = RealServer::start("manager-reasons");
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app' CONNECTION LIMIT 1");
+    server.sql("postgres", "CREATE DATABASE app OWNER app");
+    let (db, access) = (database(), access(&server, "app"));
+    let address = Address::of(&access);
+    let login = async || ask::server(&address, &db, &access, false).await.unwrap().login;
+    assert_eq!(login().await, Login::In);
+    let pool = address.connect("app", "app", "app").await.unwrap();
+    assert_eq!(login().await, Login::Busy);
+    drop(pool);
+    for (sql, told) in [
+        ("ALTER ROLE app CONNECTION LIMIT 0", "CONNECTION LIMIT"),
+        ("ALTER ROLE app CONNECTION LIMIT -1 VALID UNTIL '2001-01-01'", "VALID UNTIL"),
+        ("ALTER ROLE app VALID UNTIL 'infinity' NOLOGIN", "LOGIN"),
+    ] {
+        server.sql("postgres", sql);
+        let refused = login().await;
+        assert!(matches!(&refused, Login::Refused(why) if why.contains(told)), "{sql}: {refused:?}");
+    }
+    server.sql("postgres", "ALTER ROLE app LOGIN");
+    server.sql("postgres", "DROP DATABASE app");
+    assert_eq!(login().await, Login::Gone);
 }
 
 /// A superuser has made an event trigger of what the application wrote: it runs at the login of every superuser who does not ask for

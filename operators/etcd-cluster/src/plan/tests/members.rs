@@ -280,3 +280,14 @@ fn quantities_that_earlier_managers_read_as_numbers_restart_nobody() {
     assert!(touches_nothing(&plan), "{:?}", plan.effects);
     assert_eq!(reason(&plan.status.unwrap(), "Ready").1, "Running");
 }
+
+#[test]
+fn a_member_whose_pod_is_going_is_not_ready() {
+    let mut seen = three(&json!({ "size": 3 }));
+    assert_eq!(after(&seen, 60).status.unwrap().members.ready, NAMES);
+    Arc::get_mut(&mut seen.pods[0]).unwrap().meta.deleting = true;
+    let status = after(&seen, 60).status.unwrap();
+    assert_eq!(reason(&status, "Ready").0, ConditionStatus::False);
+    assert_eq!(status.members.ready, NAMES[1..]);
+    assert_eq!(status.members.unready, NAMES[..1]);
+}

@@ -30,6 +30,19 @@ fn a_full_volume_is_named_and_its_member_is_not_given_up() {
 }
 
 #[test]
+fn volumes_in_a_bad_state_are_counted() {
+    let counted = |seen: &Observed| {
+        let counts = crate::metrics::bad_volumes(seen, &Roster::of(seen, Timestamp::from_second(60).unwrap()));
+        counts.map(|(_, count)| count)
+    };
+    let well = three(&json!({ "size": 3 }));
+    assert_eq!(counted(&well), [0, 0, 0]);
+    let mut bad = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
+    Arc::get_mut(&mut bad.claims[0]).unwrap().meta.deleting = true;
+    assert_eq!(counted(&bad), [1, 1, 0]);
+}
+
+#[test]
 fn a_member_that_came_up_after_its_volume_was_full_and_misses_an_answer_has_no_full_volume() {
     let status = after(&full(&json!({ "running": { "startedAt": at(0) } })), 60).status.unwrap();
     assert_eq!(reason(&status, "Ready"), (ConditionStatus::False, "MemberUnhealthy".to_owned()));

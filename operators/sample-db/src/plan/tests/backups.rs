@@ -181,6 +181,22 @@ fn what_is_bad_does_not_count_among_what_is_kept() {
 }
 
 #[test]
+fn what_a_person_or_a_deletion_asked_for_is_not_the_schedules_to_let_go() {
+    let spec = json!({ "backup": { "retention": { "keepLast": 1, "maxAge": "24h" } } });
+    let mut seen = serving(&spec, &json!({ "lastScheduled": "2027-01-15T07:59:00Z" }));
+    let asked = |name: &str, reason: &str| {
+        let at = now() - jiff::SignedDuration::from_hours(24 * 300);
+        let status = json!({ "phase": "Ready", "startedAt": at, "completedAt": at, "sampleDBUID": "u-1",
+            "verification": { "phase": "Passed" } });
+        snapshot(name, reason, &status)
+    };
+    seen.snapshots = vec![old(1, "Ready", "Passed"), asked("by-hand", "Manual"), asked("last", "Final")];
+    assert_eq!(decided(&seen), Vec::<String>::new());
+    seen.snapshots.push(asked("old", "Scheduled"));
+    assert_eq!(decided(&seen), ["delete SampleDBSnapshot old"]);
+}
+
+#[test]
 fn the_last_verdict_counts_whichever_snapshot_it_was_about() {
     let mut seen =
         serving(&json!({}), &json!({ "lastVerified": { "name": "shop-2" }, "lastSuccessful": { "name": "shop-2" } }));

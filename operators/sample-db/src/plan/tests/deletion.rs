@@ -58,6 +58,18 @@ fn the_server_is_stopped_then_the_data_are_saved_then_they_go() {
 }
 
 #[test]
+fn the_final_snapshot_is_kept_for_as_long_as_the_spec_says() {
+    let until = |deletion: &Value| {
+        let plan = plan(&leaving(&json!({ "deletion": deletion }), &json!({})), now());
+        let Some(Effect::Create(create)) = plan.effects.last() else { panic!("{:?}", plan.effects) };
+        assert_eq!(create.body["spec"]["reason"], "Final");
+        create.body["spec"].get("retainUntil").cloned()
+    };
+    assert_eq!(until(&json!({})), None, "until somebody deletes it");
+    assert_eq!(until(&json!({ "keepFinalSnapshotFor": "48h" })), Some(json!("2027-01-17T08:00:00Z")));
+}
+
+#[test]
 fn data_that_could_not_be_saved_stay_unless_told_otherwise() {
     let failed = json!({ "phase": "Failed", "error": "no space", "startedAt": "2026-01-01T00:00:00Z" });
     let blocked = |spec: &Value, annotations: &Value| {

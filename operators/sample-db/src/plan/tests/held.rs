@@ -47,10 +47,13 @@ fn a_claim_that_was_deleted_is_reported_and_no_pod_on_it_is_replaced() {
     seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
     let told = plan(&seen, now());
     assert!(!done(&told).iter().any(|effect| effect.starts_with("delete")), "{:?}", told.effects);
+    assert!(crate::metrics::is_terminating(&seen));
     let status = told.status.unwrap();
     assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
     assert_eq!(reason(&status, "Stalled").1, "ClaimTerminating");
     assert_eq!(reason(&status, "StorageHealthy"), (ConditionStatus::False, "ClaimTerminating".to_owned()));
+    seen.claims = vec![recorded("u-1", &initialised(), &json!({}))];
+    assert!(!crate::metrics::is_terminating(&seen));
 }
 
 /// A status of a database with data that was deleted so long ago that claims are not waited for.

@@ -1,0 +1,26 @@
+//! Every field of an HTTPRoute, edited by others in each way, as `in_cluster/every_field.rs` does it for the children whose kinds
+//! every cluster has.
+
+use api::my_app::MyApp;
+use e2e::sweep::{Child, swept};
+
+use crate::stage::{gateway, my_app};
+
+#[tokio::test]
+async fn is_taken_back_or_listed_as_of_others() {
+    let route = my_app("web", 0, "{host: sweep.example.com, path: /shop, gateway: {name: public}}");
+    let child = Child {
+        group: "gateway.networking.k8s.io",
+        version: "v1",
+        kind: "HTTPRoute",
+        manifest: format!("{}---\n{route}", gateway("{from: Same}")),
+        theirs: vec![
+            "metadata.labels.sweep",
+            "metadata.annotations",
+            "metadata.finalizers",
+            "metadata.ownerReferences[+]",
+        ],
+        ours: vec![],
+    };
+    swept::<MyApp>(&child).await;
+}
