@@ -97,6 +97,7 @@ fn main() -> ExitCode {
         fight::another_writer_that_does_not_stop_is_told_of,
         fight::another_writer_that_comes_back_now_and_then_is_told_of,
         undecodable::it_is_said_on_that_object_and_the_others_go_on,
+        undecodable::an_etcd_cluster_keeps_what_its_status_says,
         metrics::by_https_only_to_whom_the_cluster_allows_them,
         metrics::plain_by_flag_with_the_names_of_controller_runtime,
         traces::spans_of_reconciles_reach_a_collector,

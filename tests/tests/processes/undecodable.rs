@@ -1,11 +1,15 @@
-//! An object that is does not decode (older schema, junk): it is said on that object, the others go on, and
+//! An object that does not decode (older schema, junk): it is said on that object, the others go on, and
 //! so does the watch.
 
 use std::time::Duration;
 
+use api::etcd_cluster::EtcdCluster;
 use api::my_app::MyApp;
+use e2e::process::install::apply;
 use e2e::proxy::{Fault, Rule};
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{ListParams, Patch, PatchParams};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::sleep;
@@ -61,4 +65,33 @@ pub async fn it_is_said_on_that_object_and_the_others_go_on(stage: Stage) -> Res
     proxy.cut_watches();
     stage.app_of("junk-listed", json!({ "image": "nginx:1.26", "replicas": 0 })).await?;
     stage.app_ready("junk-listed", SOON).await
+}
+
+/// It says what is latched: without it, another cluster would be begun beside the volumes.
+pub async fn an_etcd_cluster_keeps_what_its_status_says(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let proxy = stage.proxy(&install).await?;
+    let clusters = |call: &e2e::call::Call| call.resource == "etcdclusters" && ["list", "watch"].contains(&&*call.verb);
+    let spoil = |object: &mut Value| object["spec"]["size"] = json!("junk");
+    let _spoiled = proxy.rule(Rule::new(clusters, Fault::Alter(Arc::new(spoil))));
+    apply(
+        &stage.client,
+        Some(&stage.name),
+        json!({ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "metadata": { "name": "web" },
+            "spec": { "size": 1 } }),
+    )
+    .await?;
+    let latched = json!({ "clusterID": "c0ffee", "targetVersion": "3.6.16", "currentVersion": "3.6.16", "size": 1,
+        "storage": { "durable": true }, "memberStatuses": [{ "name": "web-abcdefghij", "id": "1", "role": "Leader" }] });
+    let api = stage.api::<EtcdCluster>();
+    api.patch_status("web", &PatchParams::default(), &Patch::Merge(json!({ "status": latched }))).await?;
+    let manager = stage.leader(&install, &proxy).await?;
+    let (reason, _) = stage.condition::<EtcdCluster>("web", "Stalled", SOON).await?;
+    ensure(reason == "Undecodable", || reason)?;
+    let told = json!(api.get_status("web").await?.status);
+    for (field, value) in latched.as_object().into_iter().flatten() {
+        ensure(told[field] == *value, || format!("{field} was {value}: {told}"))?;
+    }
+    let pods = stage.api::<Pod>().list(&ListParams::default()).await?.items.len();
+    ensure(pods == 0, || format!("{pods} pods: {}", manager.log()))
 }

@@ -27,7 +27,12 @@ const MEANINGS: [(Reason, &[&str]); 7] = [
     ),
     (
         Reason::WrongMajor,
-        &["database files are incompatible with server", "aborting because of server version mismatch"],
+        &[
+            "database files are incompatible with server",
+            "aborting because of server version mismatch",
+            // Only one of 17 or later is asked for it (tools.rs).
+            "unrecognized configuration parameter \"event_triggers\"",
+        ],
     ),
     (
         Reason::AuthenticationFailed,
@@ -123,6 +128,8 @@ mod tests {
             Reason::AuthenticationFailed
         );
         assert_eq!(means(&format!("{refused}FATAL:  role \"a\" does not exist")), Reason::AuthenticationFailed);
+        let older = format!("{refused}FATAL:  unrecognized configuration parameter \"event_triggers\"");
+        assert_eq!(means(&older), Reason::WrongMajor);
         let no_superuser = format!("{refused}FATAL:  permission denied to set parameter \"session_preload_libraries\"");
         assert_eq!(means(&no_superuser), Reason::AuthenticationFailed);
         assert_eq!(
