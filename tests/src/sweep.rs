@@ -46,6 +46,14 @@ const BESIDE: usize = 10;
 /// Fields of every object's metadata that somebody edits; the others nobody can.
 const METADATA: [&str; 4] = ["labels", "annotations", "finalizers", "ownerReferences"];
 
+/// What others put into the metadata of any child, and `more` places that are of others.
+#[must_use]
+pub fn of_others(more: &[&'static str]) -> Vec<&'static str> {
+    const EACH: [&str; 4] =
+        ["metadata.labels.sweep", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences[+]"];
+    [&EACH, more].concat()
+}
+
 /// A kind of child, of an object called `web`.
 #[derive(Debug)]
 pub struct Child {

@@ -2,7 +2,7 @@
 //! every cluster has.
 
 use api::my_app::MyApp;
-use e2e::sweep::{Child, swept};
+use e2e::sweep::{Child, of_others, swept};
 
 use crate::stage::{gateway, my_app};
 
@@ -14,12 +14,7 @@ async fn is_taken_back_or_listed_as_of_others() {
         version: "v1",
         kind: "HTTPRoute",
         manifest: format!("{}---\n{route}", gateway("{from: Same}")),
-        theirs: vec![
-            "metadata.labels.sweep",
-            "metadata.annotations",
-            "metadata.finalizers",
-            "metadata.ownerReferences[+]",
-        ],
+        theirs: of_others(&[]),
         ours: vec![],
     };
     swept::<MyApp>(&child).await;

@@ -3,16 +3,9 @@
 
 use api::my_app::MyApp;
 use api::sample::Sample;
-use e2e::sweep::{Child, swept};
+use e2e::sweep::{Child, of_others, swept};
 
 use crate::manifest::{my_app, sample};
-
-/// What others put into the metadata of any child.
-macro_rules! of_others {
-    ($($place:expr),* $(,)?) => {
-        vec!["metadata.labels.sweep", "metadata.annotations", "metadata.finalizers", "metadata.ownerReferences[+]", $($place),*]
-    };
-}
 
 const BARE: &str = "{replicas: 0, image: nginx:1.25, port: 80, disruptionBudget: {minAvailable: 1}}";
 
@@ -29,7 +22,7 @@ const FULL: &str = "{replicas: 0, image: nginx:1.25, command: [nginx], args: [-g
 
 /// Of a Deployment: `more` is of others, too.
 fn deployment(spec: &str, more: &[&'static str]) -> Child {
-    let theirs = of_others![
+    let theirs = of_others(&[
         "spec.template.metadata",
         "spec.template.spec",
         "spec.template.spec.containers[+]",
@@ -52,7 +45,7 @@ fn deployment(spec: &str, more: &[&'static str]) -> Child {
         "spec.template.spec.containers[0].tty",
         "spec.template.spec.topologySpreadConstraints[0].nodeAffinityPolicy",
         "spec.template.spec.topologySpreadConstraints[0].nodeTaintsPolicy",
-    ];
+    ]);
     let ours = vec![
         "spec.template.metadata.labels.app.kubernetes.io/name",
         "spec.template.metadata.labels.app.kubernetes.io/instance",
@@ -96,7 +89,7 @@ async fn of_a_deployment_with_all_that_a_spec_can_say() {
 #[ignore = "scripts/test --all long: some hundred edits"]
 async fn of_services() {
     for spec in [BARE, FULL] {
-        let theirs = of_others![
+        let theirs = of_others(&[
             "spec.clusterIP",
             "spec.clusterIPs",
             "spec.ipFamilies",
@@ -111,7 +104,7 @@ async fn of_services() {
             "spec.loadBalancerIP",
             "spec.publishNotReadyAddresses",
             "spec.ports[0].appProtocol",
-        ];
+        ]);
         let manifest = my_app("web", spec);
         let ours = vec!["metadata.annotations.pool"];
         swept::<MyApp>(&Child { group: "", version: "v1", kind: "Service", manifest, theirs, ours }).await;
@@ -124,20 +117,20 @@ async fn of_budgets_ingresses_autoscalers_and_config_maps() {
     let (policy, networking) = ("policy", "networking.k8s.io");
     let (budget, ingress, scaler) = ("PodDisruptionBudget", "Ingress", "HorizontalPodAutoscaler");
     let manifest = my_app("web", BARE);
-    let theirs = of_others![];
+    let theirs = of_others(&[]);
     swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ours: vec![] }).await;
 
     let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: cert}";
     let manifest = my_app("web", &format!("{{replicas: 0, image: nginx:1.25, port: 80, route: {route}}}"));
-    let theirs = of_others![];
+    let theirs = of_others(&[]);
     swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ours: vec![] }).await;
 
     let scaled = "{image: nginx:1.25, autoscaling: {min: 1, max: 2, cpu: 80%}}";
-    let theirs = of_others!["spec.behavior"];
+    let theirs = of_others(&["spec.behavior"]);
     let manifest = my_app("web", scaled);
     swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ours: vec![] }).await;
 
-    let theirs = of_others!["data.sweep", "binaryData.sweep", "immutable"];
+    let theirs = of_others(&["data.sweep", "binaryData.sweep", "immutable"]);
     let manifest = sample("web", "hello");
     swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ours: vec![] }).await;
 }

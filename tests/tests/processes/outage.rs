@@ -33,7 +33,7 @@ pub async fn behind_a_load_balancer(stage: Stage) -> Result<(), Failure> {
     survived(stage, OBJECTS, Duration::from_secs(20), without_backends).await
 }
 
-/// Shorter than what a Lease lasts, so that nothing is lost: neither the Lease nor, where it says nothing, the watches.
+/// Shorter than a Lease's duration: nobody else may lead meanwhile.
 pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
     for (how, away) in [
         ("closed", closed as fn(&Proxy) -> Back<'_>),
@@ -42,7 +42,7 @@ pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
         ("silent", silent),
         ("503", without_backends),
     ] {
-        let stage = stage.beside(&how.to_lowercase()).await?;
+        let stage = stage.beside(how).await?;
         survived(stage, OBJECTS, Duration::from_secs(10), away).await.map_err(|error| format!("{how}: {error}"))?;
     }
     Ok(())
@@ -105,14 +105,17 @@ fn away(proxy: &Proxy, how: Away) -> Back<'_> {
 }
 
 fn without_backends(proxy: &Proxy) -> Back<'_> {
-    let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Answer(503)));
-    proxy.cut_watches();
-    Box::new(move || rule.lift())
+    spoiled(proxy, Fault::Answer(503))
 }
 
 /// Each answer takes longer than a Lease's renewal may.
 fn slow(proxy: &Proxy) -> Back<'_> {
-    let rule = proxy.rule(Rule::new(|_: &Call| true, Fault::Late(Duration::from_secs(15))));
+    spoiled(proxy, Fault::Late(Duration::from_secs(15)))
+}
+
+/// What befalls every request, with watches cut off at its beginning.
+fn spoiled(proxy: &Proxy, fault: Fault) -> Back<'_> {
+    let rule = proxy.rule(Rule::new(|_: &Call| true, fault));
     proxy.cut_watches();
     Box::new(move || rule.lift())
 }
