@@ -9,16 +9,20 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::call::Call;
 
-/// The audit log from some moment on, for users whose name begins alike.
+/// The requests that arrived from some moment on, of users whose name begins alike.
 #[derive(Clone, Debug)]
 pub struct Audit {
     path: PathBuf,
     user: String,
+    /// Where in the file its reading begins.
     from: u64,
+    /// When that was. A line is written when its request has been answered: others may have seen what came of it before.
+    since: Timestamp,
 }
 
 /// One line of the log.
@@ -26,6 +30,8 @@ pub struct Audit {
 pub struct Entry {
     /// Pairs the stages of one request.
     pub id: String,
+    /// When the API server received the request.
+    pub received: Timestamp,
     /// `ResponseStarted` (watches only) or `ResponseComplete`.
     pub complete: bool,
     /// Who sent it.
@@ -41,6 +47,7 @@ pub struct Entry {
 struct Line {
     #[serde(rename = "auditID")]
     audit_id: String,
+    request_received_timestamp: Timestamp,
     stage: String,
     verb: String,
     #[serde(rename = "requestURI")]
@@ -83,13 +90,13 @@ impl Audit {
     pub fn from_now(user: &str) -> Option<Self> {
         let path = PathBuf::from(std::env::var_os("MULTI_OPERATOR_AUDIT_LOG")?);
         let from = std::fs::metadata(&path).ok()?.len();
-        Some(Self { path, user: user.to_owned(), from })
+        Some(Self { path, user: user.to_owned(), from, since: Timestamp::now() })
     }
 
     /// The log from its beginning; `None` where the cluster has none that we can read.
     #[must_use]
     pub fn from_the_beginning(user: &str) -> Option<Self> {
-        Self::from_now(user).map(|audit| Self { from: 0, ..audit })
+        Self::from_now(user).map(|audit| Self { from: 0, since: Timestamp::MIN, ..audit })
     }
 
     /// The same log and user, from now on.
@@ -97,10 +104,11 @@ impl Audit {
     /// # Errors
     /// If the file is gone.
     pub fn mark(&self) -> std::io::Result<Self> {
-        Ok(Self { from: std::fs::metadata(&self.path)?.len(), ..self.clone() })
+        let from = std::fs::metadata(&self.path)?.len();
+        Ok(Self { from, since: Timestamp::now(), ..self.clone() })
     }
 
-    /// Everything logged so far.
+    /// All that is logged so far of such requests.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -108,7 +116,7 @@ impl Audit {
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.from))?;
         let needle = format!("\"username\":\"{}", self.user);
-        let mut entries = Vec::new();
+        let mut entries = Vec::<Entry>::new();
         for line in BufReader::new(file).lines() {
             let line = line?;
             // Most lines are other users'; the last one may be half written.
@@ -118,6 +126,7 @@ impl Audit {
                 entries.push(line.into());
             }
         }
+        entries.retain(|entry| entry.received >= self.since);
         Ok(entries)
     }
 
@@ -174,6 +183,7 @@ impl From<Line> for Entry {
         };
         Self {
             id: line.audit_id,
+            received: line.request_received_timestamp,
             complete: line.stage == "ResponseComplete",
             user: line.user.username,
             allowed: line.annotations.get("authorization.k8s.io/decision").is_some_and(|decision| decision == "allow"),
@@ -186,9 +196,28 @@ impl From<Line> for Entry {
 mod tests {
     use super::*;
 
+    /// What was asked for before a mark may be logged after it.
+    #[test]
+    fn requests_count_from_the_moment_of_the_mark() {
+        let path = std::env::temp_dir().join(format!("audit-{}", std::process::id()));
+        let audit =
+            Audit { path: path.clone(), user: "m".to_owned(), from: 0, since: "2026-01-01T00:00:01Z".parse().unwrap() };
+        let line = |id: &str, received: &str| {
+            serde_json::json!({
+                "auditID": id, "requestReceivedTimestamp": received, "stage": "ResponseComplete", "verb": "patch",
+                "requestURI": "/api/v1/namespaces/a/pods/b", "user": { "username": "m" },
+            })
+        };
+        let lines = [line("before", "2026-01-01T00:00:00.999999Z"), line("after", "2026-01-01T00:00:01.000000Z")];
+        std::fs::write(&path, lines.map(|line| format!("{line}\n")).concat()).unwrap();
+        let entries = audit.entries();
+        std::fs::remove_file(path).unwrap();
+        assert_eq!(entries.unwrap().into_iter().map(|entry| entry.id).collect::<Vec<_>>(), ["after"]);
+    }
+
     fn entry(id: &str, allowed: bool, uri: &str) -> Entry {
         let call = Call::parse("GET", uri, "");
-        Entry { id: id.to_owned(), complete: true, user: String::new(), allowed, call }
+        Entry { id: id.to_owned(), received: Timestamp::MIN, complete: true, user: String::new(), allowed, call }
     }
 
     #[test]

@@ -19,8 +19,10 @@ use tracing::Instrument;
 use crate::outage::Outages;
 use crate::plan::outage::is_suspect;
 
+mod pool;
 mod until;
 
+use pool::Pool;
 use until::Until;
 
 /// How long a request may take, its whole answer included; of a watch, until its headers arrive.
@@ -71,12 +73,12 @@ fn build(mut config: Config, outages: &Outages) -> Result<Client, kube::Error> {
     }
     config.headers.push((header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
     let https = config.rustls_https_connector_with_connector(connector())?;
-    let http = hyper_util::client::legacy::Client::builder(TokioExecutor::new())
-        .pool_timer(TokioTimer::new())
+    let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
+    http.pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
         .pool_max_idle_per_host(POOL_SIZE)
-        .http1_max_buf_size(READ_BUFFER)
-        .build::<_, Body>(https);
+        .http1_max_buf_size(READ_BUFFER);
+    let http = Pool::new(http, https, outages.clone());
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer_fn(|inner| Watched { inner, outages: outages.clone() })

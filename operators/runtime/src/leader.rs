@@ -81,7 +81,7 @@ impl Elector {
     pub fn new(client: Client, lease: LeaseName, identity: String, outages: Outages) -> Self {
         show(&lease, false);
         Self {
-            remote: Remote::new(client, lease.clone()),
+            remote: Remote::new(client, lease.clone(), outages.clone()),
             lease,
             identity,
             last_renew: None,

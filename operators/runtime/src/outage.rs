@@ -64,11 +64,37 @@ impl Outages {
         self.0.sight.borrow().ended
     }
 
+    /// How many outages have begun.
+    pub(crate) fn begun(&self) -> u64 {
+        self.0.sight.borrow().begun()
+    }
+
+    /// A request got no answer that is as good as a probe: everything waits until one is answered.
+    pub(crate) fn lost(&self) {
+        if self.0.sight.borrow().away_since.is_none() {
+            tracing::warn!("the API server does not answer: waiting until it does");
+            self.seen(false);
+            self.0.suspicion.notify_one();
+        }
+    }
+
     /// Takes in whether a probe was answered, and returns what was known before.
     pub(crate) fn seen(&self, answered: bool) -> Sight {
         let before = *self.0.sight.borrow();
         self.0.sight.send_replace(before.probed(answered, Instant::now()));
         before
+    }
+
+    /// Connections were lost without a word, and no probe has seen it: what waits on such ones goes on as after an outage.
+    pub(crate) fn missed(&self) {
+        let news = self.0.sight.send_if_modified(|sight| {
+            let before = *sight;
+            *sight = before.missed(Instant::now());
+            *sight != before
+        });
+        if news {
+            tracing::info!("connections to the API server were lost without a word: watches begin again");
+        }
     }
 
     /// Whether the API server has just come back, and watches may have yet to begin again.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use e2e::call::Call;
 use e2e::patience::{Bar, Deadline, Moment};
 use e2e::process::{Install, Launch, Manager};
-use e2e::proxy::{Fault, Proxy, Rule};
+use e2e::proxy::{Away, Fault, Proxy, Rule};
 use e2e::timing::Timing;
 use futures::future::try_join_all;
 use tokio::time::sleep;
@@ -18,6 +18,10 @@ const LEASE: Duration = Duration::from_secs(15);
 const FOLLOWED: Bar = Bar::work(Duration::from_secs(2));
 /// From the death of a leader to the next leader's first write.
 const EXPIRED: Bar = Bar { timers: LEASE, work: Duration::from_secs(2) };
+
+/// From the end of a silence of 4 s until a standby's watches have begun again: the Lease is looked at when nothing has been heard of
+/// it for 5 s, that look may be lost as well, which takes 2.5 s, and what goes on does so within a second.
+const HEARD: Bar = Bar { timers: Duration::from_secs(5), work: Duration::from_secs(2) };
 
 /// A leader and a standby, each behind a proxy of its own.
 struct Pair {
@@ -109,6 +113,33 @@ pub async fn a_stopped_leader_is_followed_within_2_s(stage: Stage) -> Result<(),
     pair.was_warm(lists_before)?;
     let late: Vec<Call> = writes(&pair.leader.1.journal()).into_iter().filter(|call| call.at > wrote).collect();
     none(&late, "writes of the old leader after the new one's first")
+}
+
+/// Who takes over next knows what has happened, though no request of its own has failed.
+pub async fn a_standby_watches_again_after_a_silence_of_4_s(stage: Stage) -> Result<(), Failure> {
+    let install = stage.install().await?;
+    let mut pair = Pair::start(&stage, &install).await?;
+    let (standby, proxy) = &mut pair.standby;
+    let timing = Timing::exclusive().await;
+    proxy.away(Away::Silent);
+    sleep(Duration::from_secs(4)).await;
+    let before = proxy.journal().len();
+    let (begun, returned) = (Moment::now(), Instant::now());
+    proxy.back();
+    let watches = || proxy.since(before).into_iter().filter(|call| call.is_watch() && !call.is_lease()).count();
+    eventually("watches that have begun again", SOON, || async {
+        let watches = watches();
+        if watches >= KINDS { Ok(()) } else { Err(format!("{watches} of {KINDS}")) }
+    })
+    .await?;
+    let took = returned.elapsed();
+    drop(timing);
+    println!("leadership: a standby's watches have begun again {took:.2?} after a silence of 4 s");
+    within(HEARD, "from the end of the silence to a standby's watches", took, begun)?;
+    let since = proxy.since(before);
+    ensure(lists(&since) == 0, || format!("lists: {since:?}"))?;
+    none(&writes(&since), "writes of a standby")?;
+    ensure(standby.ends(Duration::from_millis(1)).await.is_err(), || format!("it ended: {}", standby.log()))
 }
 
 pub async fn a_killed_leader_is_followed_when_its_lease_ends(stage: Stage) -> Result<(), Failure> {

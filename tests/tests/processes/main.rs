@@ -67,6 +67,8 @@ fn main() -> ExitCode {
         outage::that_closes_connections,
         outage::that_says_nothing,
         outage::behind_a_load_balancer,
+        outage::of_4_s_that_says_nothing,
+        leadership::a_standby_watches_again_after_a_silence_of_4_s,
         rights_restart_on::each_object_is_asked_for_once_a_minute_and_a_missing_right_is_told,
         idle::converged_objects_cause_no_request_for_a_minute,
         half_open::a_change_behind_half_open_watches_is_acted_on_within_60_s,

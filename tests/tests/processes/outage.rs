@@ -33,6 +33,11 @@ pub async fn behind_a_load_balancer(stage: Stage) -> Result<(), Failure> {
     survived(stage, OBJECTS, Duration::from_secs(20), without_backends).await
 }
 
+/// Over before any probe: the connections are lost all the same.
+pub async fn of_4_s_that_says_nothing(stage: Stage) -> Result<(), Failure> {
+    survived(stage, OBJECTS, Duration::from_secs(4), silent).await
+}
+
 /// Shorter than a Lease's duration: nobody else may lead meanwhile.
 pub async fn of_10_s_however(stage: Stage) -> Result<(), Failure> {
     for (how, away) in [

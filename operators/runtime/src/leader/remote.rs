@@ -11,7 +11,12 @@ use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::LeaseName;
-use crate::plan::lease::{RETRY_PERIOD, Record, Seen};
+use crate::outage::Outages;
+use crate::plan::lease::{RETRY_PERIOD, Record, SILENCE, Seen};
+
+/// How long a look at a Lease may take after its watch was silent; and how long at least a request has to have been waited for, if
+/// no answer is to mean anything.
+const LOOK: Duration = Duration::from_millis(2500);
 
 /// What went wrong.
 pub(super) enum Trouble {
@@ -38,13 +43,17 @@ pub(super) struct Remote {
     seen: Seen,
     /// What went wrong last, by what was tried, so that each change is logged once.
     complaints: HashMap<&'static str, String>,
+    outages: Outages,
+    /// Whether the watch had told of changes, and then of none for longer than its leader lets pass between two renewals.
+    silent: bool,
 }
 
 impl Remote {
-    pub(super) fn new(client: Client, name: LeaseName) -> Self {
+    pub(super) fn new(client: Client, name: LeaseName, outages: Outages) -> Self {
         let api = Api::namespaced(client, &name.namespace);
         let (seen, complaints) = (Seen::default(), HashMap::new());
-        Self { api, name, epoch: Instant::now(), object: None, seen, complaints }
+        let epoch = Instant::now();
+        Self { api, name, epoch, object: None, seen, complaints, outages, silent: false }
     }
 
     /// What the Lease says, and since when.
@@ -64,13 +73,31 @@ impl Remote {
 
     /// Reads the Lease.
     pub(super) async fn look(&mut self, limit: Duration) -> Result<(), Trouble> {
+        let silent = std::mem::take(&mut self.silent);
+        let limit = if silent { limit.min(LOOK) } else { limit };
         match timeout(limit, self.api.get_opt(&self.name.name)).await {
-            Ok(Ok(lease)) => self.take_in(lease),
+            Ok(Ok(lease)) => {
+                let version =
+                    |lease: &Option<Lease>| lease.as_ref().and_then(|lease| lease.metadata.resource_version.clone());
+                if silent && version(&lease) != version(&self.object) {
+                    self.outages.missed();
+                }
+                self.take_in(lease);
+            }
             Ok(Err(error)) => return Err(Trouble::Passing("get", self.explain("get", &error))),
-            Err(_) => return Err(Trouble::silent("get")),
+            Err(_) => return Err(self.unanswered("get", limit)),
         }
         self.recovered("get");
         Ok(())
+    }
+
+    /// A request got no answer within `limit`. Nothing keeps one of a Lease from its answer but what keeps all: the API server is
+    /// away, or connections were lost without a word, in an outage that may be over by now; watches may hang on such ones.
+    fn unanswered(&self, tried: &'static str, limit: Duration) -> Trouble {
+        if limit >= LOOK {
+            self.outages.lost();
+        }
+        Trouble::silent(tried)
     }
 
     /// Writes `record` over the Lease as last read; `false`: it has changed since, read again.
@@ -99,14 +126,15 @@ impl Remote {
                 return Err(Trouble::Refused(status.message.clone()));
             }
             Ok(Err(error)) => return Err(Trouble::Passing("write", self.explain(verb, &error))),
-            Err(_) => return Err(Trouble::silent("write")),
+            Err(_) => return Err(self.unanswered("write", limit)),
         }
         self.recovered("write");
         Ok(true)
     }
 
     /// Watches the Lease while `patience`, given what it says and the time, returns how long to wait for it to change.
-    /// Returns as well when that time has passed, and when the watch ends in the usual way.
+    /// Returns as well when that time has passed, when a watch that has told of changes tells nothing for [`SILENCE`], and when the
+    /// watch ends in the usual way.
     pub(super) async fn follow(
         &mut self,
         limit: Duration,
@@ -122,15 +150,21 @@ impl Remote {
         let events = match timeout(limit, self.api.watch(&only_it, &version)).await {
             Ok(Ok(events)) => events,
             Ok(Err(error)) => return trouble(self.explain("watch", &error)),
-            Err(_) => return Err(Trouble::silent("watch")),
+            Err(_) => return Err(self.unanswered("watch", limit)),
         };
         self.recovered("watch");
         let mut events = pin!(events);
+        // Behind what holds watches' events back for ever, silence means nothing.
+        let mut heard = false;
         while let Some(left) = patience(&self.seen, self.elapsed()) {
             let event = tokio::select! {
-                () = sleep(left) => return Ok(()),
+                () = sleep(if heard { left.min(SILENCE) } else { left }) => {
+                    self.silent = heard;
+                    return Ok(());
+                }
                 event = events.try_next() => event,
             };
+            heard = true;
             match event {
                 Ok(Some(WatchEvent::Added(lease) | WatchEvent::Modified(lease))) => self.take_in(Some(lease)),
                 Ok(Some(WatchEvent::Deleted(_))) => self.take_in(None),

@@ -14,6 +14,8 @@ pub const LEASE_DURATION: Duration = Duration::from_secs(15);
 pub const RENEW_DEADLINE: Duration = Duration::from_secs(10);
 /// How often a leader renews, and how often a candidate polls while it cannot watch.
 pub const RETRY_PERIOD: Duration = Duration::from_secs(2);
+/// How long a standby hears nothing of a Lease before it looks at it: by then two renewals, up to 2.4 s apart, have not come.
+pub const SILENCE: Duration = Duration::from_secs(5);
 /// How much longer than its own duration a foreign claim must stand still before we call its manager gone.
 const FOREIGN_GRACE: Duration = Duration::from_secs(2);
 

@@ -41,6 +41,22 @@ impl Sight {
         }
     }
 
+    /// How many outages have begun.
+    #[must_use]
+    pub fn begun(&self) -> u64 {
+        self.ended + u64::from(self.away_since.is_some())
+    }
+
+    /// What is known once connections turn out to have been lost in an outage that no probe has seen. One that is under way is
+    /// over when a probe says so.
+    #[must_use]
+    pub fn missed(self, now: Instant) -> Self {
+        match self.away_since {
+            Some(_) => self,
+            None => Self { answered: Some(now), ended: self.ended + 1, last: Some(now), ..self },
+        }
+    }
+
     /// Whether the API server is away or has just come back, so that a watch which has yet to begin again proves nothing. Another
     /// request may be answered before the probe is, such as the one that renews the Lease and lets passes begin.
     #[must_use]
@@ -77,6 +93,11 @@ mod tests {
         let resuming = |after: u32| back.is_resuming(start + (9 + after) * second);
         assert!(!Sight::default().is_resuming(start) && resuming(4) && !resuming(5));
         assert!(away.is_resuming(start + 9 * second), "something else may be answered before the probe is");
+        let missed = back.missed(start + 30 * second);
+        assert_eq!((missed.away_since, missed.ended), (None, 2));
+        assert_eq!([Sight::default(), away, back, missed].map(|sight| sight.begun()), [0, 1, 1, 2]);
+        assert!(missed.is_resuming(start + 34 * second) && !missed.is_resuming(start + 35 * second));
+        assert_eq!(away.missed(start + 30 * second), away, "a probe tells when that one is over");
     }
 
     #[test]
