@@ -10,7 +10,6 @@ use http::{HeaderValue, Request, Response, header};
 use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::{Body, ConfigExt};
 use kube::{Client, Config};
 use tower::{BoxError, Service, ServiceBuilder};
@@ -40,12 +39,6 @@ const KEEPALIVE_RETRIES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A burst keeps its connections for this long, an idle process holds its watches' only.
-const POOL_IDLE: Duration = Duration::from_secs(30);
-const POOL_SIZE: usize = 16;
-/// Bounds what one connection buffers of a large answer; the library's default is 400 KiB a connection.
-const READ_BUFFER: usize = 64 * 1024;
-
 /// Why there is no client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
@@ -73,12 +66,7 @@ fn build(mut config: Config, outages: &Outages) -> Result<Client, kube::Error> {
     }
     config.headers.push((header::USER_AGENT, HeaderValue::from_static(USER_AGENT)));
     let https = config.rustls_https_connector_with_connector(connector())?;
-    let mut http = hyper_util::client::legacy::Client::builder(TokioExecutor::new());
-    http.pool_timer(TokioTimer::new())
-        .pool_idle_timeout(POOL_IDLE)
-        .pool_max_idle_per_host(POOL_SIZE)
-        .http1_max_buf_size(READ_BUFFER);
-    let http = Pool::new(http, https, outages.clone());
+    let http = Pool::new(https, outages.clone());
     let service = ServiceBuilder::new()
         .layer(config.base_uri_layer())
         .layer_fn(|inner| Watched { inner, outages: outages.clone() })

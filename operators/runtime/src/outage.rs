@@ -72,17 +72,20 @@ impl Outages {
     /// A request got no answer that is as good as a probe: everything waits until one is answered.
     pub(crate) fn lost(&self) {
         if self.0.sight.borrow().away_since.is_none() {
-            tracing::warn!("the API server does not answer: waiting until it does");
             self.seen(false);
             self.0.suspicion.notify_one();
         }
     }
 
-    /// Takes in whether a probe was answered, and returns what was known before.
-    pub(crate) fn seen(&self, answered: bool) -> Sight {
+    /// Takes in whether a probe was answered.
+    pub(crate) fn seen(&self, answered: bool) {
         let before = *self.0.sight.borrow();
         self.0.sight.send_replace(before.probed(answered, Instant::now()));
-        before
+        match (answered, before.away_since) {
+            (false, None) => tracing::warn!("the API server does not answer: waiting until it does"),
+            (true, Some(since)) => tracing::info!("the API server answers again, after {:.0?}", since.elapsed()),
+            _ => {}
+        }
     }
 
     /// Connections were lost without a word, and no probe has seen it: what waits on such ones goes on as after an outage.
@@ -123,14 +126,7 @@ impl Outages {
             self.0.suspicion.notified().await;
             loop {
                 let answered = answers(&client).await;
-                let before = self.seen(answered);
-                match (answered, before.away_since) {
-                    (false, None) => tracing::warn!("the API server does not answer: waiting until it does"),
-                    (true, Some(since)) => {
-                        tracing::info!("the API server answers again, after {:.0?}", since.elapsed())
-                    }
-                    _ => {}
-                }
+                self.seen(answered);
                 if answered {
                     break;
                 }

@@ -3,15 +3,23 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::Connect;
 use hyper_util::client::legacy::{Builder, Client, Error, ResponseFuture};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use kube::client::Body;
 use tower::Service;
 
 use crate::outage::Outages;
+
+/// A burst keeps its connections for this long, an idle process holds its watches' only.
+const POOL_IDLE: Duration = Duration::from_secs(30);
+const POOL_SIZE: usize = 16;
+/// Bounds what one connection buffers of a large answer; the library's default is 400 KiB a connection.
+const READ_BUFFER: usize = 64 * 1024;
 
 /// A client whose idle connections are all of the time since the last outage began.
 #[derive(Clone)]
@@ -24,7 +32,13 @@ pub(super) struct Pool<C> {
 }
 
 impl<C: Connect + Clone> Pool<C> {
-    pub(super) fn new(builder: Builder, connector: C, outages: Outages) -> Self {
+    pub(super) fn new(connector: C, outages: Outages) -> Self {
+        let mut builder = Client::builder(TokioExecutor::new());
+        builder
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .pool_max_idle_per_host(POOL_SIZE)
+            .http1_max_buf_size(READ_BUFFER);
         let current = (outages.begun(), builder.build(connector.clone()));
         Self { builder, connector, outages, current: Arc::new(Mutex::new(current)) }
     }
@@ -61,7 +75,6 @@ mod tests {
 
     use http_body_util::BodyExt;
     use hyper_util::client::legacy::connect::HttpConnector;
-    use hyper_util::rt::TokioExecutor;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
@@ -90,7 +103,7 @@ mod tests {
     async fn what_was_idle_when_an_outage_began_is_not_used_again() {
         let (address, connections) = server().await.unwrap();
         let outages = Outages::default();
-        let mut pool = Pool::new(Client::builder(TokioExecutor::new()), HttpConnector::new(), outages.clone());
+        let mut pool = Pool::new(HttpConnector::new(), outages.clone());
         let mut connections_after_a_request = async || {
             let answer = pool.call(Request::get(&address).body(Body::empty()).unwrap()).await.unwrap();
             answer.into_body().collect().await.unwrap();

@@ -44,7 +44,7 @@ pub(super) struct Remote {
     /// What went wrong last, by what was tried, so that each change is logged once.
     complaints: HashMap<&'static str, String>,
     outages: Outages,
-    /// Whether the watch had told of changes, and then of none for longer than its leader lets pass between two renewals.
+    /// Whether the watch had reported changes, and then none for longer than its leader lets pass between two renewals.
     silent: bool,
 }
 
@@ -133,7 +133,7 @@ impl Remote {
     }
 
     /// Watches the Lease while `patience`, given what it says and the time, returns how long to wait for it to change.
-    /// Returns as well when that time has passed, when a watch that has told of changes tells nothing for [`SILENCE`], and when the
+    /// Returns as well when that time has passed, when a watch that has reported changes reports none for [`SILENCE`], and when the
     /// watch ends in the usual way.
     pub(super) async fn follow(
         &mut self,

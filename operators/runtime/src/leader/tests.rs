@@ -37,6 +37,14 @@ async fn until_held_by(server: &Server, holder: &str) -> Duration {
     start.elapsed()
 }
 
+/// Nothing but the leader's renewals is sent.
+async fn is_quiet(server: &Server) {
+    server.requests();
+    sleep(Duration::from_secs(60)).await;
+    let requests = server.requests();
+    assert!(requests.iter().all(|verb| verb == "PUT") && (29..=31).contains(&requests.len()), "{requests:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn one_leads_and_a_standby_watches_without_polling() {
     let (server, stop) = (Server::new(), CancellationToken::new());
@@ -44,10 +52,7 @@ async fn one_leads_and_a_standby_watches_without_polling() {
     until_held_by(&server, "first").await;
     let _second = process(&server, "second", &stop);
     sleep(Duration::from_secs(1)).await;
-    server.requests();
-    sleep(Duration::from_secs(60)).await;
-    let requests = server.requests();
-    assert!(requests.iter().all(|verb| verb == "PUT") && (29..=31).contains(&requests.len()), "{requests:?}");
+    is_quiet(&server).await;
     assert_eq!((server.holder().as_deref(), server.transitions()), (Some("first"), Some(0)));
 }
 

@@ -18,14 +18,6 @@ async fn leader_and_standby(server: &Server, stop: &CancellationToken) -> [Outag
     outages
 }
 
-/// Nothing but the leader's renewals is sent.
-async fn is_quiet(server: &Server) {
-    server.requests();
-    sleep(Duration::from_secs(60)).await;
-    let requests = server.requests();
-    assert!(requests.iter().all(|verb| verb == "PUT") && (29..=31).contains(&requests.len()), "{requests:?}");
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_standby_whose_watch_is_silent_while_the_lease_is_renewed_has_watches_begin_again() {
     let (server, stop) = (Server::new(), CancellationToken::new());
@@ -66,7 +58,7 @@ async fn a_request_that_is_not_answered_has_watches_begin_again_though_a_probe_i
     assert_eq!(outages.each_ref().map(Outages::over), [1, 1], "once");
 }
 
-/// Nothing is lost with a leader that is killed: its Lease is as its watch has told.
+/// Nothing is lost with a leader that is killed: its Lease is as the watch reported it.
 #[tokio::test(start_paused = true)]
 async fn a_killed_leader_is_no_outage() {
     let (server, stop) = (Server::new(), CancellationToken::new());
