@@ -10,14 +10,16 @@ use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
+use runtime::pods;
 use runtime::views::{Claim, Pod};
 
 use crate::by_name::{Answer, Reader};
 use crate::etcd::{EtcdClient, Place};
+use crate::plan::placement::Beside;
 use crate::plan::recovered::recovered;
 use crate::plan::unlabeled::{self, Found, claims};
 use crate::plan::version::Version;
-use crate::plan::{self, Etcd, Observed, names, objects, roster};
+use crate::plan::{self, Etcd, NextTrial, Observed, names, objects, roster};
 use crate::{EtcdCluster, EtcdClusterOperator, look};
 
 /// How long to wait for an election, and how often.
@@ -37,6 +39,7 @@ impl EtcdClusterOperator {
         let foreign = unlabeled::foreign(cluster, &pods);
         let mut pods: Vec<_> = pods.into_iter().filter(|pod| pod.meta.controlled_by(&cluster.meta.uid)).collect();
         let pull = plan::pull::take(cluster, &mut pods);
+        let trials = plan::placement::take(cluster, &mut pods);
         let claims = self.claims.owned(&key.namespace, &owner).into_iter().filter_map(Entry::into_object);
         let mut claims: Vec<_> = claims.collect();
         let mut by_name = self.by_name.reader(key);
@@ -67,6 +70,8 @@ impl EtcdClusterOperator {
             pods,
             pull,
             pull_refused: false,
+            trials,
+            beside: None,
             taken,
             foreign,
             found,
@@ -126,19 +131,13 @@ impl EtcdClusterOperator {
         }
         let wanted = usize::try_from(cluster.spec.size).unwrap_or(0);
         if observed.pods.iter().filter(|pod| !pod.meta.deleting).count() < wanted {
-            observed.dictated_users = self.namespaces.dictates_users(&cluster.meta.key.namespace).await?;
+            self.learn_users(observed).await?;
         }
         for name in plan::proven::to_read(observed) {
             let Answer::Live(live) = by_name.read(Claim::KIND, &name).await else { continue };
             observed.proven.extend(look::proven(&live).map(|proven| ((*name).into(), proven)));
         }
-        if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
-            let replaced = replaced.map(|replaced| cluster.meta.key.sibling(&replaced));
-            observed.refused = look::refused(&self.client, &trial, replaced.as_ref()).await;
-        }
-        if let Some(trial) = plan::pull_trial(observed, Timestamp::now()) {
-            observed.pull_refused = look::refused(&self.client, &trial, None).await.is_some();
-        }
+        self.look_ahead(observed).await?;
         observed.cluster_version = self.cluster_version(observed).await;
         if let Some(leader) = plan::late_behind(observed, Timestamp::now()) {
             observed.receiving = self.etcd.receivers(&leader).await;
@@ -151,6 +150,37 @@ impl EtcdClusterOperator {
 }
 
 impl EtcdClusterOperator {
+    /// What the API server says of pods that are about to be made: in the place of others, or to find something out before that.
+    async fn look_ahead(&self, observed: &mut Observed) -> Result<(), Error> {
+        let key = observed.cluster.meta.key.clone();
+        if plan::trial(observed, Timestamp::now()).is_some() {
+            self.learn_users(observed).await?;
+        }
+        if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
+            let replaced = replaced.map(|replaced| key.sibling(&replaced));
+            observed.refused = look::refused(&self.client, &trial, replaced.as_ref()).await;
+        }
+        let Some((next, _)) = plan::next_trial(observed, Timestamp::now()) else { return Ok(()) };
+        self.learn_users(observed).await?;
+        if let NextTrial::Placement(member) = &next {
+            let live = pods::get(&self.client, &key.sibling(member)).await?;
+            observed.beside = live.and_then(|live| plan::placement::beside(&observed.cluster, &live));
+        }
+        let Some((_, Some(trial))) = plan::next_trial(observed, Timestamp::now()) else { return Ok(()) };
+        if look::refused(&self.client, &trial, None).await.is_some() {
+            match next {
+                NextTrial::Image => observed.pull_refused = true,
+                NextTrial::Placement(_) => observed.beside = Some(Beside::Impossible),
+            }
+        }
+        Ok(())
+    }
+
+    async fn learn_users(&self, observed: &mut Observed) -> Result<(), Error> {
+        observed.dictated_users = self.namespaces.dictates_users(&observed.cluster.meta.key.namespace).await?;
+        Ok(())
+    }
+
     /// The version that all members have agreed upon, if they are to run another minor version.
     async fn cluster_version(&self, observed: &Observed) -> Option<String> {
         let cluster = &observed.cluster;

@@ -22,6 +22,7 @@ pub mod names;
 pub mod objects;
 mod observed;
 pub mod options;
+pub mod placement;
 pub mod proven;
 pub mod pull;
 mod quorum;
@@ -183,14 +184,28 @@ pub fn trial(observed: &Observed, now: Timestamp) -> Option<(Create, Option<Stri
     grows.then(|| (pod(&wish.joining(&roster), Start::Join), None))
 }
 
-/// The pod that is about to find out whether an image can be pulled, of which the API server should say whether it would take it.
+/// What is about to be found out by a pod of its own before a member gives up what it has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NextTrial {
+    /// Whether an image can be pulled.
+    Image,
+    /// Whether a pod as the spec asks starts, beside the pod of this member.
+    Placement(Box<str>),
+}
+
+/// What is about to be found out, and the pod that does so, of which the API server should say whether it would take it. There is none
+/// as long as the present pod is not known that it is to stand beside.
 #[must_use]
-pub fn pull_trial(observed: &Observed, now: Timestamp) -> Option<Create> {
+pub fn next_trial(observed: &Observed, now: Timestamp) -> Option<(NextTrial, Option<Create>)> {
     let durable = observed.cluster.status.storage.as_ref()?.durable;
     let roster = Roster::of(observed, now);
     let wish = Wish::of(observed, &roster, durable);
     match membership::next(observed, &roster, &wish, now) {
-        Step::Pull { beside } => Some(pull::pod(observed, &roster, &wish, &beside)),
+        Step::Pull { beside } => Some((NextTrial::Image, Some(pull::pod(observed, &roster, &wish, &beside)))),
+        Step::Try { member, whole } => {
+            let pod = placement::pod(observed, &wish, &member, whole);
+            Some((NextTrial::Placement(member.into()), pod))
+        }
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::Error;
 
 pub mod adoption;
+pub mod beside;
 pub mod conditions;
 pub mod crd;
 pub mod drift;

@@ -17,6 +17,7 @@ mod etcd_ephemeral;
 mod etcd_leader;
 mod etcd_old;
 mod etcd_paused;
+mod etcd_placement;
 mod etcd_pods_lost;
 mod etcd_replaced;
 mod etcd_resize;

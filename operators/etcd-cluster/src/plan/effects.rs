@@ -8,10 +8,10 @@ use runtime::views::{Claim, Pod};
 use super::membership::Step;
 use super::objects::Start;
 use super::proven::{self, Made};
-use super::pull;
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Change, EtcdAct, Observed, hold, leaving_3_6, names, objects};
+use super::{placement, pull};
 
 /// The effects of `step`, in order.
 pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Effect<EtcdAct>> {
@@ -86,6 +86,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         }
         Step::Pull { beside } => vec![Effect::Create(pull::pod(observed, roster, wish, beside))],
         Step::DropPull => observed.pull.as_deref().map(delete_pod).into_iter().collect(),
+        Step::Try { member, whole } => {
+            placement::pod(observed, wish, member, *whole).map(Effect::Create).into_iter().collect()
+        }
+        Step::DropTrials => placement::removal(observed),
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()

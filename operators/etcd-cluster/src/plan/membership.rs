@@ -9,10 +9,10 @@ use super::Observed;
 use super::hold;
 use super::objects::{RETIRING, Start};
 use super::proven::{self, Made};
-use super::pull;
 use super::roster::{Node, Roster};
 use super::space;
 use super::wish::Wish;
+use super::{placement, pull};
 
 pub(super) mod adopting;
 mod beginning;
@@ -21,7 +21,7 @@ mod healing;
 mod leading;
 mod repair;
 mod resizing;
-mod rolling;
+pub(super) mod rolling;
 mod step;
 pub(super) mod unreached;
 mod without_quorum;
@@ -97,6 +97,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
         .or_else(|| space::disarm(observed, roster))
         .or_else(|| resizing::step(observed, roster, wish))
         .or_else(|| pull::clear(observed, roster, wish))
+        .or_else(|| placement::clear(observed, roster, wish))
         .or_else(|| rolling::step(observed, roster, wish, now))
         .or_else(|| leading::step(observed, roster))
         .or_else(|| held(observed, roster, wish))

@@ -62,6 +62,13 @@ pub fn pull(cluster: &EtcdCluster) -> String {
     format!("{}-pull", cluster.meta.key.name)
 }
 
+/// The names of the pods that find out whether a pod as the spec asks starts: of one beside the present pod, and of one on another
+/// node, which asks for all that a member does. No member's, by their lengths.
+#[must_use]
+pub fn trials(cluster: &EtcdCluster) -> [String; 2] {
+    ["placement", "placement-whole"].map(|which| format!("{}-{which}", cluster.meta.key.name))
+}
+
 /// Whether a member of that name can be one that we made.
 #[must_use]
 pub fn is_ours(cluster: &EtcdCluster, member: &str) -> bool {

@@ -14,6 +14,7 @@ mod pod;
 mod probes;
 mod pull;
 mod services;
+mod trial;
 
 pub(super) use budget::budget;
 pub use claim::probe_claim;
@@ -24,12 +25,14 @@ pub(super) use claim::{
 pub(super) use container::{ETCD, WAIT, quota_follows_volume, variable_of};
 pub use pod::Start;
 pub(super) use pod::{
-    QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, pod, pod_labels, retiring,
+    PLACEMENT, QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, placement, pod,
+    pod_labels, retiring,
 };
 pub(super) use probes::is_asked_for_health;
-pub(super) use pull::{IMAGE, pull};
+pub(super) use pull::{IMAGE, pull, trial_labels};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
+pub(super) use trial::{MEMBER, trial};
 
 /// Port of clients.
 pub(super) const CLIENT_PORT: i32 = 2379;

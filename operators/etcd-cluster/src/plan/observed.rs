@@ -7,6 +7,7 @@ use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 use serde::Deserialize;
 
+use super::placement::Beside;
 use super::proven::Proven;
 use super::unlabeled::claims;
 use crate::EtcdCluster;
@@ -31,6 +32,10 @@ pub struct Observed {
     pub pull: Option<Arc<Pod>>,
     /// Whether the API server would not take that pod. Only asked before it is made.
     pub pull_refused: bool,
+    /// The pods that find out whether one as the spec asks starts.
+    pub trials: Vec<Arc<Pod>>,
+    /// What is known of the present pod beside which another one is to do so. Only read before that is made.
+    pub beside: Option<Beside>,
     /// Its claims, by name.
     pub claims: Vec<Arc<Claim>>,
     /// What its etcd says, asked just now.

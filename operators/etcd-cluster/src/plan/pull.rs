@@ -11,7 +11,7 @@ use super::membership::Step;
 use super::objects::{self, ETCD};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Observed, names};
+use super::{Observed, names, placement};
 use crate::EtcdCluster;
 
 /// How long a kubelet takes at most to have an image pulled and etcd tell its version, unless it says what is wrong.
@@ -20,7 +20,7 @@ const START: SignedDuration = SignedDuration::from_mins(10);
 const REMOVAL: SignedDuration = SignedDuration::from_mins(1);
 
 /// Exit codes of a process that was killed, as those of an evicted pod are: SIGKILL, and SIGTERM.
-const KILLED: [i32; 2] = [137, 143];
+pub(super) const KILLED: [i32; 2] = [137, 143];
 
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +51,13 @@ pub(super) fn step(
     wish: &Wish,
     now: Timestamp,
 ) -> Option<Step> {
+    if placement::is_asked(observed, roster, node, wish) {
+        let step = placement::step(observed, node, wish, now);
+        // The pod that tries the placement is of that image.
+        if step.is_some() || !observed.trials.is_empty() {
+            return step;
+        }
+    }
     let image = wish.image();
     match check(observed, roster, wish, now) {
         Check::Passed => None,
@@ -60,14 +67,17 @@ pub(super) fn step(
             let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
-        Check::Failed(why) => Some(Step::Stuck(
-            "ImageUnavailable",
-            format!(
-                "image {image} cannot be used, so no member has been changed: {why}; correct spec.version or \
-                 spec.repository, or set it back"
-            ),
-        )),
+        Check::Failed(why) => Some(unavailable(&image, &why)),
     }
+}
+
+/// What is told of an image that is of no use.
+pub(super) fn unavailable(image: &str, why: &str) -> Step {
+    let message = format!(
+        "image {image} cannot be used, so no member has been changed: {why}; correct spec.version or spec.repository, or set \
+         it back"
+    );
+    Step::Stuck("ImageUnavailable", message)
 }
 
 /// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.

@@ -27,6 +27,8 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         pods: Vec::new(),
         pull: None,
         pull_refused: false,
+        trials: Vec::new(),
+        beside: None,
         claims: Vec::new(),
         etcd: Etcd { endpoints: BTreeMap::new(), ..Etcd::default() },
         published: Vec::new(),
@@ -175,6 +177,7 @@ mod learners;
 mod leaving_3_6;
 mod members;
 mod options;
+mod placement;
 mod pull;
 mod quorum;
 mod refused;

@@ -181,7 +181,19 @@ fn template_of(cluster: &EtcdCluster, roster: &Roster<'_>) -> String {
 /// A fingerprint of what the spec says of pods. Earlier managers kept quantities that are whole numbers as numbers.
 pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
     let spec = &cluster.spec;
-    let mut pod = spec.pod.clone().unwrap_or_default();
+    let said = json!({
+        "pod": of_pods(cluster, numbers),
+        "repository": spec.repository,
+        "options": spec.options,
+        "quota": spec.quota,
+        "restartedAt": cluster.restarted_at,
+    });
+    format!("{:016x}", names::fingerprint(&said.to_string()))
+}
+
+/// What the spec says of pods alone.
+pub(super) fn of_pods(cluster: &EtcdCluster, numbers: bool) -> Value {
+    let mut pod = cluster.spec.pod.clone().unwrap_or_default();
     // What does not reach a pod that already runs, or is judged elsewhere.
     pod.persistent_volume_claim_spec = None;
     pod.dns_timeout_in_second = 0;
@@ -195,14 +207,7 @@ pub(super) fn template(cluster: &EtcdCluster, numbers: bool) -> String {
             }
         }
     }
-    let said = json!({
-        "pod": pod,
-        "repository": spec.repository,
-        "options": spec.options,
-        "quota": spec.quota,
-        "restartedAt": cluster.restarted_at,
-    });
-    format!("{:016x}", names::fingerprint(&said.to_string()))
+    pod
 }
 
 /// Whether data outlives pods, as far as that is decided; latched in status before the first member is made.

@@ -138,7 +138,8 @@ impl Bench {
             }
             Edit::Isolated(true) => object["spec"]["pod"]["labels"]["isolated"] = json!("yes"),
             Edit::Hidden(true) => object["spec"]["pod"]["labels"]["hidden"] = json!("yes"),
-            Edit::Isolated(false) | Edit::Hidden(false) => {
+            Edit::Nowhere(true) => object["spec"]["pod"]["nodeSelector"] = json!({ "disk": "none" }),
+            Edit::Isolated(false) | Edit::Hidden(false) | Edit::Nowhere(false) => {
                 drop(object["spec"].as_object_mut().map(|spec| spec.remove("pod")))
             }
             Edit::Lead(which) => object["metadata"]["annotations"][MOVE_LEADER] = json!(which.to_string()),

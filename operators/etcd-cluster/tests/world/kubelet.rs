@@ -60,7 +60,7 @@ impl Kubelet {
         etcds.processes.retain(|_, process| kept(&process.volume) && etcds.volumes.contains_key(&process.volume));
     }
 
-    /// Pods that only try an image, without a volume or an address, come to their end at once.
+    /// Pods that only try something, without data or an address, come to their end at once.
     fn tick_pulls(&self, world: &mut World) {
         let pulls = world.all(Pod::KIND).filter(|(key, _)| is_pull(key)).map(|(key, pod)| (key.clone(), pod.clone()));
         for (key, pod) in pulls.collect::<Vec<_>>() {
@@ -75,7 +75,8 @@ impl Kubelet {
             } else {
                 told.finish("");
             }
-            let status = Report { etcd: Some(&told), image: &image, ..Report::default() }.status();
+            let unscheduled = pod["spec"]["nodeSelector"].is_object().then_some("no node is of that kind");
+            let status = Report { etcd: Some(&told), image: &image, unscheduled, ..Report::default() }.status();
             if pod["status"] != status {
                 world.edit(Pod::KIND, &key, |live| live["status"] = status);
             }
@@ -159,7 +160,7 @@ impl Kubelet {
     }
 
     fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
-        if pod.deleting || pod.rejected {
+        if pod.deleting || pod.rejected || pod.homeless {
             return None;
         }
         if let Some(claim) = &pod.claim {
@@ -270,12 +271,12 @@ fn keep_claims(world: &mut World) {
     }
 }
 
-/// Whether a pod only tries an image.
+/// Whether a pod only tries an image, or whether one as the spec asks starts.
 pub fn is_pull(key: &Key) -> bool {
-    key.name.ends_with("-pull")
+    ["-pull", "-placement", "-placement-whole"].iter().any(|end| key.name.ends_with(end))
 }
 
-/// All pods of the world, but for those that only try an image.
+/// All pods of the world, but for those.
 pub fn seen(world: &World) -> Vec<PodSeen> {
     let uid = |key: &Key, claim: &str| {
         world.get(Claim::KIND, &key.sibling(claim)).map(|claim| text(&claim["metadata"]["uid"]))

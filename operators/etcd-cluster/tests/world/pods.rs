@@ -35,6 +35,8 @@ pub struct PodSeen {
     pub hidden: bool,
     /// Whether a network policy that lets the operator through to some pods lets it through to this one.
     pub allowed: bool,
+    /// Whether there is no node of the kind that it asks for.
+    pub homeless: bool,
     /// Whether the kubelet rejects it.
     pub rejected: bool,
     /// Whether etcd runs for a while only, once [`Kubelet::worn`](crate::kubelet::Kubelet::worn).
@@ -80,6 +82,7 @@ impl PodSeen {
             tries: inits.iter().any(|container| container["name"] == "try"),
             expect: argument("--expect"),
             url: argument("--peer-url"),
+            homeless: spec["nodeSelector"].is_object(),
             rejected: meta["labels"]["rejected"].is_string(),
             fragile: meta["labels"]["fragile"].is_string(),
             isolated: meta["labels"]["isolated"].is_string(),

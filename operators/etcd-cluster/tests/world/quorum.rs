@@ -165,6 +165,23 @@ fn the_data_of_two_of_three_is_gone_for_good() {
 }
 
 #[test]
+fn a_pod_that_no_node_takes_takes_no_member() {
+    for size in [1, 2, 3] {
+        let mut bench = Bench::new(&json!({ "size": size }));
+        settle(&mut bench);
+        let before = uids(&bench);
+        bench.take(&Step::Edit(Edit::Nowhere(true)));
+        bench.take(&Step::Calm(40));
+        let after = uids(&bench);
+        assert!(before.iter().all(|uid| after.contains(uid)), "size {size}: {}", bench.story());
+        assert_eq!(bench.condition("Stalled").expect("it is told")["reason"], "PodRefused", "size {size}");
+        bench.take(&Step::Edit(Edit::Nowhere(false)));
+        settle(&mut bench);
+        assert_eq!(uids(&bench), before, "size {size}: what was tried is gone, and the pods are the same");
+    }
+}
+
+#[test]
 fn an_image_that_cannot_be_pulled_takes_no_member() {
     for bad in ["3.6.99", "v3.7.3"] {
         let mut bench = three();

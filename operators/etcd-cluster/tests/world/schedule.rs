@@ -37,6 +37,7 @@ fn edit() -> impl Strategy<Value = Edit> {
         1 => any::<bool>().prop_map(|good| Edit::Option { good }),
         1 => any::<bool>().prop_map(Edit::Isolated),
         1 => any::<bool>().prop_map(Edit::Hidden),
+        1 => any::<bool>().prop_map(Edit::Nowhere),
         2 => (0..3_u8).prop_map(Edit::Lead),
     ]
 }

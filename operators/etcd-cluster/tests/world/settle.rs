@@ -28,6 +28,9 @@ impl Bench {
         self.heal();
         self.edit(|object| {
             object["spec"]["paused"] = false.into();
+            if let Some(pod) = object["spec"].get_mut("pod").and_then(serde_json::Value::as_object_mut) {
+                pod.remove("nodeSelector");
+            }
             if object["spec"]["options"]["max-wals"] == "many" {
                 // The API server keeps no field that is null.
                 object["spec"].as_object_mut().map(|spec| spec.remove("options"));

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use etcd_cluster::EtcdCluster;
+use etcd_cluster::plan::placement::Beside;
 use etcd_cluster::plan::proven::Proven;
 use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
-use etcd_cluster::plan::{self, Etcd, Observed};
+use etcd_cluster::plan::{self, Etcd, NextTrial, Observed};
 use runtime::cache::{Entry, View};
 use runtime::plan::Owner;
 use runtime::views::{Claim, Pod};
@@ -37,6 +38,7 @@ impl Bench {
             }
         }
         let pull = plan::pull::take(cluster, &mut pods);
+        let trials = plan::placement::take(cluster, &mut pods);
         unlabeled::claims::accept(cluster, &pods, &mut claims);
         let mut found = self.read_claims(cluster, &pods, &mut claims, None);
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
@@ -57,6 +59,8 @@ impl Bench {
             pods,
             pull,
             pull_refused: false,
+            trials,
+            beside: None,
             taken,
             cluster_version: self.cluster_version(cluster, &etcd),
             etcd,
@@ -84,8 +88,14 @@ impl Bench {
         if plan::trial(&observed, self.now).is_some() {
             observed.refused.clone_from(&self.refuses);
         }
-        if plan::pull_trial(&observed, self.now).is_some() {
-            observed.pull_refused = self.refuses.is_some();
+        match plan::next_trial(&observed, self.now) {
+            Some((NextTrial::Image, _)) => observed.pull_refused = self.refuses.is_some(),
+            Some((NextTrial::Placement(_), _)) if self.refuses.is_some() => observed.beside = Some(Beside::Impossible),
+            Some((NextTrial::Placement(member), _)) => {
+                let live = self.world.get(Pod::KIND, &key.sibling(&member));
+                observed.beside = live.and_then(|live| plan::placement::beside(&observed.cluster, live));
+            }
+            None => {}
         }
         observed
     }

@@ -79,6 +79,8 @@ pub enum Edit {
     Isolated(bool),
     /// Labels by which a network policy keeps the operator alone from members; or those labels are taken back.
     Hidden(bool),
+    /// Pods are to run on nodes of a kind that there is none of; or that is taken back.
+    Nowhere(bool),
     /// Another member shall lead.
     Lead(u8),
 }

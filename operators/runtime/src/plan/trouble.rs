@@ -37,6 +37,12 @@ impl Trouble {
         self.reason == "Unschedulable"
     }
 
+    /// Whether the image cannot be had.
+    #[must_use]
+    pub fn is_of_image(&self) -> bool {
+        matches!(self.reason.as_str(), PULL | "ErrImageNeverPull" | "InvalidImageName")
+    }
+
     /// For how long it still holds by itself, if a time ends it; nothing is left of it then.
     #[must_use]
     pub fn left(&self, now: Timestamp) -> Option<Duration> {

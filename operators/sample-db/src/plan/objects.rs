@@ -32,7 +32,7 @@ pub(super) use services::{peers, read_write, serving};
 pub(crate) use snapshot::ONLINE;
 pub(super) use snapshot::{final_snapshot, snapshot};
 pub(crate) use trial::placed;
-pub(super) use trial::{PLACEMENT, mark, placement, trial};
+pub(super) use trial::{PLACEMENT, mark, placement, trial, trial_labels};
 
 /// The port that the server listens at.
 pub(crate) const PORT: i32 = 5432;

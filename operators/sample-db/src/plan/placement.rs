@@ -1,14 +1,11 @@
 //! Whether the pod that is to replace the server's would start: the scheduler and the kubelets say so of a Job's pod with the same
 //! placement, before the present one is deleted. Pure.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::api::core::v1 as core;
-use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use runtime::cache::View;
-use runtime::plan::{Delete, Effect};
+use runtime::plan::{Delete, Effect, beside};
 use runtime::views::{Job, JobEnd, Pod, Running};
 use serde_json::Value;
 
@@ -37,10 +34,8 @@ pub enum Placement {
 /// What is to be known of the present pod, for another one beside it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Present {
-    /// What its server asks for, by resource, where a trial need not.
-    pub requests: BTreeMap<String, Quantity>,
-    /// Whom it runs as.
-    pub user: Option<i64>,
+    /// Of the pod; without its requests, where another one has to ask for all that the spec does.
+    pub pod: beside::Present,
     /// Whether a trial has run on another node, so that another one asks for all that the spec does.
     pub whole: bool,
 }
@@ -98,26 +93,21 @@ fn is_elsewhere(observed: &Observed, job: &str, placement: &str) -> bool {
 
 /// What follows from the present pod, as it was read, for a trial that is yet to begin.
 ///
-/// None is made if its pod might be kept from the present one's node, or might drive that one away: by required anti-affinity, or by a
-/// higher priority.
+/// None is made if its pod might be kept from the present one's node, by required anti-affinity.
 #[must_use]
 pub fn beside(observed: &Observed, pod: &Value) -> Placement {
-    let Ok(spec) = serde_json::from_value::<core::PodSpec>(pod["spec"].clone()) else {
+    let Some(mut pod) = beside::Present::of(pod, objects::SERVER) else {
         return Placement::Trying("waiting for the server's pod".to_owned());
     };
-    let apart = spec.affinity.as_ref().and_then(|affinity| affinity.pod_anti_affinity.as_ref());
-    let apart = apart.and_then(|apart| apart.required_during_scheduling_ignored_during_execution.as_ref());
-    let class = observed.db.spec.scheduling.priority_class_name.as_ref();
-    if apart.is_some() || class.is_some_and(|class| spec.priority_class_name.as_ref() != Some(class)) {
+    if pod.repels(&objects::trial_labels(&observed.db)) {
         return Placement::Proven;
     }
     let [first, _] = names::trial_jobs(&observed.db);
     let whole = wanted(observed).is_some_and(|wanted| observed.job(&first).is_some_and(|job| is_of(job, &wanted)));
-    let server = spec.containers.into_iter().find(|container| container.name == objects::SERVER);
-    let requests = server.and_then(|server| server.resources).and_then(|resources| resources.requests);
-    let requests = requests.filter(|_| !whole).unwrap_or_default();
-    let user = spec.security_context.and_then(|context| context.run_as_user);
-    Placement::Due(Box::new(Present { requests, user, whole }))
+    if whole {
+        pod.requests.clear();
+    }
+    Placement::Due(Box::new(Present { pod, whole }))
 }
 
 /// What comes before a server's pod is replaced by one that the spec says something else of.

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use super::{Observed, Roster, Step, Wish, waiting_for};
 use crate::plan::leaving_3_6;
 use crate::plan::objects::{TEMPLATE, VERSION};
-use crate::plan::pull;
 use crate::plan::roster::Node;
 use crate::plan::space;
 use crate::plan::version::Version;
+use crate::plan::{placement, pull};
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
@@ -95,7 +95,7 @@ pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, st
 fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Step {
     let step = change(observed, roster, node, wish);
     let before = match step {
-        Step::Stuck(..) => pull::drop(observed),
+        Step::Stuck(..) => pull::drop(observed).or_else(|| placement::drop(observed)),
         _ => pull::step(observed, roster, node, wish, now),
     };
     before.unwrap_or(step)
@@ -140,7 +140,7 @@ pub(super) fn refused(why: &str) -> Step {
 }
 
 /// Whether a member is to get another pod, and keeps its data with it.
-pub(super) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
+pub(in crate::plan) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
     wish.durable && !node.is_doomed() && needs_other_pod(node, wish)
 }
 

@@ -96,6 +96,15 @@ pub enum Step {
     },
     /// Delete the pod that has found that out.
     DropPull,
+    /// Find out whether a pod as the spec asks starts, before a member gives up its own for one.
+    Try {
+        /// The member.
+        member: String,
+        /// Whether the pod asks for all that the member's does, and not only for what that one does not have.
+        whole: bool,
+    },
+    /// Delete the pods that have found that out.
+    DropTrials,
     /// Give a member's pod the wished version's image.
     Upgrade {
         /// Whose.

@@ -70,6 +70,12 @@ pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container
     }
 }
 
+/// The variables that the spec gives. What the agent goes by is not the spec's, not even in objects from before the API refused it.
+pub(super) fn given(cluster: &EtcdCluster) -> impl Iterator<Item = EnvVar> {
+    let given = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
+    given.filter(|variable| !AGENTS_OWN.contains(&variable.name.as_str())).cloned()
+}
+
 /// etcd itself. The agent stands before it at every start, lest a member that lost its data votes as if it had not.
 ///
 /// `token` goes into the ids of a cluster that is new, so that no two clusters ever have the same, be they of one object.
@@ -89,9 +95,7 @@ pub(super) fn etcd(
     command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
     let mut env = vec![pod_ip()];
-    // What the agent goes by is not the spec's, not even in objects from before the API refused it.
-    let given = cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-    env.extend(given.filter(|variable| !AGENTS_OWN.contains(&variable.name.as_str())).cloned());
+    env.extend(given(cluster));
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
         container_port: port,

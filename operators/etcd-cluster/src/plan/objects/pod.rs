@@ -12,17 +12,19 @@ use runtime::cache::View;
 use runtime::plan::meta::{DEFAULT_CONTAINER, child_meta};
 use runtime::plan::{Apply, Create};
 use runtime::views::Pod;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{OWNER_UID, container, member_labels, selector};
 use crate::EtcdCluster;
-use crate::plan::Observed;
-use crate::plan::wish::Wish;
+use crate::plan::wish::{self, Wish};
+use crate::plan::{Observed, names};
 
 /// Annotation with the version that a member should run, as the old operator set it.
 pub(in crate::plan) const VERSION: &str = "etcd.version";
 /// Annotation with a fingerprint of what the spec said of pods when this one was made, its version apart.
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
+/// Annotation with a fingerprint of what the spec said of pods alone, by which a pod starts or does not.
+pub(in crate::plan) const PLACEMENT: &str = "multi-operator.example.com/placement";
 /// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between.
 pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring";
 /// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
@@ -78,6 +80,7 @@ pub(in crate::plan) fn pod(
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
+    annotations.insert(PLACEMENT.to_owned(), placement(cluster));
     annotations.extend(volume.map(|bytes| (VOLUME.to_owned(), bytes.to_string())));
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let metadata = ObjectMeta { labels: Some(labels), annotations: Some(annotations), ..owned };
@@ -117,6 +120,15 @@ pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
         "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
     });
     Apply { seen: Some(live.meta.uid.clone()), ..Apply::new(Pod::KIND, live.meta.key.clone(), &change) }
+}
+
+/// A fingerprint of what a spec says of pods, but for what no scheduler or kubelet heeds before it starts one.
+pub(in crate::plan) fn placement(cluster: &EtcdCluster) -> String {
+    let mut pods = wish::of_pods(cluster, false);
+    for unheeded in ["labels", "annotations"] {
+        pods[unheeded] = Value::Null;
+    }
+    format!("{:016x}", names::fingerprint(&pods.to_string()))
 }
 
 /// The labels of a member's pod that are the operator's own.

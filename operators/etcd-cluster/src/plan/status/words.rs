@@ -83,6 +83,9 @@ pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wis
         Step::Pull { .. } | Step::DropPull => {
             ("PullingImage", format!("checking whether image {} can be pulled", wish.image()))
         }
+        Step::Try { .. } | Step::DropTrials => {
+            (RESTARTING, "trying whether a pod as the spec asks starts, before a member gives up its own".to_owned())
+        }
         Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
         // As long as there is an alarm, it is told of that.
         Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),

@@ -14,7 +14,10 @@ pub(super) fn three(spec: &Value) -> Observed {
     let mut seen = observed(spec, &made());
     let wish = wish::Wish::of(&seen, &Roster::of(&seen, Timestamp::UNIX_EPOCH), true);
     for (id, name) in (1..).zip(NAMES) {
-        seen.pods.push(Arc::new(pod(name, &wish.template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9))));
+        let mut pod = pod(name, &wish.template, &json!({ "running": { "startedAt": at(0) } }), 0, at(9));
+        let placement = (objects::PLACEMENT.to_owned(), objects::placement(&seen.cluster));
+        pod.running.as_mut().unwrap().annotations.extend([placement]);
+        seen.pods.push(Arc::new(pod));
         let labels = json!({ "multi-operator.example.com/owner-uid": "u" });
         let held = [api::UNSAVED_DATA];
         let claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": labels, "finalizers": held },

@@ -255,12 +255,13 @@ fn a_pod_that_is_starting_is_not_given_up_for_one_that_has_not_been_tried() {
 }
 
 #[test]
-fn a_trial_of_a_higher_priority_might_drive_the_present_pod_away() {
+fn a_trial_has_the_priority_of_the_present_pod_lest_it_drive_that_one_away() {
     let mut seen = moved();
     seen.db = observed(&json!({ "priorityClassName": "high" }), &settled()).db;
-    let of = |class: &str| json!({ "spec": { "containers": [], "priorityClassName": class } });
-    assert_eq!(beside(&seen, &of("low")), Placement::Proven);
-    assert!(matches!(beside(&seen, &of("high")), Placement::Due(_)));
+    seen.placement = beside(&seen, &json!({ "spec": { "containers": [], "priorityClassName": "low" } }));
+    let plan = plan(&seen, now());
+    let [Effect::Create(create)] = &plan.effects[..] else { panic!("{:?}", plan.effects) };
+    assert_eq!(create.body["spec"]["template"]["spec"]["priorityClassName"], "low");
 }
 
 #[test]

@@ -1,0 +1,63 @@
+//! The pod that finds out whether one as the spec asks starts. It has none of the labels by which Services select members.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Pod as CorePod, Volume};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use runtime::cache::View;
+use runtime::plan::meta::child_meta;
+use runtime::plan::{Create, beside};
+use runtime::views::Pod;
+
+use super::container::{self, DATA_VOLUME};
+use super::pod::{PLACEMENT, placement};
+use super::pull::{IMAGE, trial_labels, trying};
+use crate::EtcdCluster;
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, names};
+
+/// Annotation with the member that is to get such a pod.
+pub(in crate::plan) const MEMBER: &str = "multi-operator.example.com/member";
+
+/// The pod. Of what the present one asks for, it asks for nothing, unless it is to be on another node (`whole`), and it may run on the
+/// same node. It names the claim of the data, since a volume may be bound to a node, and mounts it nowhere: no kubelet waits for a
+/// volume that is attached elsewhere. It has the present pod's priority, lest it preempt that one.
+pub(in crate::plan) fn trial(
+    observed: &Observed,
+    wish: &Wish,
+    member: &str,
+    present: &beside::Present,
+    whole: bool,
+) -> Create {
+    let cluster = &*observed.cluster;
+    let policy = cluster.spec.pod.clone().unwrap_or_default();
+    let [first, other] = names::trials(cluster);
+    let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
+    let annotations = BTreeMap::from([
+        (IMAGE.to_owned(), wish.image()),
+        (PLACEMENT.to_owned(), placement(cluster)),
+        (MEMBER.to_owned(), member.to_owned()),
+    ]);
+    let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
+    let mut spec = trying(cluster, wish, observed.dictated_users);
+    spec.node_selector = (!policy.node_selector.is_empty()).then_some(policy.node_selector);
+    spec.affinity = policy.affinity.as_ref().map(beside::affinity);
+    spec.priority_class_name.clone_from(&present.priority_class);
+    spec.volumes = volumes(cluster, member);
+    for etcd in &mut spec.containers {
+        etcd.env = Some(container::given(cluster).collect());
+        etcd.resources = etcd.resources.take().map(|wanted| if whole { wanted } else { present.beyond(&wanted) });
+    }
+    let pod = CorePod { metadata, spec: Some(spec), status: None };
+    Create::new(Pod::KIND, cluster.meta.key.sibling(if whole { &other } else { &first }), &pod)
+}
+
+/// The volume with a member's data. A claim that one pod alone may have would keep the pod from every node while the present one has it.
+fn volumes(cluster: &EtcdCluster, member: &str) -> Option<Vec<Volume>> {
+    let given = cluster.spec.pod.as_ref().and_then(|pod| pod.persistent_volume_claim_spec.as_ref());
+    let modes = given.and_then(|claim| claim.access_modes.as_ref());
+    let is_shared = modes.is_none_or(|modes| modes.iter().all(|mode| mode != "ReadWriteOncePod"));
+    let claim = PersistentVolumeClaimVolumeSource { claim_name: member.to_owned(), read_only: None };
+    let data = Volume { name: DATA_VOLUME.to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() };
+    is_shared.then(|| vec![data])
+}

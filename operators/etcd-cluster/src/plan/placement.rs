@@ -1,0 +1,197 @@
+//! Whether a pod as the spec asks starts: one of its own finds out, beside the present one, before a member that is well gives that
+//! one up. Pure.
+//!
+//! Only the scheduler and kubelets can tell whether there is a node with such labels, with that much room, or whether what a
+//! variable refers to is there.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use runtime::cache::View;
+use runtime::plan::{Create, Delete, Effect, beside};
+use runtime::views::{Pod, Running};
+use serde_json::Value;
+
+use super::membership::{Step, rolling};
+use super::objects::{self, ETCD, IMAGE, MEMBER, PLACEMENT};
+use super::roster::{Node, Roster};
+use super::wish::Wish;
+use super::{EtcdAct, Observed, names};
+use crate::EtcdCluster;
+
+/// How old a pod has to be that a kubelet would not start, or has ended, before another one is made.
+const ANEW: SignedDuration = SignedDuration::from_mins(10);
+
+/// What is known of the pod that a member would get.
+#[derive(Debug, PartialEq, Eq)]
+enum Placement {
+    /// One like that has started; or none can be made.
+    Proven,
+    /// None has been made yet.
+    Due {
+        /// Whether it is to ask for all that the member does.
+        whole: bool,
+    },
+    /// One says nothing of this, or nothing any more.
+    Useless,
+    /// Not yet whether it would start: why.
+    Trying(String),
+    /// It would not start now: the reason, and why.
+    Refused(&'static str, String),
+}
+
+/// What is known of the present pod of the member that comes next, and of the API server's answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Beside {
+    /// Another one can be made beside it.
+    Possible(Box<beside::Present>),
+    /// None can: the API server would not take it, or the present pod may keep it from its node.
+    Impossible,
+}
+
+/// Takes the pods of trials from among the members'.
+#[must_use]
+pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
+    let names = names::trials(cluster);
+    let (trials, members) =
+        std::mem::take(pods).into_iter().partition(|pod| names.iter().any(|name| **name == *pod.meta.key.name));
+    *pods = members;
+    trials
+}
+
+/// Whether a member's pod must not be given up before another one like the wished has started: its own was made otherwise; and nobody
+/// else's with that placement serves, or the others have no quorum meanwhile.
+pub(super) fn is_asked(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> bool {
+    let placement = objects::placement(&observed.cluster);
+    let has = |node: &Node<'_>| node.annotation(PLACEMENT) == Some(placement.as_str());
+    if !rolling::takes_other_pod(node, wish) || has(node) {
+        return false;
+    }
+    let serving = || roster.others(node).filter(|other| other.serves_on());
+    let holds = serving().count() > roster.voters().count() / 2;
+    !holds || !serving().any(has)
+}
+
+/// What comes before `node` gives up its pod.
+pub(super) fn step(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
+    const WAITS: &str = "before a member gives up its pod for one as the spec asks";
+    match placement(observed, node, wish, now) {
+        Placement::Proven => None,
+        Placement::Due { whole } => Some(Step::Try { member: node.name.clone(), whole }),
+        Placement::Useless => Some(Step::DropTrials),
+        Placement::Trying(how) => Some(Step::wait("RestartingMember", format!("{WAITS}, {how}"))),
+        Placement::Refused("ImageUnavailable", why) => Some(super::pull::unavailable(&wish.image(), &why)),
+        Placement::Refused(reason, why) => {
+            let message = format!(
+                "a pod as the spec asks does not start, so member {} keeps the one that it has: {why}; correct spec.pod, or \
+                 set it back, or make the cluster such that it starts",
+                node.name
+            );
+            Some(Step::Stuck(reason, message))
+        }
+    }
+}
+
+/// Removes the pods of trials that nothing waits for.
+pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+    let is_needed = |trial: &Pod| {
+        let mut voters = roster.voters();
+        voters.any(|node| is_of(observed, trial, node, wish) && is_asked(observed, roster, node, wish))
+    };
+    let mut left = observed.trials.iter().filter(|trial| !trial.meta.deleting);
+    left.any(|trial| !is_needed(trial)).then_some(Step::DropTrials)
+}
+
+/// The removal of all of them.
+pub(super) fn removal(observed: &Observed) -> Vec<Effect<EtcdAct>> {
+    let left = observed.trials.iter().filter(|trial| !trial.meta.deleting);
+    left.map(|trial| Effect::Delete(Delete::of(Pod::KIND, &trial.meta))).collect()
+}
+
+/// Removes all of them.
+pub(super) fn drop(observed: &Observed) -> Option<Step> {
+    observed.trials.iter().any(|trial| !trial.meta.deleting).then_some(Step::DropTrials)
+}
+
+/// What follows from a member's present pod, as it was read, for a trial that is yet to begin; nothing if it cannot be understood.
+#[must_use]
+pub fn beside(cluster: &EtcdCluster, pod: &Value) -> Option<Beside> {
+    let present = beside::Present::of(pod, ETCD)?;
+    let repelled = present.repels(&objects::trial_labels(cluster));
+    Some(if repelled { Beside::Impossible } else { Beside::Possible(Box::new(present)) })
+}
+
+/// The pod of a trial, if the present one is known.
+pub(super) fn pod(observed: &Observed, wish: &Wish, member: &str, whole: bool) -> Option<Create> {
+    match &observed.beside {
+        Some(Beside::Possible(present)) => Some(objects::trial(observed, wish, member, present, whole)),
+        _ => None,
+    }
+}
+
+/// What is known of the pod that `node` would get.
+fn placement(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Placement {
+    let [first, whole] = names::trials(&observed.cluster);
+    match tried(observed, &first, node, wish, now) {
+        // There nothing is free of what the present pod has.
+        Placement::Proven if is_elsewhere(observed, &first, node) => match tried(observed, &whole, node, wish, now) {
+            Placement::Due { .. } => Placement::Due { whole: true },
+            known => known,
+        },
+        known => known,
+    }
+}
+
+fn trial<'a>(observed: &'a Observed, name: &str) -> Option<&'a Pod> {
+    observed.trials.iter().map(|trial| &**trial).find(|trial| *trial.meta.key.name == *name)
+}
+
+/// Whether a trial's pod has run on another node than the member does.
+fn is_elsewhere(observed: &Observed, trial_name: &str, member: &Node<'_>) -> bool {
+    let place = |running: &Running| running.node.clone();
+    let tried = trial(observed, trial_name).and_then(|trial| trial.running.as_deref()).and_then(place);
+    tried.zip(member.running().and_then(place)).is_some_and(|(tried, present)| tried != present)
+}
+
+/// What has come of one trial.
+fn tried(observed: &Observed, name: &str, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Placement {
+    let Some(trial) = trial(observed, name) else {
+        let impossible = observed.beside == Some(Beside::Impossible);
+        return if impossible { Placement::Proven } else { Placement::Due { whole: false } };
+    };
+    if trial.meta.deleting {
+        return Placement::Trying(format!("waiting until an earlier pod {name} is gone"));
+    }
+    if !is_of(observed, trial, node, wish) {
+        return Placement::Useless;
+    }
+    let running = trial.running.as_deref();
+    let ended = running.and_then(|running| running.container(ETCD)).and_then(|etcd| etcd.ended.as_ref());
+    let failure =
+        running.filter(|running| running.over).map(|running| running.failure.as_deref().unwrap_or("it was ended"));
+    let is_killed = ended.is_none_or(|ended| super::pull::KILLED.contains(&ended.code));
+    let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
+    match (ended.map(|ended| ended.code), &trial.trouble) {
+        (Some(0), _) => Placement::Proven,
+        // What the kubelet has ended it for, or would not start it for, may be otherwise by now.
+        _ if failure.is_some() && is_killed && old() => Placement::Useless,
+        (Some(code), _) if !is_killed => {
+            Placement::Refused("ImageUnavailable", format!("etcd --version ends with exit code {code}"))
+        }
+        (_, Some(trouble)) if trouble.is_of_image() => Placement::Refused("ImageUnavailable", trouble.message.clone()),
+        (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => {
+            Placement::Refused("PodRefused", trouble.message.clone())
+        }
+        _ if let Some(failure) = failure => Placement::Refused("PodRefused", failure.to_owned()),
+        (_, Some(trouble)) => Placement::Trying(format!("the pod {name} tries how: {}", trouble.message)),
+        (_, None) => Placement::Trying(format!("the pod {name} tries whether one starts")),
+    }
+}
+
+/// Whether a trial is of the pod that `node` would get.
+fn is_of(observed: &Observed, trial: &Pod, node: &Node<'_>, wish: &Wish) -> bool {
+    let of = |key: &str| trial.running.as_ref()?.annotations.get(key).map(String::as_str);
+    of(MEMBER) == Some(&node.name)
+        && of(IMAGE) == Some(&wish.image())
+        && of(PLACEMENT) == Some(&objects::placement(&observed.cluster))
+}

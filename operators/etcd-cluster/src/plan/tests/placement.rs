@@ -1,0 +1,197 @@
+//! A pod as the spec asks is tried before the first member that is well gives up its own for one.
+
+use runtime::views::Pod;
+
+use super::members::{NAMES, after, three};
+use super::*;
+use crate::plan::next_trial;
+use crate::plan::placement::{Beside, beside};
+
+/// Three members that are well, and another pod is asked for; beside that of the one which comes next, a pod can be made.
+fn moving(pod: &Value) -> Observed {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.cluster = three(&json!({ "size": 3, "pod": pod })).cluster;
+    (seen.peers, seen.beside) = (Seen::Absent, beside(&seen.cluster, &present(&json!({}))));
+    seen
+}
+
+/// The present pod, with more in its spec.
+fn present(more: &Value) -> Value {
+    let resources = json!({ "requests": { "cpu": "50m", "memory": "128Mi" } });
+    let mut pod = json!({ "spec": { "containers": [{ "name": "etcd", "resources": resources }] } });
+    let more = more.as_object().cloned().unwrap_or_default();
+    pod["spec"].as_object_mut().unwrap().extend(more);
+    pod
+}
+
+fn ssd() -> Value {
+    json!({ "nodeSelector": { "disk": "ssd" } })
+}
+
+/// A pod that tries it is there, in that state.
+fn tried(seen: &mut Observed, whole: bool, status: &Value) {
+    tried_of(seen, whole, "quay.io/coreos/etcd:v3.6.16", status);
+}
+
+fn tried_of(seen: &mut Observed, whole: bool, image: &str, status: &Value) {
+    let [first, other] = names::trials(&seen.cluster);
+    let pod = json!({
+        "metadata": { "namespace": "n", "name": if whole { other } else { first }, "uid": "t",
+            "creationTimestamp": "1970-01-01T00:00:00Z", "labels": objects::trial_labels(&seen.cluster),
+            "ownerReferences": [{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c",
+                "uid": "u", "controller": true }],
+            "annotations": { objects::IMAGE: image, objects::MEMBER: NAMES[1],
+                objects::PLACEMENT: objects::placement(&seen.cluster) } },
+        "spec": { "nodeName": "two" },
+        "status": status,
+    });
+    seen.trials.push(Arc::new(Pod::decode(&pod.to_string()).unwrap()));
+}
+
+fn ended(code: i32) -> Value {
+    let state = json!({ "terminated": { "exitCode": code, "reason": "Completed" } });
+    json!({ "phase": if code == 0 { "Succeeded" } else { "Failed" }, "containerStatuses": [
+        { "name": "etcd", "image": "quay.io/coreos/etcd:v3.6.16", "restartCount": 0, "state": state, "lastState": {} }] })
+}
+
+fn homeless() -> Value {
+    json!({ "phase": "Pending", "conditions": [{ "type": "PodScheduled", "status": "False", "reason": "Unschedulable",
+        "message": "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector." }] })
+}
+
+/// What is done to pods, and why Ready says what it does.
+fn outcome_at(seen: &Observed, second: i64) -> (Vec<String>, String) {
+    let plan = after(seen, second);
+    let done = plan.effects.iter().filter_map(|effect| match effect {
+        Effect::Create(create) => Some(format!("create {}", create.key.name)),
+        Effect::Delete(delete) => Some(format!("delete {}", delete.key.name)),
+        _ => None,
+    });
+    (done.collect(), plan.status.unwrap().contract.condition("Ready").unwrap().reason.to_string())
+}
+
+fn outcome(seen: &Observed) -> (Vec<String>, String) {
+    outcome_at(seen, 60)
+}
+
+fn renewed() -> Vec<String> {
+    vec![format!("delete {}", NAMES[1])]
+}
+
+#[test]
+fn a_member_gives_up_its_pod_once_another_one_has_started() {
+    let mut seen = moving(&ssd());
+    assert_eq!(outcome(&seen), (vec!["create c-placement".to_owned()], "RestartingMember".to_owned()));
+    tried(&mut seen, false, &json!({ "phase": "Pending" }));
+    assert_eq!(outcome(&seen), (vec![], "RestartingMember".to_owned()));
+    seen.trials.clear();
+    tried(&mut seen, false, &homeless());
+    assert_eq!(outcome(&seen), (vec![], "PodRefused".to_owned()));
+    seen.trials.clear();
+    tried(&mut seen, false, &ended(0));
+    assert_eq!(outcome(&seen).0, renewed());
+}
+
+#[test]
+fn a_change_by_which_no_pod_starts_elsewhere_or_otherwise_is_not_tried() {
+    for pod in [json!({ "labels": { "team": "a" } }), json!({ "annotations": { "a": "b" } })] {
+        assert_eq!(outcome(&moving(&pod)).0, renewed(), "{pod}");
+    }
+}
+
+#[test]
+fn where_no_pod_can_be_made_beside_the_present_one_none_is_waited_for() {
+    let mut seen = moving(&ssd());
+    seen.beside = Some(Beside::Impossible);
+    assert_eq!(outcome(&seen).0, renewed());
+    seen.beside = None;
+    assert_eq!(outcome(&seen), (vec![], "RestartingMember".to_owned()), "the present pod is yet to be read");
+    let apart = json!([{ "labelSelector": {}, "topologyKey": "kubernetes.io/hostname" }]);
+    let affinity = json!({ "podAntiAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": apart } });
+    assert_eq!(beside(&seen.cluster, &present(&json!({ "affinity": affinity }))), Some(Beside::Impossible));
+    assert_eq!(beside(&seen.cluster, &json!({ "spec": 1 })), None);
+}
+
+#[test]
+fn a_pod_that_has_run_on_another_node_proves_nothing_of_room_until_one_asks_for_all() {
+    let mut seen = moving(&ssd());
+    Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().node = Some("one".into());
+    tried(&mut seen, false, &ended(0));
+    assert_eq!(outcome(&seen).0, ["create c-placement-whole"]);
+    tried(&mut seen, true, &homeless());
+    assert_eq!(outcome(&seen), (vec![], "PodRefused".to_owned()));
+    seen.trials.pop();
+    tried(&mut seen, true, &ended(0));
+    assert_eq!(outcome(&seen).0, renewed());
+    seen.trials.pop();
+    Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().node = Some("two".into());
+    assert_eq!(outcome(&seen).0, renewed(), "what the present pod has is free there");
+}
+
+#[test]
+fn what_the_pod_ends_with_is_told_of_the_image() {
+    let mut seen = moving(&ssd());
+    tried(&mut seen, false, &ended(127));
+    assert_eq!(outcome(&seen), (vec![], "ImageUnavailable".to_owned()));
+    seen.trials.clear();
+    let waiting = |reason: &str| {
+        let state = json!({ "waiting": { "reason": reason, "message": "why" } });
+        json!({ "containerStatuses": [{ "name": "etcd", "image": "", "restartCount": 0, "state": state, "lastState": {} }] })
+    };
+    tried(&mut seen, false, &waiting("ImagePullBackOff"));
+    assert_eq!(outcome(&seen), (vec![], "ImageUnavailable".to_owned()));
+    seen.trials.clear();
+    tried(&mut seen, false, &waiting("CreateContainerConfigError"));
+    assert_eq!(outcome(&seen), (vec![], "PodRefused".to_owned()), "a Secret that a variable refers to is not there");
+}
+
+#[test]
+fn what_a_kubelet_ends_or_rejects_is_told_and_tried_again_later() {
+    for status in [ended(137), json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl" })]
+    {
+        let mut seen = moving(&ssd());
+        tried(&mut seen, false, &status);
+        assert_eq!(outcome_at(&seen, 60), (vec![], "PodRefused".to_owned()), "{status}");
+        assert_eq!(outcome_at(&seen, 600).0, ["delete c-placement"], "{status}");
+    }
+}
+
+#[test]
+fn a_pod_that_nothing_waits_for_is_cleared_away() {
+    let mut seen = moving(&ssd());
+    tried(&mut seen, false, &homeless());
+    seen.cluster = three(&json!({ "size": 3 })).cluster;
+    assert_eq!(outcome(&seen).0, ["delete c-placement"], "the change is taken back");
+    let mut seen = moving(&ssd());
+    tried_of(&mut seen, false, "quay.io/coreos/etcd:v3.6.99", &homeless());
+    assert_eq!(outcome(&seen).0, ["delete c-placement"], "another image is asked for by now");
+}
+
+#[test]
+fn the_pod_is_like_a_member_s_but_for_what_the_present_one_has() {
+    let variable =
+        json!({ "name": "ETCD_LOG_LEVEL", "valueFrom": { "configMapKeyRef": { "name": "etcd", "key": "level" } } });
+    let spec = json!({ "nodeSelector": { "disk": "ssd" }, "affinity": { "podAntiAffinity": {}, "nodeAffinity": {} },
+        "resources": { "requests": { "cpu": "1" } }, "etcdEnv": [variable.clone()], "priorityClassName": "high",
+        "tolerations": [{ "operator": "Exists" }], "imagePullSecrets": [{ "name": "pull" }] });
+    let mut seen = moving(&spec);
+    seen.beside = beside(&seen.cluster, &present(&json!({ "priorityClassName": "low" })));
+    let now = Timestamp::from_second(60).unwrap();
+    let (_, create) = next_trial(&seen, now).unwrap();
+    let pod = &create.unwrap().body;
+    for field in ["nodeSelector", "tolerations", "imagePullSecrets"] {
+        assert_eq!(pod["spec"][field], spec[field]);
+    }
+    assert_eq!(pod["spec"]["affinity"], json!({ "nodeAffinity": {} }));
+    assert_eq!(pod["spec"]["priorityClassName"], "low");
+    let etcd = &pod["spec"]["containers"][0];
+    assert_eq!((&etcd["resources"]["requests"]["cpu"], &etcd["env"][0]), (&json!("950m"), &variable));
+    assert_eq!(pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"], NAMES[1]);
+    assert_eq!(etcd["volumeMounts"], Value::Null, "no kubelet waits for it");
+    let labels = &pod["metadata"]["labels"];
+    assert!(labels["app"].is_null() && labels["etcd_cluster"].is_null(), "no Service selects it: {labels}");
+    let claim =
+        json!({ "persistentVolumeClaimSpec": { "accessModes": ["ReadWriteOncePod"] }, "nodeSelector": { "a": "b" } });
+    let (_, create) = next_trial(&moving(&claim), now).unwrap();
+    assert_eq!(create.unwrap().body["spec"]["volumes"], Value::Null, "no other pod may have it");
+}
