@@ -36,8 +36,10 @@ enum Placement {
     Useless,
     /// Not yet whether it would start: why.
     Trying(String),
-    /// It would not start now: the reason, and why.
-    Refused(&'static str, String),
+    /// It would not start now: why.
+    Refused(String),
+    /// Nor would any other of that image: why.
+    Unusable(String),
 }
 
 /// What is known of the present pod of the member that comes next, and of the API server's answer.
@@ -80,14 +82,14 @@ pub(super) fn step(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Times
         Placement::Due { whole } => Some(Step::Try { member: node.name.clone(), whole }),
         Placement::Useless => Some(Step::DropTrials),
         Placement::Trying(how) => Some(Step::wait("RestartingMember", format!("{WAITS}, {how}"))),
-        Placement::Refused("ImageUnavailable", why) => Some(super::pull::unavailable(&wish.image(), &why)),
-        Placement::Refused(reason, why) => {
+        Placement::Unusable(why) => Some(super::pull::unavailable(&wish.image(), &why)),
+        Placement::Refused(why) => {
             let message = format!(
                 "a pod as the spec asks does not start, so member {} keeps the one that it has: {why}; correct spec.pod, or \
                  set it back, or make the cluster such that it starts",
                 node.name
             );
-            Some(Step::Stuck(reason, message))
+            Some(Step::Stuck("PodRefused", message))
         }
     }
 }
@@ -167,22 +169,21 @@ fn tried(observed: &Observed, name: &str, node: &Node<'_>, wish: &Wish, now: Tim
     }
     let running = trial.running.as_deref();
     let ended = running.and_then(|running| running.container(ETCD)).and_then(|etcd| etcd.ended.as_ref());
-    let failure =
-        running.filter(|running| running.over).map(|running| running.failure.as_deref().unwrap_or("it was ended"));
+    let failure = running.filter(|running| running.over).map(|running| match (&running.failure, ended) {
+        (Some(failure), _) => failure.to_string(),
+        (None, Some(ended)) => format!("etcd --version was killed with exit code {}", ended.code),
+        (None, None) => "it has ended".to_owned(),
+    });
     let is_killed = ended.is_none_or(|ended| super::pull::KILLED.contains(&ended.code));
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
     match (ended.map(|ended| ended.code), &trial.trouble) {
         (Some(0), _) => Placement::Proven,
         // What the kubelet has ended it for, or would not start it for, may be otherwise by now.
         _ if failure.is_some() && is_killed && old() => Placement::Useless,
-        (Some(code), _) if !is_killed => {
-            Placement::Refused("ImageUnavailable", format!("etcd --version ends with exit code {code}"))
-        }
-        (_, Some(trouble)) if trouble.is_of_image() => Placement::Refused("ImageUnavailable", trouble.message.clone()),
-        (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => {
-            Placement::Refused("PodRefused", trouble.message.clone())
-        }
-        _ if let Some(failure) = failure => Placement::Refused("PodRefused", failure.to_owned()),
+        (Some(code), _) if !is_killed => Placement::Unusable(format!("etcd --version ends with exit code {code}")),
+        (_, Some(trouble)) if trouble.is_of_image() => Placement::Unusable(trouble.message.clone()),
+        (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
+        _ if let Some(failure) = failure => Placement::Refused(failure),
         (_, Some(trouble)) => Placement::Trying(format!("the pod {name} tries how: {}", trouble.message)),
         (_, None) => Placement::Trying(format!("the pod {name} tries whether one starts")),
     }

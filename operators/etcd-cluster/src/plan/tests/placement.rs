@@ -2,7 +2,7 @@
 
 use runtime::views::Pod;
 
-use super::members::{NAMES, after, three};
+use super::members::{NAMES, after, message, three};
 use super::*;
 use crate::plan::next_trial;
 use crate::plan::placement::{Beside, beside};
@@ -147,11 +147,12 @@ fn what_the_pod_ends_with_is_told_of_the_image() {
 
 #[test]
 fn what_a_kubelet_ends_or_rejects_is_told_and_tried_again_later() {
-    for status in [ended(137), json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl" })]
-    {
+    let rejected = json!({ "phase": "Failed", "reason": "SysctlForbidden", "message": "forbidden sysctl" });
+    for (status, why) in [(ended(137), "killed with exit code 137"), (rejected, "forbidden sysctl")] {
         let mut seen = moving(&ssd());
         tried(&mut seen, false, &status);
         assert_eq!(outcome_at(&seen, 60), (vec![], "PodRefused".to_owned()), "{status}");
+        assert!(message(&after(&seen, 60).status.unwrap()).contains(why), "{status}");
         assert_eq!(outcome_at(&seen, 600).0, ["delete c-placement"], "{status}");
     }
 }
