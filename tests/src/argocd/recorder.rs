@@ -28,8 +28,7 @@ pub struct Seen {
     pub started: String,
     /// What it was compared with.
     pub revision: String,
-    /// What the custom resources of its environment said of themselves then, if it was not as it should be: nothing of that is left
-    /// in the Application itself.
+    /// What the custom resources of its environment said of themselves then, and Argo CD of it, if it was not as it should be.
     pub said: String,
 }
 
@@ -61,7 +60,8 @@ impl Seen {
     }
 }
 
-/// What the custom resources of that Application's environment say of themselves, if it is the one that has them.
+/// What the custom resources of that Application's environment say of themselves, if it is the one that has them, and what Argo CD
+/// says of the Application.
 async fn conditions(application: &str) -> Option<String> {
     let environment = Environment::all().into_iter().find(|one| application == format!("{}-instances", one.name()))?;
     let fields = "jsonpath={range .items[*]}{.kind}/{.metadata.name}: {.status.conditions}{\"\\n\"}{end}";
@@ -69,7 +69,10 @@ async fn conditions(application: &str) -> Option<String> {
     let get = ["get", kinds, "--namespace", environment.name(), "--output", fields];
     // In an environment that is still being made there are no such kinds.
     let said = environment.kubectl(&get).await;
-    Some(said.stdout + &said.stderr)
+    let own =
+        ["get", "application", application, "--namespace", NAMESPACE, "--output", "jsonpath={.status.conditions}"];
+    let own = Command::new("kubectl").args(own).output().await.ok()?;
+    Some(said.stdout + &said.stderr + &String::from_utf8_lossy(&own.stdout))
 }
 
 /// Watches all Applications until it is dropped.

@@ -31,13 +31,17 @@ async fn staging_and_production_stay_synced_and_healthy() {
         let why = ["QuorumUnconfirmed", r#""reason":"ServerSilent","status":"True","type":"Reconciling""#];
         seen.sync == "Synced" && seen.health == "Progressing" && why.iter().any(|why| seen.said.contains(why))
     };
-    let left: Vec<_> = seen.iter().filter(|seen| !seen.is_well() && !waits(seen)).collect();
+    // Argo CD gives a health script a second of wall time.
+    let judged_late = |seen: &Seen| {
+        seen.sync == "Synced" && seen.health == "Unknown" && seen.said.contains("context deadline exceeded")
+    };
+    let left: Vec<_> = seen.iter().filter(|seen| !seen.is_well() && !waits(seen) && !judged_late(seen)).collect();
     assert!(left.is_empty(), "in {seconds} s, of {} states:\n{left:#?}", seen.len());
     // And Argo CD was at work: it has compared everything since.
     argocd::compared(&names).await;
     argocd::are_well(&names, None).await;
     println!(
-        "{seconds} s, {} Applications, {} states seen, {} of them not Synced or not Healthy: operands that waited for the machine",
+        "{seconds} s, {} Applications, {} states seen, {} of them not Synced or not Healthy: those waited for the machine",
         names.len(),
         seen.len(),
         seen.iter().filter(|seen| !seen.is_well()).count(),
