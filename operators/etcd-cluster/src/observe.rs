@@ -155,10 +155,10 @@ impl EtcdClusterOperator {
         let key = observed.cluster.meta.key.clone();
         if plan::trial(observed, Timestamp::now()).is_some() {
             self.learn_users(observed).await?;
-        }
-        if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
-            let replaced = replaced.map(|replaced| key.sibling(&replaced));
-            observed.refused = look::refused(&self.client, &trial, replaced.as_ref()).await;
+            if let Some((trial, replaced)) = plan::trial(observed, Timestamp::now()) {
+                let replaced = replaced.map(|replaced| key.sibling(&replaced));
+                observed.refused = look::refused(&self.client, &trial, replaced.as_ref()).await;
+            }
         }
         let Some((next, _)) = plan::next_trial(observed, Timestamp::now()) else { return Ok(()) };
         self.learn_users(observed).await?;

@@ -8,6 +8,7 @@ use tokio::process::{Child, Command};
 use tokio::task::JoinHandle;
 
 use super::{Environment, NAMESPACE};
+use crate::kubectl::kubectl;
 
 /// What is printed of an Application at each change.
 const FIELDS: &str = "jsonpath={.metadata.name}|{.status.sync.status}|{.status.health.status}|\
@@ -71,8 +72,7 @@ async fn conditions(application: &str) -> Option<String> {
     let said = environment.kubectl(&get).await;
     let own =
         ["get", "application", application, "--namespace", NAMESPACE, "--output", "jsonpath={.status.conditions}"];
-    let own = Command::new("kubectl").args(own).output().await.ok()?;
-    Some(said.stdout + &said.stderr + &String::from_utf8_lossy(&own.stdout))
+    Some(said.stdout + &said.stderr + &kubectl(&own).await.stdout)
 }
 
 /// Watches all Applications until it is dropped.

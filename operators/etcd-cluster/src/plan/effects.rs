@@ -89,7 +89,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::Try { member, whole } => {
             placement::pod(observed, wish, member, *whole).map(Effect::Create).into_iter().collect()
         }
-        Step::DropTrials => placement::removal(observed),
+        Step::DropTrials => placement::left(observed).map(delete_pod).collect(),
         Step::DropPod { name } => {
             let deletion = node(name).and_then(|node| node.pod).map(delete_pod);
             farewell(observed, roster, node(name), wish).into_iter().chain(deletion).collect()

@@ -62,11 +62,11 @@ pub fn pull(cluster: &EtcdCluster) -> String {
     format!("{}-pull", cluster.meta.key.name)
 }
 
-/// The names of the pods that find out whether a pod as the spec asks starts: of one beside the present pod, and of one on another
-/// node, which asks for all that a member does. No member's, by their lengths.
+/// The name of the pod that finds out whether a pod as the spec asks starts, beside the present pod, or on another node, where it asks
+/// for all that a member does (`whole`). No member's, by its length.
 #[must_use]
-pub fn trials(cluster: &EtcdCluster) -> [String; 2] {
-    ["placement", "placement-whole"].map(|which| format!("{}-{which}", cluster.meta.key.name))
+pub fn trial(cluster: &EtcdCluster, whole: bool) -> String {
+    format!("{}-{}", cluster.meta.key.name, if whole { "placement-whole" } else { "placement" })
 }
 
 /// Whether a member of that name can be one that we made.

@@ -7,8 +7,7 @@
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use runtime::cache::View;
-use runtime::plan::{Create, Delete, Effect, beside};
+use runtime::plan::{Create, beside};
 use runtime::views::{Pod, Running};
 use serde_json::Value;
 
@@ -16,7 +15,7 @@ use super::membership::{Step, rolling};
 use super::objects::{self, ETCD, IMAGE, MEMBER, PLACEMENT};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{EtcdAct, Observed, names};
+use super::{Observed, names};
 use crate::EtcdCluster;
 
 /// How old a pod has to be that a kubelet would not start, or has ended, before another one is made.
@@ -54,7 +53,7 @@ pub enum Beside {
 /// Takes the pods of trials from among the members'.
 #[must_use]
 pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
-    let names = names::trials(cluster);
+    let names = [false, true].map(|whole| names::trial(cluster, whole));
     let (trials, members) =
         std::mem::take(pods).into_iter().partition(|pod| names.iter().any(|name| **name == *pod.meta.key.name));
     *pods = members;
@@ -100,19 +99,17 @@ pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Op
         let mut voters = roster.voters();
         voters.any(|node| is_of(observed, trial, node, wish) && is_asked(observed, roster, node, wish))
     };
-    let mut left = observed.trials.iter().filter(|trial| !trial.meta.deleting);
-    left.any(|trial| !is_needed(trial)).then_some(Step::DropTrials)
-}
-
-/// The removal of all of them.
-pub(super) fn removal(observed: &Observed) -> Vec<Effect<EtcdAct>> {
-    let left = observed.trials.iter().filter(|trial| !trial.meta.deleting);
-    left.map(|trial| Effect::Delete(Delete::of(Pod::KIND, &trial.meta))).collect()
+    left(observed).any(|trial| !is_needed(trial)).then_some(Step::DropTrials)
 }
 
 /// Removes all of them.
 pub(super) fn drop(observed: &Observed) -> Option<Step> {
-    observed.trials.iter().any(|trial| !trial.meta.deleting).then_some(Step::DropTrials)
+    left(observed).next().map(|_| Step::DropTrials)
+}
+
+/// Those that are not about to go.
+pub(super) fn left(observed: &Observed) -> impl Iterator<Item = &Pod> {
+    observed.trials.iter().map(|trial| &**trial).filter(|trial| !trial.meta.deleting)
 }
 
 /// What follows from a member's present pod, as it was read, for a trial that is yet to begin; nothing if it cannot be understood.
@@ -133,13 +130,9 @@ pub(super) fn pod(observed: &Observed, wish: &Wish, member: &str, whole: bool) -
 
 /// What is known of the pod that `node` would get.
 fn placement(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Placement {
-    let [first, whole] = names::trials(&observed.cluster);
-    match tried(observed, &first, node, wish, now) {
+    match tried(observed, false, node, wish, now) {
         // There nothing is free of what the present pod has.
-        Placement::Proven if is_elsewhere(observed, &first, node) => match tried(observed, &whole, node, wish, now) {
-            Placement::Due { .. } => Placement::Due { whole: true },
-            known => known,
-        },
+        Placement::Proven if is_elsewhere(observed, node) => tried(observed, true, node, wish, now),
         known => known,
     }
 }
@@ -148,18 +141,21 @@ fn trial<'a>(observed: &'a Observed, name: &str) -> Option<&'a Pod> {
     observed.trials.iter().map(|trial| &**trial).find(|trial| *trial.meta.key.name == *name)
 }
 
-/// Whether a trial's pod has run on another node than the member does.
-fn is_elsewhere(observed: &Observed, trial_name: &str, member: &Node<'_>) -> bool {
+/// Whether the first trial's pod has run on another node than the member does.
+fn is_elsewhere(observed: &Observed, member: &Node<'_>) -> bool {
     let place = |running: &Running| running.node.clone();
-    let tried = trial(observed, trial_name).and_then(|trial| trial.running.as_deref()).and_then(place);
+    let tried = trial(observed, &names::trial(&observed.cluster, false))
+        .and_then(|trial| trial.running.as_deref())
+        .and_then(place);
     tried.zip(member.running().and_then(place)).is_some_and(|(tried, present)| tried != present)
 }
 
-/// What has come of one trial.
-fn tried(observed: &Observed, name: &str, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Placement {
-    let Some(trial) = trial(observed, name) else {
+/// What has come of one trial: of that which asks for all that the member does, or of the first.
+fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Placement {
+    let name = names::trial(&observed.cluster, whole);
+    let Some(trial) = trial(observed, &name) else {
         let impossible = observed.beside == Some(Beside::Impossible);
-        return if impossible { Placement::Proven } else { Placement::Due { whole: false } };
+        return if impossible { Placement::Proven } else { Placement::Due { whole } };
     };
     if trial.meta.deleting {
         return Placement::Trying(format!("waiting until an earlier pod {name} is gone"));

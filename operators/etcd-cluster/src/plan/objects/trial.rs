@@ -31,7 +31,6 @@ pub(in crate::plan) fn trial(
 ) -> Create {
     let cluster = &*observed.cluster;
     let policy = cluster.spec.pod.clone().unwrap_or_default();
-    let [first, other] = names::trials(cluster);
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let annotations = BTreeMap::from([
         (IMAGE.to_owned(), wish.image()),
@@ -49,7 +48,7 @@ pub(in crate::plan) fn trial(
         etcd.resources = etcd.resources.take().map(|wanted| if whole { wanted } else { present.beyond(&wanted) });
     }
     let pod = CorePod { metadata, spec: Some(spec), status: None };
-    Create::new(Pod::KIND, cluster.meta.key.sibling(if whole { &other } else { &first }), &pod)
+    Create::new(Pod::KIND, cluster.meta.key.sibling(&names::trial(cluster, whole)), &pod)
 }
 
 /// The volume with a member's data. A claim that one pod alone may have would keep the pod from every node while the present one has it.

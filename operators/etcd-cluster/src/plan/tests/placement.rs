@@ -34,9 +34,8 @@ fn tried(seen: &mut Observed, whole: bool, status: &Value) {
 }
 
 fn tried_of(seen: &mut Observed, whole: bool, image: &str, status: &Value) {
-    let [first, other] = names::trials(&seen.cluster);
     let pod = json!({
-        "metadata": { "namespace": "n", "name": if whole { other } else { first }, "uid": "t",
+        "metadata": { "namespace": "n", "name": names::trial(&seen.cluster, whole), "uid": "t",
             "creationTimestamp": "1970-01-01T00:00:00Z", "labels": objects::trial_labels(&seen.cluster),
             "ownerReferences": [{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c",
                 "uid": "u", "controller": true }],
