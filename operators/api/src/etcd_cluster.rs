@@ -83,7 +83,7 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
 ))]
 #[x_kube(validation = Rule::new(CLAIM_STAYS).message(
     "spec.pod.persistentVolumeClaimSpec cannot be taken away, unless spec.storage.size takes its place with at least \
-     its storage request: members keep their volumes"
+     its storage request, and it has the access mode ReadWriteOnce, and neither volumeName nor selector: members keep their volumes"
 ))]
 #[x_kube(validation = Rule::new(CLAIM_COMES).message(
     "spec.pod.persistentVolumeClaimSpec cannot be added later, unless it takes the place of spec.storage.size with the \
@@ -187,7 +187,10 @@ fn domain_of(spec: &str) -> String {
 
 const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolumeClaimSpec) || \
     (has(self.pod) && has(self.pod.persistentVolumeClaimSpec)) || \
-    (has(self.storage) && has(self.storage.size) && isQuantity(self.storage.size) && quantity(self.storage.size) \
+    ((!has(oldSelf.pod.persistentVolumeClaimSpec.accessModes) || \
+    oldSelf.pod.persistentVolumeClaimSpec.accessModes == ['ReadWriteOnce']) && \
+    !has(oldSelf.pod.persistentVolumeClaimSpec.volumeName) && !has(oldSelf.pod.persistentVolumeClaimSpec.selector) && \
+    has(self.storage) && has(self.storage.size) && isQuantity(self.storage.size) && quantity(self.storage.size) \
     .compareTo(quantity(string(oldSelf.pod.persistentVolumeClaimSpec.resources.requests['storage']))) >= 0)";
 
 /// So that an edit can be taken back by which `storage.size` took its place.

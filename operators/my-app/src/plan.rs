@@ -50,6 +50,8 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     if app.spec.paused {
         return plan;
     }
+    // What is made beside what is made now comes next, and no event tells of an own write.
+    let next = if is_held_back(observed) && !steps.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
     // What follows from them once they are there is seen by no event: they are our own writes.
     let edited = app.status.contract.observed_generation < app.meta.generation;
     let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
@@ -72,27 +74,39 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
     steps
 }
 
-/// What the pods can do without.
+/// What the pods can do without. They name a Deployment and a Service, and are not made before those are ours: one of that name may be
+/// somebody else's, whose pods would be scaled, or who would get requests.
 fn aside(observed: &Observed) -> Vec<Apply> {
     let app = &*observed.app;
-    let autoscaler = objects::autoscaler(app).and_then(|wanted| applied(&observed.autoscaler, wanted));
-    let ingress = objects::ingress(app).filter(|_| !ways_in::loses_class(observed));
+    let (scales, leads) = (observed.deployment.ours().is_some(), observed.service.ours().is_some());
+    let autoscaler = objects::autoscaler(app).filter(|_| scales);
+    let autoscaler = autoscaler.and_then(|wanted| applied(&observed.autoscaler, wanted));
+    let ingress = objects::ingress(app).filter(|_| leads && !ways_in::loses_class(observed));
     let ingress = ingress.and_then(|wanted| applied(&observed.ingress, wanted));
-    let http_route = objects::http_route(app).zip(observed.http_route.seen());
+    let http_route = objects::http_route(app).filter(|_| leads).zip(observed.http_route.seen());
     let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
     [autoscaler, ingress, http_route].into_iter().flatten().collect()
+}
+
+/// Whether something waits for what it names.
+fn is_held_back(observed: &Observed) -> bool {
+    let app = &*observed.app;
+    let scaled = app.spec.autoscaling.is_some() && observed.deployment.ours().is_none();
+    scaled || app.spec.route.is_some() && observed.service.ours().is_none()
 }
 
 fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {
     let app = &*observed.app;
     let recreates = app.spec.strategy.as_ref().is_some_and(Strategy::recreates);
+    let apply = if observed.deployment.ours().is_none() { scaling::made_with(observed, apply) } else { apply };
+    let orphan = scaling::of_orphan(observed).into_iter();
     match &observed.deployment {
         // What is absent may be an orphan that is about to be adopted, with a pace that is not seen.
         Seen::Absent if recreates => {
             let apply = Apply { creates: false, ..apply };
-            [objects::without_pace(&apply), apply].map(Effect::Apply).into()
+            orphan.chain([objects::without_pace(&apply), apply]).map(Effect::Apply).collect()
         }
-        Seen::Absent => vec![Effect::Apply(apply)],
+        Seen::Absent => orphan.chain([apply]).map(Effect::Apply).collect(),
         Seen::Ours(live) => {
             let hand_over = scaling::hand_over(observed, live);
             let apply = over(live, if wedged { objects::without_pace(&apply) } else { apply });

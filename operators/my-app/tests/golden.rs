@@ -2,15 +2,10 @@
 //! files of a release stay as they are. Each file of `golden/` holds a MyApp and the children that are applied for it;
 //! `WRITE_GOLDEN=1 cargo test -p my-app --test golden` writes the children of new files.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod rendered;
 
-use my_app::MyApp;
-use my_app::plan::{Contents, Limit, Observed, plan};
-use runtime::cache::View;
-use runtime::plan::seen::Served;
-use runtime::plan::{Effect, Seen};
-use runtime::testing::NOW;
+use std::path::{Path, PathBuf};
+
 use serde_json::{Value, json};
 
 fn files() -> Vec<PathBuf> {
@@ -53,28 +48,7 @@ fn without_defaults(mut child: Value) -> Value {
 /// The children of a MyApp that has none yet, in the order in which they are applied.
 fn rendered(spec: &Value, annotations: &Value) -> Vec<Value> {
     let metadata = json!({ "name": "web", "namespace": "n", "uid": "u", "generation": 1, "annotations": annotations });
-    let app = MyApp::decode(&json!({ "metadata": metadata, "spec": spec }).to_string()).expect("a MyApp");
-    let observed = Observed {
-        app: Arc::new(app),
-        deployment: Seen::Absent,
-        service: Seen::Absent,
-        budget: Seen::Absent,
-        autoscaler: Seen::Absent,
-        ingress: Seen::Absent,
-        http_route: Served::Seen(Seen::Absent),
-        troubles: Vec::new(),
-        starting: Vec::new(),
-        orphan: None,
-        limit: Limit::All,
-        contents: Contents::default(),
-        refused: None,
-    };
-    let plan = plan(&observed, NOW);
-    let bodies = plan.effects.into_iter().map(|effect| match effect {
-        Effect::Apply(apply) => apply.body,
-        other => panic!("{other:?} is no apply"),
-    });
-    bodies.chain(plan.aside.into_iter().map(|apply| apply.body)).collect()
+    rendered::children(&json!({ "metadata": metadata, "spec": spec }))
 }
 
 #[test]

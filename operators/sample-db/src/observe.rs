@@ -87,8 +87,9 @@ impl SampleDBOperator {
         self.named_claims.look(&mut observed).await?;
         self.server_pods.look(&mut observed).await?;
         if db.meta.deleting {
-            if let Some(name) = &db.spec.backup.storage.existing_claim {
-                observed.existing_claim = self.named_claims.read(&key.sibling(name)).await?;
+            let claim = plan::final_claim(&observed);
+            if observed.claim(&claim).is_none() && claim != names::own_snapshot_claim(db) {
+                observed.existing_claim = self.named_claims.read(&key.sibling(&claim)).await?;
             }
             if let Some(set) = unlabeled::unseen_set(&observed) {
                 observed.servers.extend(look::live::<apps::StatefulSet, _>(&self.client, &set).await?);

@@ -43,7 +43,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Attempt, Line, Parameters, Room, is_list, parameters, parts};
 pub(crate) use backup::{next_due, overdue_since};
-pub use deletion::{final_name, is_to_be_asked};
+pub use deletion::{final_claim, final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub use placement::{Placement, beside, placement};

@@ -26,6 +26,8 @@ const FRESH: Duration = Duration::from_secs(20);
 const UPGRADING: Duration = Duration::from_secs(2);
 /// After how long a password that was set, and is not taken all the same, is set again.
 const SET_AGAIN: Duration = Duration::from_secs(60);
+/// From how many looks in a row on, in which the application did not get in, rules that keep it out are none that are yet to be read.
+const LASTING: u32 = 3;
 /// How long it is taken for true that one that is not ready answers, or does not.
 const KNOCKED: Duration = Duration::from_secs(5);
 
@@ -78,7 +80,7 @@ impl Servers {
     /// Asks a server, unless it has just been asked.
     pub(crate) async fn look(&self, db: &SampleDB, access: &Access) -> Asked {
         let of = fingerprint(db, access);
-        let (fresh, reload) = {
+        let (fresh, reload, again) = {
             let mut all = self.lock();
             let held = all.entry(db.meta.key.clone()).or_default();
             if held.of != of {
@@ -88,14 +90,14 @@ impl Servers {
             let fresh = held.answer.as_ref().filter(|(at, answer)| held.of == of && at.elapsed() < lasts(answer));
             // What was changed by a process that died, or brought by the kubelet, is read now.
             let reload = held.reloaded.as_ref() != Some(&access.pod) || held.stale > 0;
-            (fresh.map(|(_, answer)| answer.clone()), reload)
+            (fresh.map(|(_, answer)| answer.clone()), reload, held.failures >= LASTING)
         };
         if let Some(answer) = fresh {
             return answer;
         }
         let address = Address::of(access);
         let mut silent = false;
-        let mut asked = match ask::server(&address, db, access, reload).await {
+        let mut asked = match ask::server(&address, db, access, reload, again).await {
             Ok(answer) => Asked::Answered(Box::new(answer)),
             Err(Refused::BadPassword) => Asked::BadPassword,
             Err(Refused::Said(_, why)) => Asked::Failed(format!("it says: {why}")),

@@ -6,7 +6,9 @@ use e2e::cluster;
 use e2e::namespace::Namespace;
 use e2e::objects::Ours;
 use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod, Service};
+use k8s_openapi::api::networking::v1::Ingress;
 use kube::ResourceExt;
 use kube::api::ListParams;
 
@@ -50,6 +52,47 @@ async fn a_strangers_objects_of_our_names_are_left_alone() {
     ns.until::<MyApp, ()>("srv", "it to be ready", |app| app?.is_ready().then_some(())).await;
     ns.until::<Sample, ()>("text", "it to be ready", |sample| sample?.is_ready().then_some(())).await;
     assert_eq!(ns.get::<ConfigMap>("text").await.data.map(|data| data["testString"].clone()), Some("ours".to_owned()));
+}
+
+/// What names a Deployment or a Service goes by the name alone.
+#[tokio::test]
+async fn a_strangers_pods_are_neither_scaled_nor_published() {
+    let ns = Namespace::new("strangers-beside").await;
+    drop(ns.kubectl(&["create", "deployment", "web", "--image=nginx:1.25", "--replicas=0"]).await.ok());
+    drop(ns.kubectl(&["scale", "deployment", "web", "--replicas=3"]).await.ok());
+    drop(ns.kubectl(&["create", "service", "clusterip", "srv", "--tcp=80"]).await.ok());
+    ns.apply(&my_app("web", "{image: nginx:1.26, autoscaling: {max: 2}}")).await;
+    ns.apply(&my_app("srv", "{replicas: 0, image: nginx:1.25, port: 80, route: {host: srv.example.com}}")).await;
+    for (name, kind) in [("web", "Deployment"), ("srv", "Service")] {
+        ns.until::<MyApp, ()>(name, "NameTaken", |app| taken(app?, kind).then_some(())).await;
+    }
+    // Whatever is made beside what is refused is made in the same pass as that is told.
+    let beside = ["get", "hpa,ingress", "--output=name"];
+    assert_eq!(ns.kubectl(&beside).await.ok().trim(), "");
+    assert_eq!(ns.get::<Deployment>("web").await.spec.and_then(|spec| spec.replicas), Some(3));
+
+    drop(ns.kubectl(&["delete", "deployment/web", "service/srv"]).await.ok());
+    ns.until::<HorizontalPodAutoscaler, ()>("web", "it once the Deployment is ours", |made| made.map(|_| ())).await;
+    ns.until::<Ingress, ()>("srv", "it once the Service is ours", |made| made.map(|_| ())).await;
+}
+
+/// Neither the spec nor an autoscaler says how many there are.
+#[tokio::test]
+async fn pods_that_an_earlier_app_left_stay_as_many() {
+    let ns = Namespace::new("orphan-scaled").await;
+    ns.apply(&my_app("web", "{replicas: 3, image: nginx:1.25}")).await;
+    running(&ns, 3).await;
+    let before = pods(&ns).await;
+    drop(ns.kubectl(&["delete", "myapp/web", "--cascade=orphan"]).await.ok());
+    ns.until::<Deployment, ()>("web", "an orphan", |seen| seen?.owner_references().is_empty().then_some(())).await;
+    ns.apply(&my_app("web", "{image: nginx:1.25}")).await;
+    running(&ns, 3).await;
+    assert_eq!(pods(&ns).await, before, "adopted pods run on");
+    // Made again, it takes over the pods that are there.
+    drop(ns.kubectl(&["delete", "deployment/web", "--cascade=orphan"]).await.ok());
+    let old = before.first().and_then(|(uid, _)| uid.clone());
+    running(&ns, 3).await;
+    assert!(pods(&ns).await.iter().any(|(uid, _)| *uid == old), "pods run on under the Deployment that is made again");
 }
 
 fn taken(object: &impl Ours, kind: &str) -> bool {

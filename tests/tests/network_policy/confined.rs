@@ -9,8 +9,9 @@ use k8s_openapi::api::core::v1::Pod;
 use serde_json::{Value, json};
 
 use crate::clients::{address, label};
+use crate::needed::upgrade_to_17;
 use crate::probe::{MAY_I_USE_TLS, Probe, VERSION};
-use crate::stage::{beside_others, guarded, namespace};
+use crate::stage::{beside_others, guarded, kept_apart, let_own_jobs_in, namespace};
 
 const SPEC: &str = "{engine: {version: '15'}, backup: {immediate: false}}";
 const PAGE: &str = "GET / HTTP/1.0\\r\\n\\r\\n";
@@ -82,6 +83,33 @@ async fn what_restores_reaches_servers_of_its_namespace_and_name_servers() {
     assert_eq!(pod.gets_through(&others, 5432, MAY_I_USE_TLS).await, "N");
     assert!(pod.gets_through(&nginx, 80, PAGE).await.contains("nginx"));
     assert!(pod.gets_through(&api, 443, VERSION).await.contains("HTTPS server"));
+}
+
+/// With the policies that the docs have for that, a database is saved, restored and upgraded by Jobs that get no answer of
+/// another database's server.
+#[tokio::test]
+async fn jobs_reach_the_server_of_their_own_database_alone() {
+    let _turn = beside_others().await;
+    let ns = kept_apart("np-apart").await;
+    for database in ["orders", "copy"] {
+        let_own_jobs_in(&ns, database).await;
+    }
+    let db = Database::apply(&ns, "orders", SPEC).await;
+    db.serves().await;
+    db.snapshot("before").await;
+    let spec = "{engine: {version: '15'}, backup: {immediate: false}, bootstrap: {fromSnapshot: {name: before}}}";
+    let copy = Database::apply(&ns, "copy", spec).await;
+    let (_, like) = tokio::join!(copy.serves(), labels(&ns, "copy-restore"));
+    let (own, others) = (address(&ns, "copy-0").await, address(&ns, "orders-0").await);
+
+    let pod = Probe::new(&ns, "like-restore", &like).await;
+    assert_eq!(pod.gets_through(&own, 5432, MAY_I_USE_TLS).await, "N");
+    pod.is_shut_out(&others, 5432, MAY_I_USE_TLS).await;
+    // It is the name of its database that lets it in.
+    label(&ns, "like-restore", "multi-operator.example.com/sampledb=orders").await;
+    assert_eq!(pod.gets_through(&others, 5432, MAY_I_USE_TLS).await, "N");
+    pod.is_shut_out(&own, 5432, MAY_I_USE_TLS).await;
+    upgrade_to_17(&copy).await;
 }
 
 /// SQL that a user runs in it connects where the server's pod may.

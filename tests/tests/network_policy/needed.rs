@@ -11,6 +11,17 @@ use serde_json::json;
 use crate::probe::Probe;
 use crate::stage::{beside_others, guard, guarded, namespace};
 
+/// Asks for PostgreSQL 17 and waits until the upgrade is completed.
+pub(crate) async fn upgrade_to_17(db: &Database<'_>) {
+    db.patch(json!({ "engine": { "version": "17" } })).await;
+    db.ns
+        .until::<SampleDB, ()>(db.name, "an upgrade to 17", |db| {
+            let upgrade = &db?.status.as_ref()?.upgrade;
+            (upgrade.step.is_none() && upgrade.result == Some(UpgradeResult::Completed)).then_some(())
+        })
+        .await;
+}
+
 #[tokio::test]
 async fn etcd_grows_to_three_members_and_shrinks() {
     let _turn = beside_others().await;
@@ -39,12 +50,7 @@ async fn a_database_is_made_saved_proved_and_upgraded() {
     let made = "create table if not exists kept as select a from generate_series(1, 1000) a; select count(*) from kept";
     assert_eq!(ask(made).await.trim(), "1000");
     db.snapshot("before").await;
-    db.patch(json!({ "engine": { "version": "17" } })).await;
-    ns.until::<SampleDB, ()>("orders", "an upgrade to 17", |db| {
-        let upgrade = &db?.status.as_ref()?.upgrade;
-        (upgrade.step.is_none() && upgrade.result == Some(UpgradeResult::Completed)).then_some(())
-    })
-    .await;
+    upgrade_to_17(&db).await;
     assert_eq!(ask("select count(*) from kept").await.trim(), "1000");
     assert!(ask("show server_version").await.starts_with("17"));
     // Another one is made of the snapshot: a Job loads it.

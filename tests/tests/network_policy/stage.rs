@@ -61,7 +61,27 @@ pub(crate) async fn guarded(purpose: &str) -> Namespace {
 
 /// Gives a namespace the policies of databases and etcd.
 pub(crate) async fn guard(ns: &Namespace) {
-    drop(ns.kubectl(&["apply", "--kustomize", &folder("kustomize/instances-network-policy")]).await.ok());
+    guard_with(ns, "kustomize/instances-network-policy").await;
+}
+
+/// A namespace in which a Job reaches the server of its own database alone, once that has its policy.
+pub(crate) async fn kept_apart(purpose: &str) -> Namespace {
+    let ns = namespace(purpose, &[RESTRICTED]).await;
+    guard_with(&ns, "tests/tests/network_policy/manifests/own-jobs-only").await;
+    ns
+}
+
+/// Gives a database of such a namespace the policy that the docs have for `shop`, word for word.
+pub(crate) async fn let_own_jobs_in(ns: &Namespace, database: &str) {
+    let docs = std::fs::read_to_string(folder("docs/network-policy.md")).expect("the page is there");
+    let (_, section) = docs.split_once("### One policy for each database").expect("the section is there");
+    let blocks = section.split("```yaml\n").filter_map(|block| Some(block.split_once("```")?.0));
+    let policy = blocks.into_iter().find(|block| block.contains("name: shop-jobs")).expect("shop's policy is there");
+    ns.apply(&policy.replace("shop", database)).await;
+}
+
+async fn guard_with(ns: &Namespace, policies: &str) {
+    drop(ns.kubectl(&["apply", "--kustomize", &folder(policies)]).await.ok());
     names(ns).await;
 }
 

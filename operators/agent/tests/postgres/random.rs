@@ -1,9 +1,10 @@
 //! Random databases, many to a server, through all that the operator does to them: what pg_dump says of their definitions, and
 //! the sums of their rows, are the same afterwards.
 
+use std::io::Write;
 use std::process::Output;
 
-use random_databases::{Dice, allow_connections, closed, contents, difference, make, make_roles};
+use random_databases::{Contents, Dice, allow_connections, closed, contents, difference, make, make_roles};
 
 use crate::support::{PASSWORD, Place, Server};
 use crate::upgrade::Pair;
@@ -39,6 +40,12 @@ fn servers() -> usize {
     usize::try_from(seed::cases(DATABASES)).unwrap().div_ceil(A_SERVER)
 }
 
+/// What has been done so far, past the harness, which keeps a test's output until it ends: hundreds of databases take hours.
+fn tell(round: usize, what: &str, last: &Contents) {
+    let (done, all) = ((round + 1) * A_SERVER, servers() * A_SERVER);
+    let _ = writeln!(std::io::stderr(), "{done} of {all} databases {what}; of the last {A_SERVER}: {}", last.totals);
+}
+
 fn filled(source: &Source<'_>, dice: &mut Dice) -> Vec<String> {
     make_roles(source);
     (0..A_SERVER).map(|number| make(source, dice, number)).collect()
@@ -61,7 +68,7 @@ fn random_databases_come_back_from_a_snapshot() {
         new.run(&["pg-restore", "--snapshot", &old.text("snapshots/one"), "--jobs", "2"]);
         let after = contents(&Source { server: &server, programs: &new });
         assert_eq!(difference(&before, &after, &stories), None);
-        println!("came back: {}", after.totals);
+        tell(round, "came back", &after);
     }
 }
 
@@ -92,6 +99,6 @@ fn random_databases_survive_an_upgrade() {
         closed.iter().for_each(|database| allow_connections(&target, database, false));
         let after = contents(&target);
         assert_eq!(difference(&before, &after, &stories), None);
-        println!("upgraded: {}", after.totals);
+        tell(round, "were upgraded", &after);
     }
 }

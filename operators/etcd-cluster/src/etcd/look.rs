@@ -22,6 +22,8 @@ pub(super) struct Answer {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Status {
     pub(super) endpoint: Endpoint,
+    /// Which election of the cluster's it knows of.
+    pub(super) term: u64,
     /// None where the version does not tell.
     pub(super) alarms: Option<Alarms>,
 }
@@ -50,7 +52,7 @@ impl From<StatusResponse> for Status {
             room: None,
         };
         let alarms = tells_alarms(status.version()).then(|| told_alarms(status.errors()));
-        Self { endpoint, alarms }
+        Self { endpoint, term: status.raft_term(), alarms }
     }
 }
 
@@ -62,6 +64,9 @@ pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Ve
     let size = |id| statuses(answers).filter(|(_, status)| status.endpoint.cluster_id == id).count();
     let cluster = latched.or_else(|| able().map(|(_, status)| status.endpoint.cluster_id).max_by_key(|id| size(*id)));
     let mut asked: Vec<_> = able().filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster).collect();
+    // A first member that lost its disks with its node may have begun anew, under the same ids: it leads whom nobody else follows.
+    let newest = asked.iter().map(|(_, status)| status.term).max();
+    asked.retain(|(_, status)| Some(status.term) == newest);
     asked.sort_by_key(|(_, Status { endpoint, .. })| endpoint.leader != endpoint.member_id);
     match (asked.is_empty(), able().next()) {
         (false, _) => Ok(asked),
@@ -155,7 +160,7 @@ mod tests {
     const SILENT: Fault = Fault::Silent(Duration::from_secs(2));
 
     fn answer(pod: &str, status: Result<Endpoint, Fault>) -> Answer {
-        let status = status.map(|endpoint| Status { endpoint, alarms: None });
+        let status = status.map(|endpoint| Status { endpoint, term: 4, alarms: None });
         Answer { pod: pod.into(), address: "10.0.0.1".into(), status }
     }
 
@@ -197,6 +202,17 @@ mod tests {
         let asked = |latched| whom_to_ask(&answers, Some(latched)).map(|able| able.len());
         assert_eq!((asked(1), asked(9)), (Ok(1), Ok(2)));
         assert_eq!(asked(7), Err("a answers as of another cluster".to_owned()));
+    }
+
+    /// It has the same ids as before, and leads itself until the others reach it.
+    #[test]
+    fn a_member_that_began_anew_is_not_asked_beside_those_of_a_later_term() {
+        let mut anew = answer("a", member(1, 1));
+        let Ok(status) = &mut anew.status else { panic!() };
+        status.term = 2;
+        assert_eq!(asked(&[anew.clone(), answer("b", member(2, 2)), answer("c", member(3, 2))]), Ok(vec!["b", "c"]));
+        assert_eq!(asked(&[anew.clone(), answer("c", member(3, 2))]), Ok(vec!["c"]));
+        assert_eq!(asked(&[anew, answer("b", Err(SILENT))]), Ok(vec!["a"]), "nobody knows better");
     }
 
     #[test]

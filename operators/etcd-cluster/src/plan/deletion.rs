@@ -63,7 +63,7 @@ fn go(observed: &Observed) -> EtcdPlan {
     // since: while it is paused, or its members are without pods.
     let kept = hold::made_for(observed).filter(|claim| !observed.going && objects::is_owned_in_vain(cluster, claim));
     let mut effects: Vec<Effect<EtcdAct>> = kept.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
-    effects.extend(hold::own(observed).filter_map(hold::release));
+    effects.extend(hold::own(observed).chain(hold::earlier(observed)).filter_map(hold::release));
     effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
     Plan { effects, next: Next::After(LATER), ..Plan::nothing() }

@@ -83,3 +83,14 @@ pub(super) fn made_for(observed: &Observed) -> impl Iterator<Item = &Claim> {
 pub(super) fn own(observed: &Observed) -> impl Iterator<Item = &Claim> {
     made_for(observed).filter(|claim| is_held(claim))
 }
+
+/// Those that are held for an earlier cluster of the name, and that nobody is left to release once this one has gone. What a person
+/// deletes of them is kept, but for a namespace that goes.
+pub(super) fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let cluster = &*observed.cluster;
+    observed.claims.iter().map(|claim| &**claim).filter(move |claim| {
+        let other = claim.labels.get(OWNER_UID).is_some_and(|of| **of != *cluster.meta.uid);
+        let members = other && names::is_ours(cluster, &claim.meta.key.name);
+        members && is_held(claim) && (observed.going || !claim.meta.deleting)
+    })
+}

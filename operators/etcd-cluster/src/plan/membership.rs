@@ -28,7 +28,7 @@ mod without_quorum;
 
 pub(super) use healing::{is_full, is_late, was_full};
 pub(super) use leading::{Led, led, why_not_led};
-pub(super) use rolling::filling_from;
+pub(super) use rolling::{filling_from, is_outdated};
 pub use step::{Step, Wait};
 
 /// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
@@ -56,6 +56,9 @@ pub(super) fn is_about_to_grow(observed: &Observed, roster: &Roster<'_>, wish: &
 
 /// A member without a pod begins again on its volume.
 fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Step {
+    if let Some(step) = placement::release(observed, name) {
+        return step;
+    }
     if observed.taken.contains(name) {
         let message =
             format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");

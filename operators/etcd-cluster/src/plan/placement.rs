@@ -107,6 +107,12 @@ pub(super) fn drop(observed: &Observed) -> Option<Step> {
     left(observed).next().map(|_| Step::DropTrials)
 }
 
+/// Removes those that keep the volume of a member without a pod on their node: one that is attached to a node stays there as long as
+/// a pod of that node names it, started or not.
+pub(super) fn release(observed: &Observed, member: &str) -> Option<Step> {
+    left(observed).any(|trial| annotation(trial, MEMBER) == Some(member)).then_some(Step::DropTrials)
+}
+
 /// Those that are not about to go.
 pub(super) fn left(observed: &Observed) -> impl Iterator<Item = &Pod> {
     observed.trials.iter().map(|trial| &**trial).filter(|trial| !trial.meta.deleting)
@@ -187,8 +193,12 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
 
 /// Whether a trial is of the pod that `node` would get.
 fn is_of(observed: &Observed, trial: &Pod, node: &Node<'_>, wish: &Wish) -> bool {
-    let of = |key: &str| trial.running.as_ref()?.annotations.get(key).map(String::as_str);
+    let of = |key| annotation(trial, key);
     of(MEMBER) == Some(&node.name)
         && of(IMAGE) == Some(&wish.image())
         && of(PLACEMENT) == Some(&objects::placement(&observed.cluster))
+}
+
+fn annotation<'t>(trial: &'t Pod, key: &str) -> Option<&'t str> {
+    trial.running.as_ref()?.annotations.get(key).map(String::as_str)
 }

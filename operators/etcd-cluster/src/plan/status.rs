@@ -39,7 +39,7 @@ pub(super) fn of(
     let statuses = members::statuses(cluster, roster, step, now);
     let standing = conditions::Standing::of(observed, roster, wish, step, now);
     let ready = roster.voters().filter(|node| conditions::serves(node)).count();
-    let settled = standing.summary == Summary::Ready;
+    let settled = standing.summary == Summary::Ready && !cluster.spec.paused;
     let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
     let phase = phase(&standing, latched);

@@ -177,6 +177,7 @@ mod learners;
 mod leaving_3_6;
 mod members;
 mod options;
+mod paused;
 mod placement;
 mod pull;
 mod quorum;

@@ -6,6 +6,7 @@
 
 use api::my_app::Autoscaling;
 use runtime::cache::View;
+use runtime::plan::meta::Meta;
 use runtime::plan::seen::Live;
 use runtime::plan::{Apply, Seen};
 use runtime::views::Deployment;
@@ -35,8 +36,29 @@ pub(super) fn hand_over(observed: &Observed, live: &Live<Deployment>) -> Option<
         None if bounded(observed) && wanted(observed) != live.replicas => Some(wanted(observed)),
         None => live.owns_replicas.then_some(live.replicas),
     };
-    let replicas = json!({ "metadata": {}, "spec": { "replicas": number? } });
-    Some(Apply::part(Deployment::KIND, &live.meta, "hand-over", &replicas))
+    Some(handed_over(&live.meta, number?))
+}
+
+/// The same for a Deployment that an earlier MyApp has left, before it is taken over.
+pub(super) fn of_orphan(observed: &Observed) -> Option<Apply> {
+    let orphan = observed.orphan.as_deref().filter(|_| observed.app.spec.replicas.is_none())?;
+    Some(handed_over(&orphan.meta, orphan.replicas))
+}
+
+/// A Deployment that is gone is made again with as many pods as there were, where the spec leaves the number to others: pods of the
+/// earlier one may be there still.
+pub(super) fn made_with(observed: &Observed, mut apply: Apply) -> Apply {
+    let (spec, before) = (&observed.app.spec, observed.app.status.replicas);
+    if spec.replicas.is_none() && before > 0 && observed.orphan.is_none() {
+        let number = spec.autoscaling.as_ref().map_or(before, |bounds| within(bounds, Some(before)));
+        apply.body["spec"]["replicas"] = json!(number);
+    }
+    apply
+}
+
+fn handed_over(meta: &Meta, number: i32) -> Apply {
+    let replicas = json!({ "metadata": {}, "spec": { "replicas": number } });
+    Apply::part(Deployment::KIND, meta, "hand-over", &replicas)
 }
 
 /// Whether the autoscaler has the bounds that are asked for: to one that has others, we would be somebody to fight with.

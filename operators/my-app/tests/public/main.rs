@@ -8,15 +8,8 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use my_app::MyApp;
-use my_app::plan::{Contents, Limit, Observed, plan};
-use runtime::cache::View;
 use runtime::plan::names::fnv1a;
-use runtime::plan::seen::Served;
-use runtime::plan::{Effect, Seen};
-use runtime::testing::NOW;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -24,6 +17,8 @@ use crate::facts::{Facts, facts};
 
 mod container;
 mod facts;
+#[path = "../rendered/mod.rs"]
+mod rendered;
 
 /// What a file says of itself, in the comment that it begins with.
 #[derive(Deserialize)]
@@ -88,30 +83,9 @@ fn rendered(object: &Value) -> Vec<Value> {
     object["metadata"]["namespace"] = json!("n");
     object["metadata"]["uid"] = json!("u");
     object["metadata"]["generation"] = json!(1);
-    let app = MyApp::decode(&object.to_string()).expect("a MyApp");
-    let observed = Observed {
-        app: Arc::new(app),
-        deployment: Seen::Absent,
-        service: Seen::Absent,
-        budget: Seen::Absent,
-        autoscaler: Seen::Absent,
-        ingress: Seen::Absent,
-        http_route: Served::Seen(Seen::Absent),
-        troubles: Vec::new(),
-        starting: Vec::new(),
-        orphan: None,
-        limit: Limit::All,
-        contents: Contents::default(),
-        refused: None,
-    };
     let mut children: BTreeMap<String, Value> = BTreeMap::new();
-    let plan = plan(&observed, NOW);
-    let effects = plan.effects.into_iter().map(|effect| match effect {
-        Effect::Apply(apply) => apply,
-        other => panic!("{other:?} is no apply"),
-    });
-    for apply in effects.chain(plan.aside) {
-        children.insert(apply.body["kind"].to_string(), apply.body);
+    for child in rendered::children(&object) {
+        children.insert(child["kind"].to_string(), child);
     }
     children.into_values().collect()
 }

@@ -12,9 +12,19 @@ use crate::plan::meta::{Key, Kind, Meta};
 use crate::plan::{Apply, Told};
 use crate::retry::Backoff;
 
-/// Applies that failed, by owner and child.
+/// Applies that failed. Parts of one child that are applied apart fail apart.
 #[derive(Default)]
-pub(super) struct Failed(Mutex<HashMap<(Key, Kind, Key), Try>>);
+pub(super) struct Failed(Mutex<HashMap<Child, Try>>);
+
+/// What is applied, and for whom.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Child {
+    owner: Key,
+    kind: Kind,
+    key: Key,
+    /// The part of it, if it is not applied as a whole.
+    part: Option<&'static str>,
+}
 
 /// The last try of one apply.
 struct Try {
@@ -50,7 +60,9 @@ impl Writer {
         self.failed.retain(&owner.key, &applies);
         let mut beside = Beside::default();
         for apply in applies {
-            let (child, rendered) = ((owner.key.clone(), apply.kind, apply.key.clone()), apply.fingerprint());
+            let child =
+                Child { owner: owner.key.clone(), kind: apply.kind, key: apply.key.clone(), part: apply.hand_over };
+            let rendered = apply.fingerprint();
             #[cfg(feature = "failpoints")]
             let failpoint = crate::failpoint::Failpoint::of(&apply);
             let tried = match self.failed.waits(&child, rendered) {
@@ -82,33 +94,35 @@ impl Writer {
 impl Failed {
     /// Forgets what is not asked for any more: because it is so now, or is not wanted.
     fn retain(&self, owner: &Key, applies: &[Apply]) {
-        let asked = |kind: &Kind, key: &Key| applies.iter().any(|apply| apply.kind == *kind && apply.key == *key);
-        self.lock().retain(|(of, kind, key), _| of != owner || asked(kind, key));
+        let is = |apply: &Apply, child: &Child| {
+            apply.kind == child.kind && apply.key == child.key && apply.hand_over == child.part
+        };
+        self.lock().retain(|child, _| child.owner != *owner || applies.iter().any(|apply| is(apply, child)));
     }
 
     /// The failure, if the same apply is not to be tried yet.
-    fn waits(&self, child: &(Key, Kind, Key), rendered: Fingerprint) -> Option<Aside> {
+    fn waits(&self, child: &Child, rendered: Fingerprint) -> Option<Aside> {
         let tries = self.lock();
         let last = tries.get(child).filter(|last| last.rendered == rendered)?;
         let again = last.again.checked_duration_since(Instant::now())?;
         Some(Aside { error: last.error.clone(), failures: last.failures, again })
     }
 
-    fn note(&self, child: (Key, Kind, Key), rendered: Fingerprint, error: Error) -> Aside {
+    fn note(&self, child: Child, rendered: Fingerprint, error: Error) -> Aside {
         let mut tries = self.lock();
         let before = tries.remove(&child).filter(|last| last.rendered == rendered);
         let (mut backoff, failures) =
             before.map_or_else(|| (Backoff::object(), 0), |last| (last.backoff, last.failures + 1));
         let again = backoff.delay();
         if failures == 0 && !error.is_ordinary(failures) {
-            tracing::warn!(class = error.class(), reason = &*error.reason(), child = %child.2, kind = child.1.kind, "{error}");
+            tracing::warn!(class = error.class(), reason = &*error.reason(), child = %child.key, kind = child.kind.kind, "{error}");
         }
         let last = Try { rendered, error: error.clone(), backoff, failures, again: Instant::now() + again };
         tries.insert(child, last);
         Aside { error, failures, again }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, Kind, Key), Try>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Child, Try>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -128,7 +142,7 @@ mod tests {
     #[test]
     fn what_failed_waits_and_what_was_edited_does_not() {
         let (failed, owner) = (Failed::default(), Key::new("n", "a"));
-        let child = (owner.clone(), KIND, Key::new("n", "c"));
+        let child = Child { owner: owner.clone(), kind: KIND, key: Key::new("n", "c"), part: None };
         let (one, other) = (apply(1).fingerprint(), apply(2).fingerprint());
         assert!(failed.waits(&child, one).is_none());
         let error = Error::transient("Forbidden", "no");
@@ -139,6 +153,16 @@ mod tests {
         assert!(failed.waits(&child, other).is_none(), "another rendering is another try");
         failed.retain(&Key::new("n", "b"), &[]);
         assert!(failed.waits(&child, one).is_some(), "another owner's passes do not matter");
+        let part = Child { part: Some("part"), ..child.clone() };
+        failed.note(part.clone(), other, Error::transient("Forbidden", "no"));
+        let both = failed.waits(&child, one).zip(failed.waits(&part, other));
+        assert_eq!(
+            both.map(|(whole, part)| (whole.failures, part.failures)),
+            Some((1, 0)),
+            "parts of one child fail apart"
+        );
+        failed.retain(&owner, &[apply(1)]);
+        assert!(failed.waits(&child, one).is_some() && failed.waits(&part, other).is_none());
         failed.retain(&owner, &[]);
         assert!(failed.waits(&child, one).is_none(), "nobody asks for it any more");
     }

@@ -23,7 +23,7 @@ use crate::metrics;
 use crate::outage::Outages;
 use crate::plan::meta::{Key, Kind, MANAGED_BY, MANAGER};
 use crate::plan::sight::{Unseen, Why, sentence, user_of};
-use crate::retry::{Backoff, jittered};
+use crate::retry::Backoff;
 
 mod served;
 
@@ -37,9 +37,6 @@ const WHOLE: Duration = Duration::from_secs(WATCH_SECONDS as u64 - 5);
 
 /// Objects a page of a list. A page is decoded whole, and is most of what a start costs in memory.
 const PAGE: u32 = 100;
-
-/// How often it is looked for a kind that is not served, once somebody has asked for it.
-const SEEKS: Duration = Duration::from_secs(10);
 
 /// Lists and watches `namespace`, or all, until `stop`.
 pub(super) async fn run<V: View>(
@@ -55,14 +52,7 @@ pub(super) async fn run<V: View>(
             tracing::info!(kind = V::KIND.kind, "{} is not served, so none is made", V::KIND.api_version());
         }
         store.retain(namespace.as_deref(), &HashSet::new());
-        let sought = async {
-            if store.health().is_sought() {
-                tokio::time::sleep(jittered(SEEKS)).await;
-                store.health().reconsider();
-            }
-            store.health().sought().await;
-        };
-        if stop.run_until_cancelled(sought).await.is_none() {
+        if stop.run_until_cancelled(served::appears::<V>(&client, store.health())).await.is_none() {
             return;
         }
     }

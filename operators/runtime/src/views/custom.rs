@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::time::Instant;
 
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -18,6 +19,10 @@ pub struct Custom<K: CustomKind> {
     pub meta: Meta,
     /// The moment of the last wish to restart, from the annotation that `kubectl rollout restart` writes.
     pub restarted_at: Option<Box<str>>,
+    /// When the API server made it.
+    pub created: Option<Timestamp>,
+    /// When its deletion was asked for.
+    pub deleted: Option<Timestamp>,
     /// Those of its annotations that its kind reads.
     pub annotations: BTreeMap<&'static str, Box<str>>,
     /// The object that it belongs to, by its spec.
@@ -40,6 +45,8 @@ where
         Self {
             meta: self.meta.clone(),
             restarted_at: self.restarted_at.clone(),
+            created: self.created,
+            deleted: self.deleted,
             annotations: self.annotations.clone(),
             owner: self.owner.clone(),
             reread: self.reread,
@@ -104,7 +111,12 @@ struct Head<'a> {
 }
 
 #[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
 struct Annotated {
+    #[serde(default)]
+    creation_timestamp: Option<Timestamp>,
+    #[serde(default)]
+    deletion_timestamp: Option<Timestamp>,
     #[serde(default)]
     annotations: BTreeMap<String, String>,
 }
@@ -127,6 +139,8 @@ impl<K: CustomKind> View for Custom<K> {
             spec,
             meta: serde_json::from_str(head.metadata.get())?,
             restarted_at: annotated.annotations.get(RESTARTED_AT).map(|at| at.as_str().into()),
+            created: annotated.creation_timestamp,
+            deleted: annotated.deletion_timestamp,
             annotations: known(K::ANNOTATIONS, &annotated.annotations),
             status: head.status.and_then(|status| serde_json::from_str(status.get()).ok()).unwrap_or_default(),
         })

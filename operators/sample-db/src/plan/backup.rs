@@ -10,14 +10,17 @@ use runtime::cache::View;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::retention::{self, Alone};
-use super::schedule::{Due, Schedule};
+use super::schedule::Due;
 use super::storage::snapshots;
 use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
+mod due;
 mod health;
 
+pub(crate) use due::next_due;
+use due::{due, is_ahead};
 pub(super) use health::conditions;
 pub(crate) use health::overdue_since;
 
@@ -95,31 +98,6 @@ fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
 /// Whether one that was judged before is being judged again, or is to be.
 fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
     matches!(status.verification.phase, Some(VerificationPhase::Running | VerificationPhase::Pending))
-}
-
-fn due(observed: &Observed, now: Timestamp) -> Option<Result<Due, String>> {
-    let db = &*observed.db;
-    let backup = &db.spec.backup;
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone());
-    let schedule = schedule.map(|schedule| schedule.spread(place(db)).looked_at_since(observed.began));
-    let since = db.status.backup.last_scheduled.or(db.status.initialization.completed_at).unwrap_or(now);
-    let deadline = SignedDuration::from_secs(backup.starting_deadline_seconds());
-    Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
-}
-
-/// When the schedule's next snapshot is due: if that has come and nothing was done about it, then still that time. None
-/// without a schedule, and while it rests.
-pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
-    let (backup, status) = (&db.spec.backup, &db.status);
-    if db.spec.paused || backup.suspend || db.meta.deleting {
-        return None;
-    }
-    let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(place(db));
-    let initialised = status.initialization.completed_at;
-    match status.backup.last_scheduled {
-        None if backup.immediate() && initialised.is_some() => initialised,
-        last => schedule.after(last.or(initialised).unwrap_or(now)).map(|slot| schedule.start(slot)),
-    }
 }
 
 /// The snapshot of a time of the schedule: its name follows from the time, so that to make it twice makes one.

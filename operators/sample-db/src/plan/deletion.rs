@@ -26,7 +26,7 @@ mod terminating;
 mod way_in;
 
 use save::last;
-pub use save::{final_name, is_to_be_asked};
+pub use save::{final_claim, final_name, is_to_be_asked};
 
 /// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -59,7 +59,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         return Plan { status: Some(status), ..later(STEP) };
     }
     // Data that are to be saved are held until they are.
-    let mut kept = if is_wanted(observed) && !save::is_saved(observed) { hold::keep(observed) } else { Vec::new() };
+    let mut kept = Vec::new();
+    if is_wanted(observed) && !save::is_saved(observed) {
+        kept = hold::keep(observed);
+        kept.extend(save::grown(observed).map(Effect::Apply));
+    }
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
             // Claims that stay for another reason were let go before.
@@ -234,18 +238,19 @@ fn stop(observed: &Observed) -> Option<Step> {
     })
 }
 
-/// The volume and the Secrets go; the snapshots' volume stays.
+/// The volumes of the data and the Secrets go; those of snapshots stay, also one that `backup.storage` names no longer.
 fn clear(observed: &Observed) -> Option<Step> {
     let db = &*observed.db;
     let storage = &db.status.storage;
     let ours = |claim: &&std::sync::Arc<Claim>| {
+        let data = names::data_major(db, &claim.meta.key.name).is_some();
         let made = claim.labels.get(objects::OWNER_UID).is_some_and(|uid| **uid == *db.meta.uid);
         // One that was taken over from an earlier database bears that one's uid.
         let used = db.status.initialization.data_created_at.is_some()
             && storage.claim.as_deref() == Some(&*claim.meta.key.name)
             && storage.claim_uid.as_deref() == Some(&*claim.meta.uid);
         let snapshots = [Some(names::snapshot_claim(db)), storage.snapshot_claim.clone()];
-        (made || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
+        data && (made || used) && !snapshots.iter().flatten().any(|name| **name == *claim.meta.key.name)
     };
     if let Some(claim) = observed.claims.iter().find(ours) {
         let message = format!("removing the volume {}", claim.meta.key.name);

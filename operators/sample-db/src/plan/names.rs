@@ -34,8 +34,14 @@ pub fn pre_snapshot(db: &SampleDB) -> String {
 pub fn snapshot_claim(db: &SampleDB) -> String {
     match &db.spec.backup.storage.existing_claim {
         Some(claim) => claim.clone(),
-        None => format!("{}-snapshots", db.meta.key.name),
+        None => own_snapshot_claim(db),
     }
+}
+
+/// The claim that the operator makes for snapshots, unless it is told to use one of the user's.
+#[must_use]
+pub fn own_snapshot_claim(db: &SampleDB) -> String {
+    format!("{}-snapshots", db.meta.key.name)
 }
 
 /// The StatefulSet of the server: another one since a major upgrade.

@@ -76,7 +76,7 @@ pub struct Observed {
     pub copied: Option<Said>,
     /// Hosts and ports outside the cluster at which the Service is found; only looked at if it is published.
     pub external: Vec<String>,
-    /// The claim of the user's that the spec names for snapshots; only read while the object is being deleted.
+    /// The claim of the user's that the final snapshot is on, or goes to; only read while the object is being deleted.
     pub existing_claim: Option<Arc<Claim>>,
     /// Whether the claim that the spec names for snapshots holds the data of a database.
     pub snapshots_on_data: bool,

@@ -76,6 +76,11 @@ fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
     if !configured || !observed.is_ready() || matches!(server, Step::Take(..) | Step::Rest) {
         return None;
     }
+    told_meanwhile(observed)
+}
+
+/// What a server that answers is told to do as it runs: passwords, and parameters that need no start.
+pub(super) fn told_meanwhile(observed: &Observed) -> Option<Step> {
     answered(observed).filter(|step| matches!(step, Step::Take(effects, ..) if !effects.iter().any(stops)))
 }
 

@@ -6,6 +6,9 @@ use super::Observed;
 use super::catalog::{Catalog, Offer, Release};
 use super::wish::{Refusal, Wish, major_of, untold};
 
+/// The reason of what would lead back to an earlier release.
+const DOWNGRADE_REFUSED: &str = "DowngradeRefused";
+
 /// What a database should run beside what it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -48,24 +51,11 @@ impl From<&Offer> for Goal {
 #[must_use]
 pub fn target(observed: &Observed, wish: &Wish) -> Target {
     let db = &*observed.db;
-    let goal = match &db.spec.engine.image {
-        Some(image) if *image == wish.image => return Target::Current,
-        Some(image) => match major_of(image) {
-            Some(major) => Goal { major, release: None, image: image.clone() },
-            None => return Target::Refused(untold(image)),
-        },
-        None => match &observed.catalog {
-            Err(why) => return Target::Refused(("CatalogUnreadable", why.clone())),
-            Ok(catalog) => match offer(observed, wish, catalog) {
-                Ok(None) => return Target::Current,
-                Ok(Some(offer)) => Goal::from(offer),
-                Err(refusal) => return Target::Refused(refusal),
-            },
-        },
+    let goal = match asked(observed, wish) {
+        Err(refusal) => return Target::Refused(refusal),
+        Ok(None) => return Target::Current,
+        Ok(Some(goal)) => goal,
     };
-    if goal.major < wish.major {
-        return Target::Refused(downgrade(&goal.name(), &wish.major.to_string()));
-    }
     let failed = &db.status.upgrade;
     if failed.retry_after_generation == Some(db.meta.generation) {
         let why = failed.message.clone().unwrap_or_default();
@@ -75,6 +65,40 @@ pub fn target(observed: &Observed, wish: &Wish) -> Target {
         UpgradePolicy::Auto => Target::Upgrade(goal),
         UpgradePolicy::Manual => Target::Available(goal),
     }
+}
+
+/// Whether the spec still asks for the upgrade that leads to `goal`: not if it has been set back, leads elsewhere, or leaves
+/// upgrades to a person by now.
+#[must_use]
+pub fn is_asked_for(observed: &Observed, wish: &Wish, goal: &Goal) -> bool {
+    let auto = observed.db.spec.upgrade.policy == UpgradePolicy::Auto;
+    match asked(observed, wish) {
+        Ok(wanted) => auto && wanted.is_some_and(|wanted| wanted.image == goal.image),
+        // What is not known for a moment, as with a catalog that cannot be read, takes nothing back.
+        Err((reason, _)) => reason != DOWNGRADE_REFUSED,
+    }
+}
+
+/// What the spec asks for, if that is not what runs.
+fn asked(observed: &Observed, wish: &Wish) -> Result<Option<Goal>, Refusal> {
+    let goal = match &observed.db.spec.engine.image {
+        Some(image) if *image == wish.image => return Ok(None),
+        Some(image) => {
+            let major = major_of(image).ok_or_else(|| untold(image))?;
+            Goal { major, release: None, image: image.clone() }
+        }
+        None => {
+            let catalog = observed.catalog.as_ref().map_err(|why| ("CatalogUnreadable", why.clone()))?;
+            match offer(observed, wish, catalog)? {
+                Some(offer) => Goal::from(offer),
+                None => return Ok(None),
+            }
+        }
+    };
+    if goal.major < wish.major {
+        return Err(downgrade(&goal.name(), &wish.major.to_string()));
+    }
+    Ok(Some(goal))
 }
 
 /// The release of the catalog that the spec asks for, if it is a later one than that which runs.
@@ -113,5 +137,5 @@ pub(super) fn downgrade(to: &str, from: &str) -> Refusal {
         "the data are of PostgreSQL {from}, and there is no way back to {to}: set engine.version to {from} or later, or \
          make a new SampleDB from a snapshot of before"
     );
-    ("DowngradeRefused", why)
+    (DOWNGRADE_REFUSED, why)
 }

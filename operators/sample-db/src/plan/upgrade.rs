@@ -11,7 +11,7 @@ use runtime::plan::conditions::Announcement;
 
 use super::catalog::Release;
 use super::steps::{self, Step};
-use super::target::{Goal, Target, downgrade, target};
+use super::target::{Goal, Target, downgrade, is_asked_for, target};
 use super::wish::Wish;
 use super::{Observed, names};
 use crate::SampleDB;
@@ -73,9 +73,8 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     if upgrade.result == Some(UpgradeResult::Failed) {
         return end::left_for_a_person(observed, at, now);
     }
-    // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    if let (At::Check | At::Snapshot | At::Prepare, Some(step)) = (at, steps::server(observed, wish)) {
-        return Go::On(step);
+    if let Some(go) = open(observed, wish, at, now) {
+        return go;
     }
     match at {
         At::Check => check(observed, wish, now),
@@ -87,6 +86,23 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         At::Finish => roll::finish(observed, wish, now),
         At::RollBack => end::roll_back(observed, wish, now),
     }
+}
+
+/// What comes before the next of an upgrade's work as long as writers are in: it is taken back with the spec, and the server is
+/// kept as wished.
+fn open(observed: &Observed, wish: &Wish, at: At, now: Timestamp) -> Option<Go> {
+    if !matches!(at, At::Check | At::Snapshot | At::Prepare) {
+        // Not yet, or for what is left to do in a server that clients use.
+        return (at == At::Finish && !shuts_out(&observed.db))
+            .then(|| steps::told_meanwhile(observed))
+            .flatten()
+            .map(Go::On);
+    }
+    if goal(&observed.db).is_some_and(|goal| !is_asked_for(observed, wish, &goal)) {
+        return Some(end::taken_back(observed, now));
+    }
+    // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
+    steps::server(observed, wish).or_else(|| steps::told_meanwhile(observed)).map(Go::On)
 }
 
 /// What stands beside an upgrade.

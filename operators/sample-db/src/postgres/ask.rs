@@ -28,12 +28,14 @@ const KNOWN: &str = "SELECT name, pending_restart FROM pg_catalog.pg_settings";
 /// How a file begins that lets nobody but the superuser in; see the agent's `pg-prepare`.
 const CLOSED: &str = "# multi-operator: closed";
 
-/// All that is asked of a server.
+/// All that is asked of a server; `reload`: after it has read its files again; `again`: of one that has let the application in at none
+/// of several looks.
 pub(super) async fn server(
     address: &Address<'_>,
     db: &SampleDB,
     access: &Access,
     reload: bool,
+    again: bool,
 ) -> Result<Answer, Refused> {
     within(async {
         let client = address.superuser(access).await?;
@@ -44,7 +46,7 @@ pub(super) async fn server(
         let number: i32 = row.try_get(1)?;
         let rules: String = row.try_get(2)?;
         let (room, attempt): (Option<String>, Option<String>) = (row.try_get(4)?, row.try_get(5)?);
-        let login = login(address, &client, db, access, rules.trim_end() == CLOSED).await;
+        let login = login(address, &client, db, access, rules.trim_end() == CLOSED, again).await;
         let parameters = judge(&client, db, login == Login::ShutOut).await?;
         Ok(Answer {
             system_identifier: row.try_get(0)?,
@@ -124,7 +126,14 @@ async fn account(client: &Client, name: &str) -> Result<Account, Refused> {
 
 /// Comes as an application does. Why one that is not let in is not, the superuser asks: what the server tells the application
 /// itself is kept short.
-async fn login(address: &Address<'_>, client: &Client, db: &SampleDB, access: &Access, closed: bool) -> Login {
+async fn login(
+    address: &Address<'_>,
+    client: &Client,
+    db: &SampleDB,
+    access: &Access,
+    closed: bool,
+    again: bool,
+) -> Login {
     let user = names::database(db);
     let tried = match &access.app {
         Some(app) => address.connect(user, app.text(), user).await.map(drop),
@@ -147,6 +156,10 @@ async fn login(address: &Address<'_>, client: &Client, db: &SampleDB, access: &A
         (Refused::BadPassword | Refused::Said(..), Some(why)) => Login::Refused(why),
         (Refused::BadPassword, None) => Login::WrongPassword,
         (Refused::Said(SqlState::TOO_MANY_CONNECTIONS, _), None) => Login::Busy,
+        (Refused::Said(SqlState::INVALID_AUTHORIZATION_SPECIFICATION, why), None) if again => Login::Refused(format!(
+            "the server's rules keep it out, which says: {why}; correct pg_hba.conf in the directory of its data and have the server \
+             read it (SELECT pg_reload_conf())"
+        )),
         (Refused::Said(code, why), None) if !passes(&code) => Login::Refused(format!("the server says: {why}")),
         (Refused::Said(_, why) | Refused::Failed(why), _) => {
             tracing::debug!(db = %db.meta.key, why, "the application's login could not be tried");

@@ -69,7 +69,7 @@ async fn no_attack_gains_anything_from_the_managers_own_statements() {
     let (db, access) = (database(), access(&server, "app"));
     let address = Address::of(&access);
     assert!(ask::knock(&address, &access).await);
-    let answer = ask::server(&address, &db, &access, true).await.unwrap();
+    let answer = ask::server(&address, &db, &access, true, false).await.unwrap();
     assert_eq!(answer.login, Login::In);
     assert!(answer.version.starts_with(server.major()), "{}", answer.version);
     let databases = server.sql("postgres", "SELECT sum(pg_database_size(oid))::int8 FROM pg_database");
@@ -83,16 +83,16 @@ async fn no_attack_gains_anything_from_the_managers_own_statements() {
     assert!(change::parameters(&address, &access, &wrong, &[]).await.unwrap().is_some());
     // What the application's role may, its password apart: catalogs are asked for that, of a name that is not quoted.
     let other = self::access(&server, "not' it\\");
-    let answer = ask::server(&Address::of(&other), &db, &other, false).await.unwrap();
+    let answer = ask::server(&Address::of(&other), &db, &other, false, false).await.unwrap();
     assert_eq!(answer.login, Login::WrongPassword);
     change::password(&address, &access, "app", &"new' \\pass".into()).await.unwrap();
     let access = self::access(&server, "new' \\pass");
-    assert_eq!(ask::server(&address, &db, &access, false).await.unwrap().login, Login::In);
+    assert_eq!(ask::server(&address, &db, &access, false, false).await.unwrap().login, Login::In);
     let mut leaving = change::shut(&address, &access).await.unwrap();
     change::end_others(&address, &access, &mut leaving).await.unwrap();
-    assert_eq!(ask::server(&address, &db, &access, false).await.unwrap().login, Login::ShutOut);
+    assert_eq!(ask::server(&address, &db, &access, false, false).await.unwrap().login, Login::ShutOut);
     change::let_in(&address, &access).await.unwrap();
-    assert_eq!(ask::server(&address, &db, &access, true).await.unwrap().login, Login::In);
+    assert_eq!(ask::server(&address, &db, &access, true, false).await.unwrap().login, Login::In);
     nothing_gained(&server);
 }
 
@@ -105,7 +105,7 @@ async fn why_an_application_does_not_get_in() {
     server.sql("postgres", "CREATE DATABASE app OWNER app");
     let (db, access) = (database(), access(&server, "app"));
     let address = Address::of(&access);
-    let login = async || ask::server(&address, &db, &access, false).await.unwrap().login;
+    let login = async || ask::server(&address, &db, &access, false, false).await.unwrap().login;
     assert_eq!(login().await, Login::In);
     let pool = address.connect("app", "app", "app").await.unwrap();
     assert_eq!(login().await, Login::Busy);
@@ -122,6 +122,30 @@ async fn why_an_application_does_not_get_in() {
     server.sql("postgres", "ALTER ROLE app LOGIN");
     server.sql("postgres", "DROP DATABASE app");
     assert_eq!(login().await, Login::Gone);
+}
+
+/// Somebody has put a line before the others of `pg_hba.conf`. For a moment after a change of that file a server may say the same.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn rules_that_keep_an_application_out_are_told_once_they_last() {
+    let server = RealServer::start("manager-rules");
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    server.sql("postgres", "CREATE DATABASE app OWNER app");
+    let (db, access) = (database(), access(&server, "app"));
+    let address = Address::of(&access);
+    let login = async |again| ask::server(&address, &db, &access, false, again).await.unwrap().login;
+    assert_eq!(login(true).await, Login::In);
+    let rules = "DO $do$ BEGIN EXECUTE pg_catalog.format($f$COPY (SELECT line FROM (SELECT 0, 'host all app all reject' UNION ALL \
+                 SELECT n, line FROM pg_catalog.regexp_split_to_table(pg_catalog.pg_read_file(%1$L), E'\\n') WITH ORDINALITY AS t(line, n)) \
+                 AS lines(n, line) ORDER BY n) TO %1$L$f$, pg_catalog.current_setting('hba_file')); END $do$";
+    server.sql("postgres", rules);
+    server.sql("postgres", "SELECT pg_catalog.pg_reload_conf()");
+    while login(false).await == Login::In {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(login(false).await, Login::Unknown);
+    let told = login(true).await;
+    assert!(matches!(&told, Login::Refused(why) if why.contains("pg_hba.conf")), "{told:?}");
 }
 
 /// A superuser has made an event trigger of what the application wrote: it runs at the login of every superuser who does not ask for
@@ -143,12 +167,12 @@ async fn what_another_wrote_does_not_run_at_the_managers_logins() {
         let access = Access { major, ..access(&server, "app") };
         let address = Address::of(&access);
         assert!(ask::knock(&address, &access).await);
-        ask::server(&address, &database(), &access, true).await.unwrap();
+        ask::server(&address, &database(), &access, true, false).await.unwrap();
         assert_eq!(server.sql("template1", is_superuser), "f");
     }
     // One that is taken for an older version asks for nothing that such a server would not know.
     let access = Access { major: Some(15), ..access(&server, "app") };
-    ask::server(&Address::of(&access), &database(), &access, true).await.unwrap();
+    ask::server(&Address::of(&access), &database(), &access, true, false).await.unwrap();
     assert_eq!(server.sql("template1", is_superuser), "t", "the trigger runs where nothing keeps it from that");
 }
 
@@ -161,7 +185,7 @@ async fn nor_in_the_database_that_it_enters_instead() {
     server.sql("app", "ALTER DATABASE postgres ALLOW_CONNECTIONS false");
     let access = access(&server, "app");
     let address = Address::of(&access);
-    let answer = ask::server(&address, &database(), &access, true).await.unwrap();
+    let answer = ask::server(&address, &database(), &access, true, false).await.unwrap();
     assert_eq!(answer.login, Login::In);
     change::password(&address, &access, "app", &"app".into()).await.unwrap();
     let mut leaving = change::shut(&address, &access).await.unwrap();
@@ -224,7 +248,7 @@ async fn superusers_do_not_write_while_it_is_shut() {
         assert!(refused.contains("cannot execute INSERT in a read-only transaction"), "{refused}");
         // The operator itself writes where it has to, and does not take it back as one of the spec's parameters.
         change::password(&address, &access, "app", &"app".into()).await.unwrap();
-        let answer = ask::server(&address, &db, &access, true).await.unwrap();
+        let answer = ask::server(&address, &db, &access, true, false).await.unwrap();
         assert_eq!((answer.login, answer.parameters.reset.contains(&left)), (Login::ShutOut, false));
     }
     change::let_in(&address, &access).await.unwrap();
@@ -235,7 +259,7 @@ async fn superusers_do_not_write_while_it_is_shut() {
     assert_eq!(server.plain("app", "SHOW default_transaction_read_only"), Ok("off".to_owned()));
     // Left in a server that is open, because somebody else has opened it, it is taken back.
     server.sql("app", "ALTER SYSTEM SET default_transaction_read_only = on");
-    let reset = ask::server(&address, &db, &access, true).await.unwrap().parameters.reset;
+    let reset = ask::server(&address, &db, &access, true, false).await.unwrap().parameters.reset;
     assert!(reset.contains(&left), "{reset:?}");
     assert_eq!(change::parameters(&address, &access, &[], &reset).await.unwrap(), None);
     let since = std::time::Instant::now();

@@ -94,7 +94,12 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
 /// Where the server is that it is loaded into: twice what the live one has, and what a new one takes. What is loaded runs code of
 /// the database's owner, which is not to fill the node's disk for all others. Of a database that is gone its size is not known.
 fn scratch(observed: &Observed) -> Volume {
-    let size = observed.source().and_then(|db| quantity::whole(db.spec.storage.size()));
+    let size = observed.source().and_then(|db| {
+        // A volume that was taken over, or a size that was set back, may be larger than the spec says.
+        let volume = db.status.volumes.iter().find(|of| of.claim == db.status.storage.claim);
+        let has = volume.and_then(|volume| quantity::whole(volume.capacity.as_deref()?));
+        quantity::whole(db.spec.storage.size()).max(has)
+    });
     let mut volume = pod::empty("scratch");
     if let Some((size, folder)) = size.zip(volume.empty_dir.as_mut()) {
         folder.size_limit = Some(Quantity((2 * size + (2 << 30)).to_string()));

@@ -79,6 +79,11 @@ async fn volumes_and_names_of_members_stay_through_edits() {
             (claim("1Gi", json!({})), plain.clone(), claim_stays),
             (claim("2Gi", json!({})), storage(json!({ "size": "1Gi" })), claim_stays),
             (claim("2Gi", json!({})), storage(json!({})), claim_stays),
+            // What a size makes is another claim than these are, which the API server does not change.
+            (claim("1Gi", json!({ "accessModes": ["ReadWriteOnce"] })), storage(json!({ "size": "1Gi" })), None),
+            (claim("1Gi", json!({ "accessModes": ["ReadWriteMany"] })), storage(json!({ "size": "1Gi" })), claim_stays),
+            (claim("1Gi", json!({ "volumeName": "a" })), storage(json!({ "size": "1Gi" })), claim_stays),
+            (claim("1Gi", json!({ "selector": {} })), storage(json!({ "size": "1Gi" })), claim_stays),
             (
                 claim("2Gi", json!({ "storageClassName": "a" })),
                 storage(json!({ "size": "3Gi", "storageClassName": "a" })),

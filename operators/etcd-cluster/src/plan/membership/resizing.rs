@@ -47,7 +47,9 @@ fn nudge(observed: &Observed, learner: &Node<'_>, now: Timestamp) -> Option<Step
 
 /// Fewer are asked for, and one of those that are there does not work: that is the one to go, and nobody waits for it.
 pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    if roster.members().count() <= wish.size {
+    // Beside somebody else's member nothing is resized: ours may be away for no longer than a restart takes.
+    let foreign = roster.members().any(|node| !healing::is_ours(observed, node));
+    if foreign || roster.members().count() <= wish.size {
         return None;
     }
     let gone = |node: &&Node<'_>| healing::is_ours(observed, node) && node.endpoint.is_none() && roster.can_lose(node);

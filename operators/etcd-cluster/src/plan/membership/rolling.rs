@@ -151,7 +151,7 @@ pub(super) fn rolls(observed: &Observed, node: &Node<'_>, wish: &Wish) -> bool {
 }
 
 /// Whether a member's pod differs from what is wished.
-pub(super) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
+pub(in crate::plan) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
     needs_other_pod(node, wish) || needs_other_version(node, wish)
 }
 

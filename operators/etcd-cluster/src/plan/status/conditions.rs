@@ -5,7 +5,7 @@ use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
-use super::super::membership::{Step, Wait, is_full, why_not_led};
+use super::super::membership::{Step, Wait, is_full, is_outdated, why_not_led};
 use super::super::roster::{Node, Roster};
 use super::super::wish::Wish;
 use super::super::{AUTHENTICATION_REQUIRED, Alarm, Observed, proven, quorum, space, unlabeled};
@@ -170,6 +170,9 @@ fn judge_members(
         Step::Rest if observed.cluster.status.storage.is_none() => {
             (Summary::Reconciling, "Creating", "the first member is about to be made".to_owned())
         }
+        Step::Rest if ready == wish.size && roster.listed && is_left_as_it_is(observed, roster, wish) => {
+            (Summary::Reconciling, "Paused", format!("{count}, and not all run what the spec asks for"))
+        }
         Step::Rest if ready == wish.size && roster.listed => (Summary::Ready, "Running", count),
         Step::Rest if !roster.listed => {
             let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
@@ -194,6 +197,11 @@ fn judge_members(
             (Summary::Reconciling, reason, format!("{count}; {doing}"))
         }
     }
+}
+
+/// Whether members are to get other pods once the cluster is paused no longer.
+fn is_left_as_it_is(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+    observed.cluster.spec.paused && roster.voters().any(|node| is_outdated(node, wish))
 }
 
 /// Whether what keeps a member's pod from starting will not go away by itself: an image that is not there, for example.

@@ -88,3 +88,20 @@ fn a_member_of_another_namespace_is_removed_by_a_person_only() {
     let status = after(&seen, 60).status.unwrap();
     assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "ForeignMember".to_owned()));
 }
+
+/// Who is away for a moment is not one too many.
+#[test]
+fn beside_somebody_elses_member_none_of_ours_is_removed_for_being_away() {
+    let mut seen = three(&json!({ "size": 3 }));
+    let mut members = seen.etcd.members.clone().unwrap();
+    members.push(Member { id: 4, name: "stranger".into(), learner: true, ..Member::default() });
+    seen.etcd.members = Ok(members);
+    seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".into()));
+    assert!(!removes(&seen));
+    seen.pods.retain(|pod| *pod.meta.key.name != *NAMES[2]);
+    seen.etcd.endpoints.remove(NAMES[2]);
+    let plan = after(&seen, 60);
+    let made =
+        plan.effects.iter().any(|effect| matches!(effect, Effect::Create(create) if *create.key.name == *NAMES[2]));
+    assert!(made && !removes(&seen), "{:?}", plan.effects);
+}

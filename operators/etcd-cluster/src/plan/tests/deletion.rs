@@ -197,3 +197,25 @@ fn volumes_of_several_clusters_are_kept_though_no_status_tells_of_any() {
         assert!(matches!(reason.as_deref(), Some("DeletionBlocked" | "WaitingForClaims")), "{reason:?}");
     }
 }
+
+/// With the cluster goes the last one who would release them.
+#[test]
+fn claims_that_are_held_for_an_earlier_cluster_are_released_with_this_one() {
+    let earlier = |namespace_goes: bool, deleted: bool| {
+        let mut of =
+            json!({ "labels": { "multi-operator.example.com/owner-uid": "earlier" }, "finalizers": [UNSAVED_DATA] });
+        if deleted {
+            of["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], &of);
+        seen.going = namespace_goes;
+        if let Some(status) = after(&seen, 60).status {
+            Arc::get_mut(&mut seen.cluster).unwrap().status = status;
+        }
+        let all = finalizers(&after(&seen, 70));
+        all.into_iter().filter(|(kind, of)| *kind == "PersistentVolumeClaim" && *of == json!([])).count()
+    };
+    assert_eq!(earlier(true, true), 3, "a namespace that goes");
+    assert_eq!(earlier(false, false), 3);
+    assert_eq!(earlier(false, true), 0, "what a person deletes is not known to be saved");
+}

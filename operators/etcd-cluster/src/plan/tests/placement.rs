@@ -195,3 +195,25 @@ fn the_pod_is_like_a_member_s_but_for_what_the_present_one_has() {
     let (_, create) = next_trial(&moving(&claim), now).unwrap();
     assert_eq!(create.unwrap().body["spec"]["volumes"], Value::Null, "no other pod may have it");
 }
+
+/// A node to which a volume is attached keeps it for as long as a pod of its own names it, started or not.
+#[test]
+fn no_trial_keeps_the_volume_of_a_member_that_has_lost_its_pod() {
+    for listed in [true, false] {
+        let mut seen = moving(&ssd());
+        let known = after(&three(&json!({ "size": 3 })), 60).status.unwrap();
+        Arc::get_mut(&mut seen.cluster).unwrap().status = known;
+        let waiting =
+            json!({ "waiting": { "reason": "CreateContainerConfigError", "message": "configmap \"a\" not found" } });
+        let etcd = json!({ "name": "etcd", "image": "i", "restartCount": 0, "state": waiting, "lastState": {} });
+        tried(&mut seen, false, &json!({ "phase": "Pending", "containerStatuses": [etcd] }));
+        seen.pods.retain(|pod| *pod.meta.key.name != *NAMES[1]);
+        seen.etcd.endpoints.remove(NAMES[1]);
+        if !listed {
+            seen.etcd.members = Err("no leader".into());
+        }
+        assert_eq!(outcome(&seen).0, ["delete c-placement"], "{listed}");
+        seen.trials.clear();
+        assert_eq!(outcome(&seen).0, [format!("create {}", NAMES[1])], "{listed}");
+    }
+}

@@ -64,7 +64,10 @@ fn probe(probe: &my_app::Probe) -> core::Probe {
             .as_ref()
             .map(|tcp| core::TCPSocketAction { port: IntOrString::Int(tcp.port), host: None }),
         exec: probe.exec.as_ref().map(exec),
-        grpc: probe.grpc.as_ref().map(|grpc| core::GRPCAction { port: grpc.port, service: grpc.service.clone() }),
+        grpc: probe.grpc.as_ref().map(|grpc| core::GRPCAction {
+            port: grpc.port,
+            service: grpc.service.clone().filter(|service| !service.is_empty()),
+        }),
         // Kubernetes keeps no 0 here.
         initial_delay_seconds: probe.initial_delay_seconds.filter(|seconds| *seconds != 0),
         period_seconds: probe.period_seconds,
@@ -102,7 +105,8 @@ fn pre_stop(hook: &my_app::PreStop) -> core::Lifecycle {
 fn env_var(var: &my_app::EnvVar) -> core::EnvVar {
     core::EnvVar {
         name: var.name.clone(),
-        value: var.value.clone(),
+        // As Kubernetes keeps it: sent, nothing beside it would count as added.
+        value: var.value.clone().filter(|value| !value.is_empty()),
         value_from: var.value_from.as_ref().map(|from| core::EnvVarSource {
             config_map_key_ref: from.config_map_key_ref.as_ref().map(|r| core::ConfigMapKeySelector {
                 name: r.name.clone(),

@@ -43,7 +43,9 @@ pub(super) fn put(name: &str, ours: &mut Value, over: &Value) {
         (Value::Array(ours), Value::Array(over)) if merge_key(name).is_some() => {
             let key = merge_key(name).unwrap_or_default();
             for item in over {
-                match ours.iter_mut().find(|ours| ours[key] == item[key]) {
+                let of_key = ours.iter().filter(|ours| ours[key] == item[key]).count();
+                let is_meant = |ours: &Value| ours[key] == item[key] && is_of_protocol(name, ours, item, of_key == 1);
+                match ours.iter_mut().find(|ours| is_meant(ours)) {
                     Some(ours) => put("", ours, item),
                     None => ours.push(item.clone()),
                 }
@@ -51,6 +53,13 @@ pub(super) fn put(name: &str, ours: &mut Value, over: &Value) {
         }
         _ => *ours = over.clone(),
     }
+}
+
+/// Whether two items of one key are of one protocol, where that belongs to what the API server tells ports by. One that names none is
+/// of the `only` one there is.
+fn is_of_protocol(list: &str, ours: &Value, item: &Value, only: bool) -> bool {
+    let of = |port: &Value| port["protocol"].as_str().unwrap_or("TCP").to_owned();
+    list != "ports" || item["protocol"].is_null() && only || of(ours) == of(item)
 }
 
 /// Writes what the API server fills in where we then own the whole, and leaves out what it does not keep: else ours would never be

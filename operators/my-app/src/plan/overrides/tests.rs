@@ -139,6 +139,29 @@ fn what_is_merged_is_written_as_the_api_server_keeps_it() {
     assert_eq!(spec["containers"][0]["env"][0]["valueFrom"]["fieldRef"]["apiVersion"], "v1");
 }
 
+/// The API server tells ports by both; two of one number and protocol it refuses at the next apply.
+#[test]
+fn ports_of_one_number_are_told_apart_by_their_protocol() {
+    let merged = |ours: Value, over: Value| {
+        let mut template = json!({ "spec": { "containers": [{ "name": "app", "ports": ours }] } });
+        merge(&mut template, &json!({ "spec": { "containers": [{ "name": "app", "ports": over }] } }));
+        let ports = template["spec"]["containers"][0]["ports"].as_array().unwrap().clone();
+        let word = |port: &Value| {
+            format!("{}{}", port["protocol"].as_str().unwrap_or("TCP"), port["hostPort"].as_i64().unwrap_or(0))
+        };
+        ports.iter().map(word).collect::<Vec<_>>()
+    };
+    let both = json!([{ "containerPort": 53 }, { "containerPort": 53, "protocol": "UDP" }]);
+    assert_eq!(
+        merged(both.clone(), json!([{ "containerPort": 53, "protocol": "UDP", "hostPort": 5 }])),
+        ["TCP0", "UDP5"]
+    );
+    assert_eq!(merged(both.clone(), json!([{ "containerPort": 53, "hostPort": 5 }])), ["TCP5", "UDP0"]);
+    assert_eq!(merged(json!([]), both), ["TCP0", "UDP0"]);
+    let udp = json!([{ "containerPort": 53, "protocol": "UDP" }]);
+    assert_eq!(merged(udp, json!([{ "containerPort": 53, "hostPort": 5 }])), ["UDP5"], "the only one of that number");
+}
+
 /// Parts of pods whose items are whole, each in two ways.
 fn parts() -> Vec<Value> {
     let both = |of: fn(u8) -> Value| [of(1), of(2)];

@@ -81,6 +81,35 @@ fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
     assert_eq!(kinds(&goes), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
 }
 
+/// It goes by the name of the Deployment, which may be somebody else's until ours is there.
+#[test]
+fn nothing_is_scaled_before_the_deployment_is_ours() {
+    let app = scaled(2, 5);
+    let made = plan(&observed(app.clone(), Seen::Absent), NOW);
+    assert_eq!(kinds(&made), ["apply Deployment"]);
+    assert_eq!(made.next, Next::After(std::time::Duration::from_secs(1)), "then it is looked at again");
+}
+
+#[test]
+fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
+    let Seen::Ours(orphan) = pods(&scaled(1, 5), 3, true) else { unreachable!() };
+    let with = scaled(1, 5);
+    let adopts = Observed { orphan: Some(orphan.view), ..observed(with.clone(), Seen::Absent) };
+    assert_eq!(kinds(&plan(&adopts, NOW)), ["3 pods", "apply Deployment"]);
+    let made_again = |spec: Value, before: i32| {
+        let app = app(spec, json!({ "observedGeneration": 2, "replicas": before }));
+        let made = plan(&observed(app, Seen::Absent), NOW);
+        let Some(Effect::Apply(apply)) = made.effects.first() else { panic!("{:?}", made.effects) };
+        apply.body["spec"]["replicas"].clone()
+    };
+    let autoscaled = json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } });
+    assert_eq!(made_again(autoscaled.clone(), 4), 4);
+    assert_eq!(made_again(autoscaled.clone(), 9), 5, "within its bounds");
+    assert_eq!(made_again(autoscaled, 0), Value::Null, "a new one");
+    assert_eq!(made_again(json!({ "image": "i:2" }), 8), 8);
+    assert_eq!(made_again(json!({ "image": "i:2", "replicas": 3 }), 8), 3);
+}
+
 #[test]
 fn a_number_out_of_bounds_is_brought_into_them_once_the_autoscaler_has_them() {
     let app = scaled(2, 5);

@@ -3,16 +3,24 @@
 use std::future::pending;
 use std::time::Duration;
 
-use kube::Api;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::APIResourceList;
 use kube::api::ListParams;
 use kube::runtime::watcher;
+use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
 use super::{View, Wire};
+use crate::cache::Health;
+use crate::retry::jittered;
 
 /// How far apart looks are, however many doubt.
 const LOOKS: Duration = Duration::from_secs(1);
+
+/// How long after it was missed it is looked for a kind that somebody has asked for; each later pause is twice as long.
+const SEEKS: Duration = Duration::from_secs(10);
+/// The longest of them.
+const SELDOM: Duration = Duration::from_secs(60);
 
 /// Whether a failure says that the server knows no such kind.
 pub(super) fn is_missing(error: &watcher::Error) -> bool {
@@ -35,4 +43,26 @@ pub(super) async fn refuted<V: View>(api: Api<Wire<V>>, mut doubts: watch::Recei
         sleep(LOOKS).await;
     }
     pending().await
+}
+
+/// Waits until a kind that is not served is worth a list: it is served by now, or somebody is the first to ask for it.
+pub(super) async fn appears<V: View>(client: &Client, health: &Health) {
+    let mut pause = SEEKS;
+    while health.is_sought() {
+        sleep(jittered(pause)).await;
+        pause = SELDOM.min(pause * 2);
+        health.reconsider();
+        if health.is_sought() && is_listed::<V>(client).await {
+            return;
+        }
+    }
+    health.sought().await;
+}
+
+/// Whether the API server names the kind among those that it serves: what it says of a group costs it less than a list.
+async fn is_listed<V: View>(client: &Client) -> bool {
+    let request = http::Request::get(format!("/apis/{}", V::KIND.api_version())).body(Vec::new());
+    let Ok(request) = request else { return false };
+    let found = client.request::<APIResourceList>(request).await;
+    found.is_ok_and(|served| served.resources.iter().any(|resource| resource.name == V::KIND.plural))
 }

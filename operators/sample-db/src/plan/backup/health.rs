@@ -6,7 +6,7 @@ use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::condition;
 
-use super::{Backups, Fate, fates, is_in_doubt, is_scheduled, is_under_way, place};
+use super::{Backups, Fate, fates, is_ahead, is_in_doubt, is_scheduled, is_under_way, place};
 use crate::Snapshot;
 use crate::plan::schedule::Schedule;
 use crate::plan::storage::snapshots;
@@ -87,7 +87,9 @@ fn overdue(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let intervals = if verifies(observed) { backup.verify.every_nth() } else { 1 };
     let earlier = |since: Timestamp| schedule.last(since.checked_sub(SignedDuration::from_secs(1)).ok()?);
     let since = (0..intervals).try_fold(schedule.last_started(now)?, |since, _| earlier(since))?;
-    let will_do = |of: &&Snapshot| counts(observed, of) && of.status.started_at.is_some_and(|at| at >= since);
+    let will_do = |of: &&Snapshot| {
+        counts(observed, of) && of.status.started_at.is_some_and(|at| at >= since && !is_ahead(at, now))
+    };
     (since >= initialised && !observed.own_snapshots().any(|of| will_do(&of))).then_some(since)
 }
 

@@ -1,10 +1,10 @@
 //! The last snapshot: of the running server, with writers shut out, or else of its volume. Pure.
 
 use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure};
-use api::sample_db_snapshot::SampleDBSnapshotStatus;
+use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotReason};
 use jiff::Timestamp;
 use runtime::cache::View;
-use runtime::plan::Effect;
+use runtime::plan::{Apply, Effect, quantity};
 use runtime::views::Claim;
 
 use super::terminating::{self, dying, has_volume, may_answer, unreachable_data};
@@ -89,17 +89,32 @@ fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
     is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
-/// The claim that the last snapshot is on.
+/// The claim that the last snapshot is on, or goes to: another one that the spec has named since the deletion began is for nobody.
+#[must_use]
+pub fn final_claim(observed: &Observed) -> String {
+    let taken = last(observed).and_then(|last| last.status.location.claim.clone());
+    let known = taken.or_else(|| observed.db.status.storage.snapshot_claim.clone());
+    known.unwrap_or_else(|| names::snapshot_claim(&observed.db))
+}
+
+/// The same, as it is.
 fn snapshots_claim(observed: &Observed) -> Option<&Claim> {
-    match is_operators(observed) {
-        true => observed.claim(&names::snapshot_claim(&observed.db)),
-        false => observed.existing_claim.as_deref(),
-    }
+    let name = final_claim(observed);
+    let named = observed.existing_claim.as_deref().filter(|claim| *claim.meta.key.name == *name);
+    observed.claim(&name).or(named)
 }
 
 /// Whether the claim of the snapshots is one that the operator makes, and not the user's.
 fn is_operators(observed: &Observed) -> bool {
-    observed.db.spec.backup.storage.existing_claim.is_none()
+    final_claim(observed) == names::own_snapshot_claim(&observed.db)
+}
+
+/// What makes room for it: the volume of the snapshots grows as the spec says, as long as it is written to.
+pub(super) fn grown(observed: &Observed) -> Option<Apply> {
+    let claim = snapshots_claim(observed).filter(|claim| is_operators(observed) && !claim.meta.deleting)?;
+    let (has, asked) = (claim.requested.as_deref()?, observed.db.spec.backup.storage.size());
+    let grows = quantity::whole(has)? < quantity::whole(asked)?;
+    grows.then(|| objects::snapshot_claim(&observed.db, Some(claim)))??.unless(Some((&claim.meta, claim.fingerprint)))
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
@@ -108,7 +123,7 @@ fn room(observed: &Observed) -> Option<Step> {
     if !is_operators(observed) || claim.is_some_and(|claim| !claim.meta.deleting) {
         return None;
     }
-    let name = names::snapshot_claim(&observed.db);
+    let name = final_claim(observed);
     // What was taken went with it, or will.
     if let Some(snapshot) = last(observed).filter(|last| !last.meta.deleting) {
         let message = format!("taking the final snapshot anew, since the volume {name} with it is being deleted");
@@ -238,7 +253,17 @@ fn hindered(status: &SampleDBSnapshotStatus) -> String {
 /// The last snapshot, if there is one yet.
 pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
     let name = final_name(observed);
-    observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name)
+    let named = observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name);
+    named.filter(|snapshot| is_last(&observed.db, snapshot))
+}
+
+/// Whether a snapshot has been asked for by this deletion: what somebody else has made under such a name, or beforehand, lacks
+/// what was written since.
+fn is_last(db: &SampleDB, snapshot: &Snapshot) -> bool {
+    let spec = &snapshot.spec;
+    let own = spec.reason == SnapshotReason::Final && spec.sample_db_uid.as_deref() == Some(&*db.meta.uid);
+    // By the API server's clock, both.
+    own && snapshot.created.zip(db.deleted).is_none_or(|(created, deleted)| created >= deleted)
 }
 
 /// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
@@ -247,9 +272,9 @@ pub fn final_name(observed: &Observed) -> String {
     let db = &*observed.db;
     let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
     let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
-    let others = |name: &String| {
+    let taken = |name: &String| {
         let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
-        of.is_some_and(|of| of.spec.sample_db_uid.as_deref() != Some(&*db.meta.uid))
+        of.is_some_and(|of| !is_last(db, of))
     };
-    uid.chunks(4).map(name).find(|name| !others(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
+    uid.chunks(4).map(name).find(|name| !taken(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
 }

@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod snapshots;
+
 /// One that is being deleted, with its volume and its Secrets.
 fn leaving(spec: &Value, annotations: &Value) -> Observed {
     let mut status = initialised();
@@ -274,30 +276,4 @@ fn data_that_were_taken_over_or_configured_are_saved_though_no_restore_has_ended
     let mut other = half();
     other["restore"] = json!({});
     saves(&json!({}), &other);
-}
-
-/// The user's own claim for snapshots, which the operator does not hold: a pod that has ended lets it go.
-#[test]
-fn a_snapshot_on_a_claim_of_the_users_saves_as_long_as_that_claim_is_there() {
-    let spec = json!({ "backup": { "storage": { "existingClaim": "mine" } } });
-    let existing = |uid: &str, going: bool| {
-        let mut claim = json!({ "metadata": { "namespace": "n", "name": "mine", "uid": uid } });
-        if going {
-            claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        }
-        Some(Arc::new(Claim::decode(&claim.to_string()).unwrap()))
-    };
-    let goes = |claim: Option<Arc<Claim>>, known: Option<&str>| {
-        let mut seen = leaving(&spec, &json!({}));
-        let mut status = proved();
-        status["location"] = json!({ "claim": "mine", "path": "shop-final-u1", "claimUID": known });
-        (seen.snapshots, seen.existing_claim) = (vec![last(&status)], claim);
-        done(&plan(&seen, now()))
-    };
-    let stays = Vec::<String>::new();
-    assert_eq!(goes(existing("m-1", false), Some("m-1")), ["delete PersistentVolumeClaim data-shop-0"]);
-    assert_eq!(goes(None, Some("m-1")), stays, "it is gone");
-    assert_eq!(goes(existing("m-1", true), Some("m-1")), stays, "it is going");
-    assert_eq!(goes(existing("m-2", false), Some("m-1")), stays, "it was replaced");
-    assert_eq!(goes(existing("m-1", false), None), stays, "which one it was is not known yet");
 }

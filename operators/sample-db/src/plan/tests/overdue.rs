@@ -94,3 +94,17 @@ fn of_a_schedule_that_rests_nothing_is_overdue_and_of_one_that_is_invalid_everyt
         assert_eq!(since(&invalid, old()).as_deref(), Some("2027-01-10T07:30:01Z"), "{invalid}");
     }
 }
+
+/// A manager on a node whose clock was ahead has written times that are yet to come.
+#[test]
+fn times_that_have_not_come_stop_no_schedule_and_no_alarm() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let mut seen = serving(&hourly, &json!({ "lastScheduled": "2027-02-15T07:30:00Z" }));
+    let decided = backup::decide(&seen, now()).effect;
+    let Some(Effect::Create(create)) = decided else { panic!("{decided:?}") };
+    assert_eq!(create.key.name.as_ref(), "shop-2701150730");
+    assert!(backup::next_due(&seen.db, now()).is_some_and(|next| next < now() + jiff::SignedDuration::from_hours(2)));
+    seen.snapshots = vec![begun("ahead", "2027-02-15T07:30:01Z", "Ready", "Passed")];
+    let healthy = backup::conditions(&seen, &backup::decide(&seen, now()), now());
+    assert_eq!(healthy.into_iter().find(|of| of.type_ == "BackupHealthy").unwrap().reason, "Overdue");
+}

@@ -24,6 +24,10 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     let late = is_late(observed, now);
     let wish = wish(observed, &goal);
     let Some(claim) = observed.claim(&wish.claim) else {
+        if late {
+            let why = format!("the volume {} of the new version could not be made within ten minutes", wish.claim);
+            return end::fail(observed, &why, now);
+        }
         let before = db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
         let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, before));
         let message = format!("making the volume {} of the new version", wish.claim);

@@ -7,17 +7,32 @@ use runtime::plan::conditions::Announcement;
 use runtime::plan::{Delete, Effect};
 use runtime::views::{Claim, Job, StatefulSet};
 
-use super::{Go, Turn, let_in, server, turn};
+use super::{Go, Turn, goal, let_in, server, turn};
 use crate::plan::objects::OWNER_UID;
 use crate::plan::steps::Step;
+use crate::plan::target::is_asked_for;
 use crate::plan::wish::Wish;
 use crate::plan::{DbAct, Observed, names};
 
 /// It does not get further: the old version goes on, or is brought back.
 pub(super) fn fail(observed: &Observed, why: &str, now: Timestamp) -> Go {
+    end(observed, &format!("failed: {why}"), now)
+}
+
+/// The spec asks for it no longer, while nobody has been shut out for it: the old version goes on.
+pub(super) fn taken_back(observed: &Observed, now: Timestamp) -> Go {
+    let mut go = end(observed, "was taken back: the spec asks for it no longer", now);
+    if let Go::Turn(turn) = &mut go {
+        // What it asks for instead waits for no other spec.
+        turn.upgrade.retry_after_generation = None;
+    }
+    go
+}
+
+fn end(observed: &Observed, how: &str, now: Timestamp) -> Go {
     let upgrade = &observed.db.status.upgrade;
     let (from, to) = (upgrade.from.as_deref().unwrap_or_default(), upgrade.to.as_deref().unwrap_or_default());
-    let message = format!("the upgrade from PostgreSQL {from} to {to} failed: {why}");
+    let message = format!("the upgrade from PostgreSQL {from} to {to} {how}");
     match upgrade.step {
         None | Some(At::Check | At::Snapshot) => Go::Turn(Box::new(ended(
             observed,
@@ -110,15 +125,16 @@ pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go 
     }
     let why = db.status.upgrade.message.clone().unwrap_or_default();
     let runs = db.status.upgrade.from.clone().unwrap_or_default();
-    Go::Turn(Box::new(ended(
-        observed,
-        UpgradeResult::RolledBack,
-        format!("{why}; PostgreSQL {runs} serves again"),
-        now,
-    )))
+    let message = format!("{why}; PostgreSQL {runs} serves again");
+    let mut turn = ended(observed, UpgradeResult::RolledBack, message, now);
+    // The spec may have come to lead elsewhere since.
+    if goal(db).is_some_and(|goal| !is_asked_for(observed, wish, &goal)) {
+        turn.upgrade.retry_after_generation = None;
+    }
+    Go::Turn(Box::new(turn))
 }
 
-/// It failed, and the old version serves.
+/// It failed, or was taken back, and the old version serves.
 fn ended(observed: &Observed, result: UpgradeResult, message: String, now: Timestamp) -> Turn {
     let status = &observed.db.status;
     Turn {

@@ -122,3 +122,82 @@ fn what_cannot_be_dumped_while_clients_work_is_saved_physically_before_its_upgra
     assert_eq!(method("13.15", "17", "17.12"), "Physical");
     assert_eq!(method("13.23", "17", "17.12"), Value::Null);
 }
+
+/// Snapshots take hours: applications are not to be locked out for as long.
+#[test]
+fn a_password_that_was_edited_is_set_while_an_upgrade_waits_with_writers_in() {
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    assert_eq!(play.next(), ["create Job shop-check"]);
+    let edited = |play: &mut Play| {
+        play.seen.asked = says(|answer| (answer.version, answer.login) = ("15.20".to_owned(), Login::WrongPassword));
+        let told = play.next();
+        play.seen.asked = says(|answer| answer.version = "15.20".to_owned());
+        told
+    };
+    assert_eq!(edited(&mut play), ["SetPassword"]);
+    play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+    play.next();
+    play.snapshot("Running");
+    assert_eq!(edited(&mut play), ["SetPassword"]);
+    assert_eq!(play.step(), Some(At::Snapshot));
+    let mut copy = Play::to_the_copy();
+    copy.at_work("shop-upgrade-17-12");
+    assert_eq!(edited(&mut copy), Vec::<String>::new(), "nobody writes to what is being copied");
+}
+
+#[test]
+fn a_volume_that_cannot_be_made_does_not_keep_an_upgrade_waiting_for_ever() {
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    play.next();
+    play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+    play.next();
+    play.snapshot("Ready");
+    assert_eq!(play.next(), ["apply PersistentVolumeClaim data-shop-17"]);
+    minutes_ago(&mut play, 11);
+    play.pass();
+    assert_eq!(play.step(), Some(At::RollBack));
+}
+
+/// As long as nobody was shut out for it.
+#[test]
+fn an_upgrade_is_taken_back_with_the_spec() {
+    let begun = |steps: usize| {
+        let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+        play.next();
+        if steps > 0 {
+            play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+            play.next();
+        }
+        if steps > 1 {
+            play.snapshot("Ready");
+            play.next();
+        }
+        play
+    };
+    for (steps, at) in [At::Check, At::Snapshot, At::Prepare].into_iter().enumerate() {
+        for (spec, goes_on) in [
+            (json!({ "engine": { "version": "15" } }), false),
+            (json!({ "engine": { "version": "13" } }), false),
+            (json!({ "engine": { "version": "17" }, "upgrade": { "policy": "Manual" } }), false),
+            (json!({ "engine": { "version": "17" }, "backup": { "suspend": true } }), true),
+        ] {
+            let mut play = begun(steps);
+            assert_eq!(play.step(), Some(at));
+            let status = serde_json::to_value(&play.seen.db.status).unwrap();
+            play.spec = spec.clone();
+            play.seen.db = with(&play.meta, &play.spec, &status).db;
+            play.seen.jobs = Vec::new();
+            play.seen.pods.truncate(1);
+            (0..8).for_each(|_| drop(play.pass()));
+            let upgrade = &play.seen.db.status.upgrade;
+            if goes_on {
+                assert!(upgrade.step.is_some(), "{spec} in {at:?}");
+                continue;
+            }
+            assert_eq!((upgrade.step, upgrade.retry_after_generation), (None, None), "{spec} in {at:?}");
+            let told = upgrade.message.clone().unwrap();
+            assert!(told.contains("taken back") && told.contains("no longer"), "{told}");
+            assert_eq!(play.seen.db.status.engine.running.as_deref(), Some("15.20"));
+        }
+    }
+}

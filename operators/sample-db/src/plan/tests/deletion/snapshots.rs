@@ -1,0 +1,89 @@
+//! What becomes of snapshots and their volumes when a database goes.
+
+use super::*;
+
+/// Earlier snapshots are on it: `backup.storage.existingClaim` says where later ones go.
+#[test]
+fn a_volume_of_snapshots_stays_though_others_are_written_to_by_now() {
+    let mut status = initialised();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    status["storage"]["snapshotClaim"] = json!("mine");
+    let spec = json!({ "backup": { "storage": { "existingClaim": "mine" } }, "deletion": { "policy": "Delete" } });
+    let mut seen = with(&leaving_meta(&json!({})), &spec, &status);
+    let earlier =
+        json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": "s-1", "labels": labels_of("u-1") } });
+    seen.claims = vec![Arc::new(Claim::decode(&earlier.to_string()).unwrap())];
+    assert_eq!(done(&plan(&seen, now())), ["DropSecret(App)"], "no volume is left to remove");
+}
+
+/// The user's own claim for snapshots, which the operator does not hold: a pod that has ended lets it go.
+#[test]
+fn a_snapshot_on_a_claim_of_the_users_saves_as_long_as_that_claim_is_there() {
+    let spec = json!({ "backup": { "storage": { "existingClaim": "mine" } } });
+    let existing = |uid: &str, going: bool| {
+        let mut claim = json!({ "metadata": { "namespace": "n", "name": "mine", "uid": uid } });
+        if going {
+            claim["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        }
+        Some(Arc::new(Claim::decode(&claim.to_string()).unwrap()))
+    };
+    let goes = |claim: Option<Arc<Claim>>, known: Option<&str>| {
+        let mut seen = leaving(&spec, &json!({}));
+        let mut status = proved();
+        status["location"] = json!({ "claim": "mine", "path": "shop-final-u1", "claimUID": known });
+        (seen.snapshots, seen.existing_claim) = (vec![last(&status)], claim);
+        done(&plan(&seen, now()))
+    };
+    let stays = Vec::<String>::new();
+    assert_eq!(goes(existing("m-1", false), Some("m-1")), ["delete PersistentVolumeClaim data-shop-0"]);
+    assert_eq!(goes(None, Some("m-1")), stays, "it is gone");
+    assert_eq!(goes(existing("m-1", true), Some("m-1")), stays, "it is going");
+    assert_eq!(goes(existing("m-2", false), Some("m-1")), stays, "it was replaced");
+    assert_eq!(goes(existing("m-1", false), None), stays, "which one it was is not known yet");
+}
+
+fn grown(size: &str) -> Observed {
+    let spec = json!({ "backup": { "storage": { "size": size } } });
+    let mut seen = leaving(&spec, &json!({}));
+    let claim = json!({ "metadata": { "namespace": "n", "name": "shop-snapshots", "uid": "s-1", "labels": labels_of("u-1") },
+        "spec": { "resources": { "requests": { "storage": "1Gi" } } } });
+    seen.claims = vec![claim_with("u-1", "c-1", &[]), Arc::new(Claim::decode(&claim.to_string()).unwrap())];
+    let failed = json!({ "phase": "Failed", "error": "no space", "startedAt": "2026-01-01T00:00:00Z" });
+    seen.snapshots = vec![last(&failed)];
+    seen
+}
+
+/// That it is too small may be found only when the final snapshot is taken.
+#[test]
+fn the_volume_of_snapshots_grows_while_the_database_is_being_deleted() {
+    let grows = "apply PersistentVolumeClaim shop-snapshots".to_owned();
+    assert!(done(&plan(&grown("2Gi"), now())).contains(&grows));
+    assert!(!done(&plan(&grown("1Gi"), now())).contains(&grows));
+    assert!(!done(&plan(&grown("500Mi"), now())).contains(&grows), "volumes only grow");
+}
+
+/// Others may make SampleDBSnapshots of any name, and of any reason.
+#[test]
+fn a_snapshot_that_this_deletion_has_not_asked_for_is_not_its_last() {
+    let of = |reason: &str, created: &str| {
+        let object = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1", "creationTimestamp": created },
+            "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": reason }, "status": proved() });
+        let mut seen = leaving(&json!({}), &json!({}));
+        seen.snapshots = vec![Arc::new(Snapshot::decode(&object.to_string()).unwrap())];
+        done(&plan(&seen, now()))
+    };
+    let goes = ["delete PersistentVolumeClaim data-shop-0"];
+    assert_eq!(of("Final", "2026-01-01T00:00:00Z"), goes);
+    assert_ne!(of("Final", "2025-12-31T23:59:59Z"), goes, "made before");
+    assert_ne!(of("Manual", "2026-01-01T00:00:01Z"), goes, "somebody's own");
+}
+
+/// What is proved stays so, whatever the spec says of later ones.
+#[test]
+fn another_volume_that_the_spec_names_meanwhile_leaves_the_last_snapshot_where_it_is() {
+    let mut seen = leaving(&json!({ "backup": { "storage": { "existingClaim": "bigger" } } }), &json!({}));
+    let mut status = proved();
+    status["location"] = json!({ "claim": "shop-snapshots", "path": "shop-final-u1", "claimUID": "s-1" });
+    seen.snapshots = vec![last(&status)];
+    assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-0"]);
+}
