@@ -67,7 +67,7 @@ pub(crate) async fn guard(ns: &Namespace) {
 /// A namespace in which a Job reaches the server of its own database alone, once that has its policy.
 pub(crate) async fn kept_apart(purpose: &str) -> Namespace {
     let ns = namespace(purpose, &[RESTRICTED]).await;
-    guard_with(&ns, "tests/tests/network_policy/manifests/own-jobs-only").await;
+    guard_with(&ns, "kustomize/instances-network-policy-own-jobs").await;
     ns
 }
 
