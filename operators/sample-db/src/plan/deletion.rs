@@ -59,11 +59,9 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
         return Plan { status: Some(status), ..later(STEP) };
     }
     // Data that are to be saved are held until they are.
-    let mut kept = Vec::new();
-    if is_wanted(observed) && !save::is_saved(observed) {
-        kept = hold::keep(observed);
-        kept.extend(save::grown(observed).map(Effect::Apply));
-    }
+    let saves = is_wanted(observed) && !save::is_saved(observed);
+    let mut kept = if saves { hold::keep(observed) } else { Vec::new() };
+    let aside = save::grown(observed).filter(|_| saves).into_iter().collect();
     let (effects, status, next) = match next(observed, now) {
         Step::Release => {
             // Claims that stay for another reason were let go before.
@@ -79,7 +77,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     };
     let events = status::events(&db.status, &status);
     kept.extend(effects);
-    Plan { effects: kept, events, status: Some(status), ..later(next) }
+    Plan { effects: kept, aside, events, status: Some(status), ..later(next) }
 }
 
 /// While a Job or a pod comes to its end, of which watches tell: at first, and once that takes long.

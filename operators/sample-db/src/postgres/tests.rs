@@ -135,10 +135,7 @@ async fn rules_that_keep_an_application_out_are_told_once_they_last() {
     let address = Address::of(&access);
     let login = async |again| ask::server(&address, &db, &access, false, again).await.unwrap().login;
     assert_eq!(login(true).await, Login::In);
-    let rules = "DO $do$ BEGIN EXECUTE pg_catalog.format($f$COPY (SELECT line FROM (SELECT 0, 'host all app all reject' UNION ALL \
-                 SELECT n, line FROM pg_catalog.regexp_split_to_table(pg_catalog.pg_read_file(%1$L), E'\\n') WITH ORDINALITY AS t(line, n)) \
-                 AS lines(n, line) ORDER BY n) TO %1$L$f$, pg_catalog.current_setting('hba_file')); END $do$";
-    server.sql("postgres", rules);
+    server.write("data/pg_hba.conf", "host all app all reject\nhost all all all scram-sha-256\n");
     server.sql("postgres", "SELECT pg_catalog.pg_reload_conf()");
     while login(false).await == Login::In {
         tokio::time::sleep(Duration::from_millis(20)).await;
