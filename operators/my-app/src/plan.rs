@@ -6,8 +6,8 @@ use api::my_app::{MyAppStatus, Strategy};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::seen::Live;
-use runtime::plan::{Apply, Delete, Effect, Next, Plan, Seen};
-use runtime::views::{Deployment, Ingress, Kept};
+use runtime::plan::{Apply, Delete, Effect, Kind, Next, Plan, Seen};
+use runtime::views::{Autoscaler, Deployment, Ingress, Kept};
 
 mod contents;
 mod deadline;
@@ -40,8 +40,10 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let wedged = wedged::left(observed, now);
     let (closed, left) = ways_in::closed(observed, now);
     let steps = steps(observed, &wish, &course, wedged == Some(Duration::ZERO), closed);
-    let aside = aside(observed);
-    let (status, next) = status::of(observed, &steps, &aside, &wish, &course, now);
+    let beside = beside(observed);
+    let (status, next) = status::of(observed, &steps, &beside, &wish, &course, now);
+    let asked = beside.len();
+    let aside: Vec<Apply> = beside.into_iter().filter(|apply| names_ours(observed, &apply.kind)).collect();
     let wedged = wedged.filter(|left| !left.is_zero());
     let again = observed.refused.as_ref().map(|refused| refused.due);
     let next = [wedged, again, observed.contents.due, left].into_iter().flatten().fold(next, Next::no_later_than);
@@ -51,7 +53,7 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
         return plan;
     }
     // What is made beside what is made now comes next, and no event tells of an own write.
-    let next = if is_held_back(observed) && !steps.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
+    let next = if aside.len() < asked && !steps.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
     // What follows from them once they are there is seen by no event: they are our own writes.
     let edited = app.status.contract.observed_generation < app.meta.generation;
     let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
@@ -74,25 +76,24 @@ fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool
     steps
 }
 
-/// What the pods can do without. They name a Deployment and a Service, and are not made before those are ours: one of that name may be
-/// somebody else's, whose pods would be scaled, or who would get requests.
-fn aside(observed: &Observed) -> Vec<Apply> {
+/// What the pods can do without.
+fn beside(observed: &Observed) -> Vec<Apply> {
     let app = &*observed.app;
-    let (scales, leads) = (observed.deployment.ours().is_some(), observed.service.ours().is_some());
-    let autoscaler = objects::autoscaler(app).filter(|_| scales);
-    let autoscaler = autoscaler.and_then(|wanted| applied(&observed.autoscaler, wanted));
-    let ingress = objects::ingress(app).filter(|_| leads && !ways_in::loses_class(observed));
+    let autoscaler = objects::autoscaler(app).and_then(|wanted| applied(&observed.autoscaler, wanted));
+    let ingress = objects::ingress(app).filter(|_| !ways_in::loses_class(observed));
     let ingress = ingress.and_then(|wanted| applied(&observed.ingress, wanted));
-    let http_route = objects::http_route(app).filter(|_| leads).zip(observed.http_route.seen());
+    let http_route = objects::http_route(app).zip(observed.http_route.seen());
     let http_route = http_route.and_then(|(wanted, seen)| applied(seen, wanted));
     [autoscaler, ingress, http_route].into_iter().flatten().collect()
 }
 
-/// Whether something waits for what it names.
-fn is_held_back(observed: &Observed) -> bool {
-    let app = &*observed.app;
-    let scaled = app.spec.autoscaling.is_some() && observed.deployment.ours().is_none();
-    scaled || app.spec.route.is_some() && observed.service.ours().is_none()
+/// Whether the Deployment or the Service that a child of that kind names is ours. It is not made before: one of that name may be somebody
+/// else's, whose pods would be scaled, or who would get requests.
+fn names_ours(observed: &Observed, kind: &Kind) -> bool {
+    match *kind == Autoscaler::KIND {
+        true => observed.deployment.ours().is_some(),
+        false => observed.service.ours().is_some(),
+    }
 }
 
 fn deployment(observed: &Observed, apply: Apply, wedged: bool) -> Vec<Effect> {

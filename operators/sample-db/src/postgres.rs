@@ -26,7 +26,8 @@ const FRESH: Duration = Duration::from_secs(20);
 const UPGRADING: Duration = Duration::from_secs(2);
 /// After how long a password that was set, and is not taken all the same, is set again.
 const SET_AGAIN: Duration = Duration::from_secs(60);
-/// From how many looks in a row on, in which the application did not get in, rules that keep it out are none that are yet to be read.
+/// After how many looks in a row in which the application did not get in its rules are at fault: before, the server may have yet to read
+/// what has just been written.
 const LASTING: u32 = 3;
 /// How long it is taken for true that one that is not ready answers, or does not.
 const KNOCKED: Duration = Duration::from_secs(5);

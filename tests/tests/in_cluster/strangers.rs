@@ -88,11 +88,17 @@ async fn pods_that_an_earlier_app_left_stay_as_many() {
     ns.apply(&my_app("web", "{image: nginx:1.25}")).await;
     running(&ns, 3).await;
     assert_eq!(pods(&ns).await, before, "adopted pods run on");
-    // Made again, it takes over the pods that are there.
+    // Made again, it has as many.
+    let left = ns.get::<Deployment>("web").await.uid();
     drop(ns.kubectl(&["delete", "deployment/web", "--cascade=orphan"]).await.ok());
-    let old = before.first().and_then(|(uid, _)| uid.clone());
+    let is_another = |seen: Option<&Deployment>| {
+        let seen = seen.filter(|seen| seen.uid() != left && seen.metadata.deletion_timestamp.is_none())?;
+        seen.spec.as_ref()?.replicas
+    };
+    let number = ns.until::<Deployment, i32>("web", "another Deployment", is_another).await;
+    assert_eq!(number, 3);
     running(&ns, 3).await;
-    assert!(pods(&ns).await.iter().any(|(uid, _)| *uid == old), "pods run on under the Deployment that is made again");
+    assert_eq!(pods(&ns).await, before, "those that were left run on");
 }
 
 fn taken(object: &impl Ours, kind: &str) -> bool {

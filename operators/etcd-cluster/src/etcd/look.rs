@@ -64,13 +64,24 @@ pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Ve
     let size = |id| statuses(answers).filter(|(_, status)| status.endpoint.cluster_id == id).count();
     let cluster = latched.or_else(|| able().map(|(_, status)| status.endpoint.cluster_id).max_by_key(|id| size(*id)));
     let mut asked: Vec<_> = able().filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster).collect();
-    // A first member that lost its disks with its node may have begun anew, under the same ids: it leads whom nobody else follows.
+    // A first member that lost its disks with its node may have begun anew, under the same ids: it leads nobody but itself.
+    let same = || statuses(answers).filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster);
     let newest = asked.iter().map(|(_, status)| status.term).max();
-    asked.retain(|(_, status)| Some(status.term) == newest);
+    let is_followed = |id| same().any(|(_, other)| other.endpoint.member_id != id && other.endpoint.leader == id);
+    let is_past = |status: &Status| {
+        let leads = status.endpoint.leader == status.endpoint.member_id && !is_followed(status.endpoint.member_id);
+        leads && same().any(|(_, other)| other.term > status.term)
+    };
+    let past = asked
+        .first()
+        .map(|(answer, _)| format!("{} leads nobody else, and others know of a later election", answer.pod));
+    asked.retain(|(_, status)| Some(status.term) == newest && !is_past(status));
     asked.sort_by_key(|(_, Status { endpoint, .. })| endpoint.leader != endpoint.member_id);
     match (asked.is_empty(), able().next()) {
         (false, _) => Ok(asked),
-        (true, Some((answer, _))) => Err(format!("{} answers as of another cluster", answer.pod)),
+        (true, Some((answer, _))) => {
+            Err(past.unwrap_or_else(|| format!("{} answers as of another cluster", answer.pod)))
+        }
         (true, None) => Err(why_nobody(answers)),
     }
 }
@@ -212,6 +223,22 @@ mod tests {
         status.term = 2;
         assert_eq!(asked(&[anew.clone(), answer("b", member(2, 2)), answer("c", member(3, 2))]), Ok(vec!["b", "c"]));
         assert_eq!(asked(&[anew.clone(), answer("c", member(3, 2))]), Ok(vec!["c"]));
+        let waits = answer("c", member(3, 0));
+        assert!(
+            asked(&[anew.clone(), waits.clone()]).is_err_and(|why| why.contains("later election")),
+            "who waits knows better"
+        );
+        let mut followed = anew.clone();
+        followed.address = "10.0.0.9".into();
+        let mut follower = answer("b", member(2, 1));
+        if let Ok(status) = &mut follower.status {
+            status.term = 2;
+        }
+        assert_eq!(
+            asked(&[followed, follower, waits]),
+            Ok(vec!["a", "b"]),
+            "a candidate that was cut off counts for nothing"
+        );
         assert_eq!(asked(&[anew, answer("b", Err(SILENT))]), Ok(vec!["a"]), "nobody knows better");
     }
 

@@ -14,11 +14,20 @@ use serde_json::json;
 
 use super::{Observed, objects};
 
-/// How many pods are asked for, by the spec or, within its bounds, by the Deployment as it is.
+/// How many pods are asked for, by the spec or, within its bounds, by the Deployment as it is, or as it was before it went.
 pub(super) fn wanted(observed: &Observed) -> i32 {
     let spec = &observed.app.spec;
-    let live = observed.deployment.ours().map(|live| live.replicas);
+    let before = Some(observed.app.status.replicas).filter(|before| *before > 0);
+    let there = observed.deployment.ours().map(|live| live.replicas);
+    let live = there.or_else(|| observed.orphan.as_ref().map(|orphan| orphan.replicas)).or(before);
     spec.replicas.unwrap_or_else(|| spec.autoscaling.as_ref().map_or(live.unwrap_or(1), |bounds| within(bounds, live)))
+}
+
+/// The number that stays in the status while there is no Deployment of which it could be told: where the spec leaves it to others, the
+/// next one is made with it.
+pub(super) fn told(observed: &Observed) -> Option<i32> {
+    let gone = matches!(observed.deployment, Seen::Absent | Seen::Leaving);
+    (gone && observed.app.spec.replicas.is_none()).then_some(observed.app.status.replicas)
 }
 
 fn within(bounds: &Autoscaling, live: Option<i32>) -> i32 {
@@ -48,10 +57,9 @@ pub(super) fn of_orphan(observed: &Observed) -> Option<Apply> {
 /// A Deployment that is gone is made again with as many pods as there were, where the spec leaves the number to others: pods of the
 /// earlier one may be there still.
 pub(super) fn made_with(observed: &Observed, mut apply: Apply) -> Apply {
-    let (spec, before) = (&observed.app.spec, observed.app.status.replicas);
-    if spec.replicas.is_none() && before > 0 && observed.orphan.is_none() {
-        let number = spec.autoscaling.as_ref().map_or(before, |bounds| within(bounds, Some(before)));
-        apply.body["spec"]["replicas"] = json!(number);
+    let app = &observed.app;
+    if app.spec.replicas.is_none() && app.status.replicas > 0 && observed.orphan.is_none() {
+        apply.body["spec"]["replicas"] = json!(wanted(observed));
     }
     apply
 }

@@ -13,6 +13,7 @@ use super::Observed;
 use super::deadline::{self, Deadline};
 use super::objects::selector;
 use super::rollback::{self, Course};
+use super::scaling;
 use super::wish::Wish;
 
 mod beside;
@@ -81,7 +82,7 @@ pub(super) fn of(
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),
-        replicas: rollout.replicas,
+        replicas: scaling::told(observed).unwrap_or(rollout.replicas),
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
         image: image.cloned(),

@@ -18,7 +18,7 @@ mod services;
 mod snapshot;
 mod trial;
 
-pub(super) use claim::{data_claim, new_data_claim, snapshot_claim};
+pub(super) use claim::{data_claim, new_data_claim, own_snapshot_claim, snapshot_claim};
 pub(crate) use config::OWN_PARAMETERS;
 pub(super) use config::{configuration, connection, file};
 pub(crate) use job::{JobOf, job};

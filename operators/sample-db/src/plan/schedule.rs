@@ -27,6 +27,9 @@ pub struct Schedule {
 /// Over which time that is spread which came while no manager ran.
 const MISSED: SignedDuration = SignedDuration::from_mins(5);
 
+/// How long after its time a start may be put off for both reasons.
+pub(super) const LATEST: SignedDuration = SignedDuration::from_mins(20);
+
 /// What of a schedule is due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Due {

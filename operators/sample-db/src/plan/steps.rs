@@ -71,7 +71,7 @@ pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step
 }
 
 /// What a server that is ready is told to do as it runs waits for no pod that it does not get.
-fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
+pub(super) fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
     let configured = observed.db.status.initialization.completed_at.is_some();
     if !configured || !observed.is_ready() || matches!(server, Step::Take(..) | Step::Rest) {
         return None;

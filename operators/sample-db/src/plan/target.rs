@@ -6,8 +6,8 @@ use super::Observed;
 use super::catalog::{Catalog, Offer, Release};
 use super::wish::{Refusal, Wish, major_of, untold};
 
-/// The reason of what would lead back to an earlier release.
-const DOWNGRADE_REFUSED: &str = "DowngradeRefused";
+/// The reason while nobody can tell which releases there are.
+const CATALOG_UNREADABLE: &str = "CatalogUnreadable";
 
 /// What a database should run beside what it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,10 +73,15 @@ pub fn target(observed: &Observed, wish: &Wish) -> Target {
 pub fn is_asked_for(observed: &Observed, wish: &Wish, goal: &Goal) -> bool {
     let auto = observed.db.spec.upgrade.policy == UpgradePolicy::Auto;
     match asked(observed, wish) {
-        Ok(wanted) => auto && wanted.is_some_and(|wanted| wanted.image == goal.image),
-        // What is not known for a moment, as with a catalog that cannot be read, takes nothing back.
-        Err((reason, _)) => reason != DOWNGRADE_REFUSED,
+        Ok(wanted) => auto && wanted.is_some_and(|wanted| wanted.image == goal.image || is_later(&wanted, goal)),
+        // What cannot be read for a moment takes nothing back.
+        Err((reason, _)) => reason == CATALOG_UNREADABLE,
     }
+}
+
+/// Whether it is another release of the same version, which the catalog has got since: the one that is under way comes first.
+fn is_later(wanted: &Goal, goal: &Goal) -> bool {
+    wanted.major == goal.major && wanted.release.zip(goal.release).is_some_and(|(wanted, goal)| wanted > goal)
 }
 
 /// What the spec asks for, if that is not what runs.
@@ -88,7 +93,7 @@ fn asked(observed: &Observed, wish: &Wish) -> Result<Option<Goal>, Refusal> {
             Goal { major, release: None, image: image.clone() }
         }
         None => {
-            let catalog = observed.catalog.as_ref().map_err(|why| ("CatalogUnreadable", why.clone()))?;
+            let catalog = observed.catalog.as_ref().map_err(|why| (CATALOG_UNREADABLE, why.clone()))?;
             match offer(observed, wish, catalog)? {
                 Some(offer) => Goal::from(offer),
                 None => return Ok(None),
@@ -137,5 +142,5 @@ pub(super) fn downgrade(to: &str, from: &str) -> Refusal {
         "the data are of PostgreSQL {from}, and there is no way back to {to}: set engine.version to {from} or later, or \
          make a new SampleDB from a snapshot of before"
     );
-    (DOWNGRADE_REFUSED, why)
+    ("DowngradeRefused", why)
 }

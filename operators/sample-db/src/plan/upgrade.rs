@@ -13,7 +13,7 @@ use super::catalog::Release;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, is_asked_for, target};
 use super::wish::Wish;
-use super::{Observed, names};
+use super::{Observed, names, words};
 use crate::SampleDB;
 
 mod copy;
@@ -102,7 +102,9 @@ fn open(observed: &Observed, wish: &Wish, at: At, now: Timestamp) -> Option<Go> 
         return Some(end::taken_back(observed, now));
     }
     // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    steps::server(observed, wish).or_else(|| steps::told_meanwhile(observed)).map(Go::On)
+    let server = steps::server(observed, wish);
+    let meanwhile = server.as_ref().and_then(|step| steps::meanwhile(observed, step));
+    meanwhile.or(server).or_else(|| steps::told_meanwhile(observed)).map(Go::On)
 }
 
 /// What stands beside an upgrade.
@@ -157,6 +159,10 @@ fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
     // One to another release of the same version makes no volume, and takes none away.
     if let Some(step) = (goal.major != wish.major).then(|| end::drop_previous(observed)).flatten() {
         return Go::On(step);
+    }
+    // What the pod of an earlier one has said is not said of this image.
+    if words::has_pod(&observed.pods, &jobs::check_name(observed)) {
+        return wait("waiting until the pod of an earlier check is gone");
     }
     let status = &observed.db.status;
     let second = now.round(Unit::Second).ok();

@@ -42,9 +42,10 @@ pub(super) fn put(name: &str, ours: &mut Value, over: &Value) {
         }
         (Value::Array(ours), Value::Array(over)) if merge_key(name).is_some() => {
             let key = merge_key(name).unwrap_or_default();
-            for item in over {
-                let of_key = ours.iter().filter(|ours| ours[key] == item[key]).count();
-                let is_meant = |ours: &Value| ours[key] == item[key] && is_of_protocol(name, ours, item, of_key == 1);
+            let count = |list: &[Value], item: &Value| list.iter().filter(|other| other[key] == item[key]).count();
+            let only: Vec<bool> = over.iter().map(|item| count(ours, item) == 1 && count(over, item) == 1).collect();
+            for (item, only) in over.iter().zip(only) {
+                let is_meant = |ours: &Value| ours[key] == item[key] && is_of_protocol(name, ours, item, only);
                 match ours.iter_mut().find(|ours| is_meant(ours)) {
                     Some(ours) => put("", ours, item),
                     None => ours.push(item.clone()),

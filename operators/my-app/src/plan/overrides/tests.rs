@@ -157,7 +157,10 @@ fn ports_of_one_number_are_told_apart_by_their_protocol() {
         ["TCP0", "UDP5"]
     );
     assert_eq!(merged(both.clone(), json!([{ "containerPort": 53, "hostPort": 5 }])), ["TCP5", "UDP0"]);
-    assert_eq!(merged(json!([]), both), ["TCP0", "UDP0"]);
+    assert_eq!(merged(json!([]), both.clone()), ["TCP0", "UDP0"]);
+    let turned = json!([both[1], both[0]]);
+    assert_eq!(merged(json!([]), turned.clone()), ["UDP0", "TCP0"]);
+    assert_eq!(merged(both, turned), ["TCP0", "UDP0"]);
     let udp = json!([{ "containerPort": 53, "protocol": "UDP" }]);
     assert_eq!(merged(udp, json!([{ "containerPort": 53, "hostPort": 5 }])), ["UDP5"], "the only one of that number");
 }

@@ -7,10 +7,10 @@ use runtime::cache::View;
 use runtime::plan::conditions::condition;
 use runtime::plan::drift::Fingerprint;
 use runtime::plan::{Announcement, Apply, Kind};
-use runtime::views::Autoscaler;
+use runtime::views::{Autoscaler, Ingress};
 
 use super::route;
-use crate::plan::{Observed, objects};
+use crate::plan::{Observed, names_ours, objects};
 
 /// Types of these conditions.
 const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
@@ -66,7 +66,8 @@ pub(super) fn is_asked(aside: &[Apply], kind: Kind, spec: Fingerprint) -> bool {
 /// spec, no more is to come of that.
 pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
     let is_known = |told: &Condition| told.status != ConditionStatus::Unknown;
-    !observed.app.spec.paused && told(observed, type_).is_some_and(is_known)
+    let kind = if type_ == SCALING_ACTIVE { Autoscaler::KIND } else { Ingress::KIND };
+    !observed.app.spec.paused && names_ours(observed, &kind) && told(observed, type_).is_some_and(is_known)
 }
 
 /// Whether the number of pods follows the metrics, by the word of the autoscaler's own controller.

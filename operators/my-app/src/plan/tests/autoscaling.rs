@@ -108,6 +108,11 @@ fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
     assert_eq!(made_again(autoscaled, 0), Value::Null, "a new one");
     assert_eq!(made_again(json!({ "image": "i:2" }), 8), 8);
     assert_eq!(made_again(json!({ "image": "i:2", "replicas": 3 }), 8), 3);
+    // It is known for as long as that takes.
+    let app = app(json!({ "image": "i:2" }), json!({ "observedGeneration": 2, "replicas": 8 }));
+    for gone in [Seen::Leaving, Seen::Absent] {
+        assert_eq!(status(&plan(&observed(app.clone(), gone), NOW)).replicas, 8);
+    }
 }
 
 #[test]

@@ -63,6 +63,9 @@ pub(super) async fn appears<V: View>(client: &Client, health: &Health) {
 async fn is_listed<V: View>(client: &Client) -> bool {
     let request = http::Request::get(format!("/apis/{}", V::KIND.api_version())).body(Vec::new());
     let Ok(request) = request else { return false };
-    let found = client.request::<APIResourceList>(request).await;
-    found.is_ok_and(|served| served.resources.iter().any(|resource| resource.name == V::KIND.plural))
+    match client.request::<APIResourceList>(request).await {
+        Ok(served) => served.resources.iter().any(|resource| resource.name == V::KIND.plural),
+        // Who may not ask, or gets no answer, is told by a list.
+        Err(error) => !is_unknown(&error),
+    }
 }

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use super::place;
 use crate::SampleDB;
 use crate::plan::Observed;
-use crate::plan::schedule::{Due, Schedule};
+use crate::plan::schedule::{Due, LATEST, Schedule};
 
 /// How far the clocks of two managers may differ that are set right.
 const AHEAD: SignedDuration = SignedDuration::from_mins(10);
@@ -19,7 +19,7 @@ pub(super) fn due(observed: &Observed, now: Timestamp) -> Option<Result<Due, Str
     let deadline = SignedDuration::from_secs(backup.starting_deadline_seconds());
     let since = match db.status.backup.last_scheduled {
         // A manager whose clock was ahead has written it: what is due by now has not been taken.
-        Some(last) if is_ahead(last, now) => now.checked_sub(deadline).unwrap_or(now),
+        Some(last) if is_ahead(last, now) => now.checked_sub(deadline + LATEST).unwrap_or(now),
         last => last.or(db.status.initialization.completed_at).unwrap_or(now),
     };
     Some(schedule.and_then(|schedule| schedule.due(since, now, deadline)))
@@ -40,7 +40,7 @@ pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
     let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(place(db));
     let initialised = status.initialization.completed_at;
     match status.backup.last_scheduled.filter(|last| !is_ahead(*last, now)) {
-        None if status.backup.last_scheduled.is_some() => schedule.after(now).map(|slot| schedule.start(slot)),
+        None if status.backup.last_scheduled.is_some() => schedule.last_started(now).map(|slot| schedule.start(slot)),
         None if backup.immediate() && initialised.is_some() => initialised,
         last => schedule.after(last.or(initialised).unwrap_or(now)).map(|slot| schedule.start(slot)),
     }

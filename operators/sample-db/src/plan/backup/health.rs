@@ -73,7 +73,8 @@ pub(crate) fn overdue_since(observed: &Observed, now: Timestamp) -> Option<Times
         return None;
     }
     let counting = observed.own_snapshots().filter(|of| counts(observed, of));
-    Some(counting.filter_map(|of| of.status.started_at).max().unwrap_or(initialised))
+    let begun = counting.filter_map(|of| of.status.started_at).filter(|at| !is_ahead(*at, now));
+    Some(begun.max().unwrap_or(initialised))
 }
 
 /// Since when a snapshot should have been begun that is verified by now, if none was, whatever the cause. Each has until the

@@ -2,7 +2,7 @@
 
 use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure};
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotReason};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect, quantity};
 use runtime::views::Claim;
@@ -89,7 +89,7 @@ fn is_lost(observed: &Observed, last: &Snapshot) -> bool {
     is_bad(&last.status) && there.is_some() && looked == there && !is_there_still(observed, last)
 }
 
-/// The claim that the last snapshot is on, or goes to: another one that the spec has named since the deletion began is for nobody.
+/// The claim that the last snapshot is on, or goes to. One that the spec has come to name since the deletion began is not used.
 #[must_use]
 pub fn final_claim(observed: &Observed) -> String {
     let taken = last(observed).and_then(|last| last.status.location.claim.clone());
@@ -106,7 +106,8 @@ fn snapshots_claim(observed: &Observed) -> Option<&Claim> {
 
 /// Whether the claim of the snapshots is one that the operator makes, and not the user's.
 fn is_operators(observed: &Observed) -> bool {
-    final_claim(observed) == names::own_snapshot_claim(&observed.db)
+    let (own, given) = (names::own_snapshot_claim(&observed.db), &observed.db.spec.backup.storage.existing_claim);
+    final_claim(observed) == own && given.as_ref() != Some(&own)
 }
 
 /// What makes room for it: the volume of the snapshots grows as the spec says, as long as it is written to.
@@ -114,7 +115,8 @@ pub(super) fn grown(observed: &Observed) -> Option<Apply> {
     let claim = snapshots_claim(observed).filter(|claim| is_operators(observed) && !claim.meta.deleting)?;
     let (has, asked) = (claim.requested.as_deref()?, observed.db.spec.backup.storage.size());
     let grows = quantity::whole(has)? < quantity::whole(asked)?;
-    grows.then(|| objects::snapshot_claim(&observed.db, Some(claim)))??.unless(Some((&claim.meta, claim.fingerprint)))
+    let apply = grows.then(|| objects::own_snapshot_claim(&observed.db, Some(claim)))?;
+    apply.unless(Some((&claim.meta, claim.fingerprint)))
 }
 
 /// The volume of the snapshots is made again if somebody has deleted it, too. What is on it by then is a new snapshot's.
@@ -133,7 +135,7 @@ fn room(observed: &Observed) -> Option<Step> {
         let message = format!("waiting until the claim {name} of the snapshots, which is being deleted, is gone");
         return Some(Step::Wait(DeletionStep::Snapshot, message));
     }
-    let make = Effect::Apply(objects::snapshot_claim(&observed.db, None)?);
+    let make = Effect::Apply(objects::own_snapshot_claim(&observed.db, None));
     Some(Step::take(DeletionStep::Snapshot, make, format!("making the volume {name} for the final snapshot")))
 }
 
@@ -257,13 +259,15 @@ pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
     named.filter(|snapshot| is_last(&observed.db, snapshot))
 }
 
+/// How far the clocks of two API servers may differ, each of which has noted one of two times.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
+
 /// Whether a snapshot has been asked for by this deletion: what somebody else has made under such a name, or beforehand, lacks
 /// what was written since.
 fn is_last(db: &SampleDB, snapshot: &Snapshot) -> bool {
     let spec = &snapshot.spec;
     let own = spec.reason == SnapshotReason::Final && spec.sample_db_uid.as_deref() == Some(&*db.meta.uid);
-    // By the API server's clock, both.
-    own && snapshot.created.zip(db.deleted).is_none_or(|(created, deleted)| created >= deleted)
+    own && snapshot.created.zip(db.deleted).is_none_or(|(created, deleted)| created + CLOCKS >= deleted)
 }
 
 /// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.

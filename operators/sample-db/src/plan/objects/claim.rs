@@ -29,9 +29,14 @@ pub(in crate::plan) fn new_data_claim(db: &SampleDB, name: &str, before: Option<
 
 /// The claim of the snapshots, unless it is the user's.
 pub(in crate::plan) fn snapshot_claim(db: &SampleDB, live: Option<&Claim>) -> Option<Apply> {
+    db.spec.backup.storage.existing_claim.is_none().then(|| own_snapshot_claim(db, live))
+}
+
+/// The same, whatever the spec says of later snapshots.
+pub(in crate::plan) fn own_snapshot_claim(db: &SampleDB, live: Option<&Claim>) -> Apply {
     let storage = &db.spec.backup.storage;
-    let (ours, size) = (storage.existing_claim.is_none(), never_less(storage.size(), live));
-    ours.then(|| claim(db, &names::snapshot_claim(db), size, storage.storage_class_name.as_deref()))
+    let size = never_less(storage.size(), live);
+    claim(db, &names::own_snapshot_claim(db), size, storage.storage_class_name.as_deref())
 }
 
 /// The size to request, no less than a live claim does already.

@@ -24,8 +24,10 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
     let late = is_late(observed, now);
     let wish = wish(observed, &goal);
     let Some(claim) = observed.claim(&wish.claim) else {
-        if late {
-            let why = format!("the volume {} of the new version could not be made within ten minutes", wish.claim);
+        // A manager that has just begun has not tried yet.
+        let tried = observed.began.is_none_or(|began| now.duration_since(began) > START);
+        if late && tried {
+            let why = format!("the volume {} of the new version was not made within ten minutes", wish.claim);
             return end::fail(observed, &why, now);
         }
         let before = db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));

@@ -7,10 +7,9 @@ use runtime::plan::conditions::Announcement;
 use runtime::plan::{Delete, Effect};
 use runtime::views::{Claim, Job, StatefulSet};
 
-use super::{Go, Turn, goal, let_in, server, turn};
+use super::{Go, Turn, let_in, server, turn};
 use crate::plan::objects::OWNER_UID;
 use crate::plan::steps::Step;
-use crate::plan::target::is_asked_for;
 use crate::plan::wish::Wish;
 use crate::plan::{DbAct, Observed, names};
 
@@ -70,6 +69,7 @@ fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
     let status = &observed.db.status;
     let mut turn = turn(observed, At::RollBack, now);
     turn.event = Some(warning("UpgradeRollingBack", &message));
+    turn.upgrade.retry_after_generation = Some(observed.db.meta.generation);
     turn.upgrade.message = Some(message);
     turn.upgrade.result = None;
     if matches!(at, At::Switch | At::Roll) {
@@ -127,10 +127,8 @@ pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go 
     let runs = db.status.upgrade.from.clone().unwrap_or_default();
     let message = format!("{why}; PostgreSQL {runs} serves again");
     let mut turn = ended(observed, UpgradeResult::RolledBack, message, now);
-    // The spec may have come to lead elsewhere since.
-    if goal(db).is_some_and(|goal| !is_asked_for(observed, wish, &goal)) {
-        turn.upgrade.retry_after_generation = None;
-    }
+    // With that spec it was given up; another one may have come since.
+    turn.upgrade.retry_after_generation = db.status.upgrade.retry_after_generation;
     Go::Turn(Box::new(turn))
 }
 

@@ -73,8 +73,20 @@ fn a_snapshot_that_this_deletion_has_not_asked_for_is_not_its_last() {
     };
     let goes = ["delete PersistentVolumeClaim data-shop-0"];
     assert_eq!(of("Final", "2026-01-01T00:00:00Z"), goes);
-    assert_ne!(of("Final", "2025-12-31T23:59:59Z"), goes, "made before");
+    assert_ne!(of("Final", "2025-12-31T23:59:50Z"), goes, "made before");
     assert_ne!(of("Manual", "2026-01-01T00:00:01Z"), goes, "somebody's own");
+}
+
+/// Else it would be made without end: for a snapshot there is no volume, and for the volume nobody.
+#[test]
+fn the_volume_of_the_last_snapshot_is_made_again_whatever_the_spec_names_meanwhile() {
+    let spec = json!({ "backup": { "storage": { "existingClaim": "bigger" } } });
+    let mut status = initialised();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    status["storage"]["snapshotClaim"] = json!("shop-snapshots");
+    let mut seen = with(&leaving_meta(&json!({})), &spec, &status);
+    seen.claims = vec![claim("u-1", "c-1")];
+    assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim shop-snapshots"]);
 }
 
 /// What is proved stays so, whatever the spec says of later ones.
