@@ -64,18 +64,11 @@ pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Ve
     let size = |id| statuses(answers).filter(|(_, status)| status.endpoint.cluster_id == id).count();
     let cluster = latched.or_else(|| able().map(|(_, status)| status.endpoint.cluster_id).max_by_key(|id| size(*id)));
     let mut asked: Vec<_> = able().filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster).collect();
-    // A first member that lost its disks with its node may have begun anew, under the same ids: it leads nobody but itself.
-    let same = || statuses(answers).filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster);
     let newest = asked.iter().map(|(_, status)| status.term).max();
-    let is_followed = |id| same().any(|(_, other)| other.endpoint.member_id != id && other.endpoint.leader == id);
-    let is_past = |status: &Status| {
-        let leads = status.endpoint.leader == status.endpoint.member_id && !is_followed(status.endpoint.member_id);
-        leads && same().any(|(_, other)| other.term > status.term)
-    };
     let past = asked
         .first()
         .map(|(answer, _)| format!("{} leads nobody else, and others know of a later election", answer.pod));
-    asked.retain(|(_, status)| Some(status.term) == newest && !is_past(status));
+    asked.retain(|(_, status)| Some(status.term) == newest && !is_past(answers, status));
     asked.sort_by_key(|(_, Status { endpoint, .. })| endpoint.leader != endpoint.member_id);
     match (asked.is_empty(), able().next()) {
         (false, _) => Ok(asked),
@@ -84,6 +77,18 @@ pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Ve
         }
         (true, None) => Err(why_nobody(answers)),
     }
+}
+
+/// Whether a member leads nobody but itself, and another one of its cluster knows of a later election: a first member that lost its
+/// disks with its node may have begun again, under the same ids.
+fn is_past(answers: &[Answer], of: &Status) -> bool {
+    let id = of.endpoint.member_id;
+    let others = || {
+        let others = statuses(answers).map(|(_, other)| other).filter(|other| other.endpoint.member_id != id);
+        others.filter(|other| other.endpoint.cluster_id == of.endpoint.cluster_id)
+    };
+    let leads_alone = of.endpoint.leader == id && others().all(|other| other.endpoint.leader != id);
+    leads_alone && others().any(|other| other.term > of.term)
 }
 
 fn statuses(answers: &[Answer]) -> impl Iterator<Item = (&Answer, &Status)> {

@@ -24,6 +24,7 @@ mod restart_on;
 mod rollback;
 mod rollouts;
 mod route;
+mod strangers;
 mod truth;
 mod ways_in;
 

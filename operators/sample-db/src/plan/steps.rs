@@ -59,10 +59,7 @@ pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Op
 /// The next step, once the ground stands.
 #[must_use]
 pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step {
-    let server = server(observed, wish);
-    let meanwhile = server.as_ref().and_then(|step| meanwhile(observed, step));
-    meanwhile
-        .or(server)
+    kept(observed, wish)
         .or_else(|| held(observed, wish))
         .or_else(|| source.and_then(|source| fill::fill(observed, wish, source)))
         .or_else(|| fill::init(observed, wish))
@@ -70,8 +67,15 @@ pub fn next(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Step
         .unwrap_or(Step::Rest)
 }
 
+/// The server as wished, or first what it is told as it runs.
+pub(super) fn kept(observed: &Observed, wish: &Wish) -> Option<Step> {
+    let server = server(observed, wish);
+    let meanwhile = server.as_ref().and_then(|step| meanwhile(observed, step));
+    meanwhile.or(server)
+}
+
 /// What a server that is ready is told to do as it runs waits for no pod that it does not get.
-pub(super) fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
+fn meanwhile(observed: &Observed, server: &Step) -> Option<Step> {
     let configured = observed.db.status.initialization.completed_at.is_some();
     if !configured || !observed.is_ready() || matches!(server, Step::Take(..) | Step::Rest) {
         return None;

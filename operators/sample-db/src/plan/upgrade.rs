@@ -91,20 +91,17 @@ pub(super) fn decide(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
 /// What comes before the next of an upgrade's work as long as writers are in: it is taken back with the spec, and the server is
 /// kept as wished.
 fn open(observed: &Observed, wish: &Wish, at: At, now: Timestamp) -> Option<Go> {
-    if !matches!(at, At::Check | At::Snapshot | At::Prepare) {
-        // Not yet, or for what is left to do in a server that clients use.
-        return (at == At::Finish && !shuts_out(&observed.db))
-            .then(|| steps::told_meanwhile(observed))
-            .flatten()
-            .map(Go::On);
+    if shuts_out(&observed.db) {
+        return None;
+    }
+    if at == At::Finish {
+        return steps::told_meanwhile(observed).map(Go::On);
     }
     if goal(&observed.db).is_some_and(|goal| !is_asked_for(observed, wish, &goal)) {
         return Some(end::taken_back(observed, now));
     }
     // Nothing is begun of a server that does not run as wished: it is seen to first, and that is told.
-    let server = steps::server(observed, wish);
-    let meanwhile = server.as_ref().and_then(|step| steps::meanwhile(observed, step));
-    meanwhile.or(server).or_else(|| steps::told_meanwhile(observed)).map(Go::On)
+    steps::kept(observed, wish).or_else(|| steps::told_meanwhile(observed)).map(Go::On)
 }
 
 /// What stands beside an upgrade.

@@ -52,7 +52,7 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     if foreign || roster.members().count() <= wish.size {
         return None;
     }
-    let gone = |node: &&Node<'_>| healing::is_ours(observed, node) && node.endpoint.is_none() && roster.can_lose(node);
+    let gone = |node: &&Node<'_>| node.endpoint.is_none() && roster.can_lose(node);
     // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
     let spare = roster.members().count() == wish.size + 1;
     if spare && super::is_spare_needed(roster, wish) {

@@ -6,7 +6,7 @@ use runtime::views::Autoscaler;
 
 use super::*;
 
-fn scaled(min: i32, max: i32) -> Arc<MyApp> {
+pub(super) fn scaled(min: i32, max: i32) -> Arc<MyApp> {
     app(json!({ "image": "i:2", "autoscaling": { "min": min, "max": max } }), json!({ "observedGeneration": 2 }))
 }
 
@@ -34,7 +34,7 @@ fn pods(app: &MyApp, number: i32, owns_replicas: bool) -> Seen<Deployment> {
     Seen::Ours(deployment)
 }
 
-fn kinds(plan: &Plan<MyAppStatus>) -> Vec<String> {
+pub(super) fn kinds(plan: &Plan<MyAppStatus>) -> Vec<String> {
     let word = |effect: &Effect| match effect {
         Effect::Apply(apply) => match apply.hand_over {
             Some(_) => format!("{} pods", apply.body["spec"]["replicas"]),
@@ -79,15 +79,6 @@ fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
     let goes = plan(&Observed { autoscaler: autoscaler(&with, json!([])), ..goes }, NOW);
     // In this order: else the autoscaler could take back what is asked for.
     assert_eq!(kinds(&goes), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
-}
-
-/// It goes by the name of the Deployment, which may be somebody else's until ours is there.
-#[test]
-fn nothing_is_scaled_before_the_deployment_is_ours() {
-    let app = scaled(2, 5);
-    let made = plan(&observed(app.clone(), Seen::Absent), NOW);
-    assert_eq!(kinds(&made), ["apply Deployment"]);
-    assert_eq!(made.next, Next::After(std::time::Duration::from_secs(1)), "then it is looked at again");
 }
 
 #[test]

@@ -60,16 +60,6 @@ pub(super) fn deleted(plan: &Plan<MyAppStatus>) -> Vec<&str> {
     plan.effects.iter().map(kind).collect()
 }
 
-/// It leads to the Service of the name, which may be somebody else's until ours is there.
-#[test]
-fn no_route_leads_to_a_service_that_is_not_ours() {
-    for app in [by_gateway(), by_ingress()] {
-        let made = plan(&Observed { service: Seen::Absent, ..settled(&app) }, NOW);
-        assert_eq!(aside(&made), [""; 0]);
-        assert!(matches!(made.next, Next::After(next) if next <= super::status::LOOK_AGAIN), "{:?}", made.next);
-    }
-}
-
 #[test]
 fn a_gateway_makes_an_http_route_and_all_else_an_ingress() {
     assert_eq!(aside(&plan(&settled(&by_gateway()), NOW)), ["HTTPRoute"]);
