@@ -40,6 +40,9 @@ broken_copies() {
   broken 'takes variables from the ConfigMap "multi-operator-trace", which the build' components/tracing/kustomization.yaml 's|            name: multi-operator-tracing|            name: multi-operator-trace|'
   broken 'gives rights to the account multi-operator-system/multi-operator-manger, which the build does not have' watched-namespace/role_binding.yaml '/subjects/,$s|multi-operator-manager|multi-operator-manger|'
   broken 'is in a foreign namespace' components/high-availability/disruption_budget.yaml 's|namespace: .*|namespace: multi-operator|'
+  broken 'Namespace production is not annotated argocd.argoproj.io/sync-options' instances/production/namespace.yaml 's|,Delete=false||'
+  broken 'Namespace multi-operator-system is not annotated kustomize.toolkit.fluxcd.io/prune' olm/base/namespace.yaml 's|prune: disabled|prune: enabled|'
+  broken 'Namespace staging has no label pod-security.kubernetes.io/enforce' instances/staging/namespace.yaml '/enforce:/d'
   broken 'selects by the label version, which changes' components/high-availability/disruption_budget.yaml '$a \      version: v1'
   broken 'has data: a secret has no place in git' components/external-secrets/pull_secret.yaml \
     '$a ---\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: multi-operator-system}\nstringData: {password: hunter2}'

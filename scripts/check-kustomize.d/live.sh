@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # What only an API server knows: its validation, pod security, and what it makes of what it is given.
 
-# Admission waits for nobody here: no pod has to run.
+# Admission waits for nobody here: no pod has to run. The cluster is always one of its own: what follows takes rights away, and
+# deletes namespaces that are called as real ones are.
 api_server() {
   local said
+  unset KUBECONFIG MULTI_OPERATOR_CLUSTER
   # Read by what takes it down.
   # shellcheck disable=SC2034
-  [[ -n ${KUBECONFIG:-} ]] || STARTED=$CLUSTER
+  STARTED=$CLUSTER
   use_cluster "$CLUSTER" --profile control-plane
   said=$(kubectl apply --server-side --force-conflicts --filename "$SCHEMAS/crds" 2>&1) || die "the kinds of others cannot be made: $said"
   apply kustomize/crds >/dev/null

@@ -1,9 +1,10 @@
 # shellcheck shell=bash
 # The component namespaced-watch, as RBAC has it: rights where they were given, and nowhere else.
 
-# Before any overlay with a ClusterRole is applied.
+# After an install for all namespaces, and the command of docs/gitops.md that takes its rights away: applying removes nothing.
 namespaced_rights() {
   local overlay=$WORK/namespaced root
+  apply kustomize/base >/dev/null
   mkdir -p "$overlay/team"
   root=$(realpath --relative-to "$overlay" kustomize)
   kubectl create namespace check-watched --dry-run=client --output=yaml | kubectl apply --server-side --filename - >/dev/null
@@ -11,16 +12,21 @@ namespaced_rights() {
   printf '%s\n' 'kind: Kustomization' "resources: [$root/base, team]" "components: [$root/components/namespaced-watch]" \
     'configMapGenerator: [{name: multi-operator-settings, behavior: merge, literals: [WATCH_NAMESPACE=check-watched]}]' \
     >"$overlay/kustomization.yaml"
-  kubectl delete clusterrolebinding multi-operator-manager --ignore-not-found >/dev/null
   apply "$overlay" >/dev/null
   grep -q '^  WATCH_NAMESPACE: check-watched$' "$WORK/apply.yaml" || die "namespaced-watch does not take the namespaces of an overlay"
+  poll 30 "the rights in all namespaces" may yes list pods default || die "there was no ClusterRole to take away: this shows nothing"
+  eval "$(cluster_role_goes)" >/dev/null || die "the command of docs/gitops.md takes no ClusterRole away: $(cluster_role_goes)"
+  poll 30 "the rights in all namespaces to go" may no list pods default ||
+    die "a manager with namespaced-watch may list pods in a namespace that it does not watch"
   poll 30 "the rights in a watched namespace" may yes list pods check-watched || die "a manager with namespaced-watch may not list pods where it was allowed to"
   may yes delete sampledbsnapshots.example.com check-watched || die "a manager with namespaced-watch has not all rights in a watched namespace"
   may yes get pods "$SYSTEM" || die "a manager with namespaced-watch may not read its own pod"
-  may no list pods default || die "a manager with namespaced-watch may list pods in a namespace that it does not watch"
   kubectl delete namespace check-watched --wait=false >/dev/null
   say "namespaced-watch gives rights in the watched namespace and its own, and in no other"
 }
+
+# The page's own line.
+cluster_role_goes() { sed -n '/^### For single namespaces/,/^## /{/^kubectl delete /p}' docs/gitops.md; }
 
 # may yes|no VERB RESOURCE NAMESPACE
 may() {

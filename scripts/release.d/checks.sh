@@ -30,6 +30,28 @@ check_commit() {
     object "RELEASE_IMAGE of scripts/names.env is $RELEASE_IMAGE, an example: a release needs a registry of its own there"
 }
 
+# What is in OUTPUT is replaced, so it has to be a release of ours and nothing else.
+check_output() {
+  local known other
+  [[ -e $OUTPUT ]] || return 0
+  [[ -d $OUTPUT ]] || die "$OUTPUT is no folder"
+  known=$(sed -n 's/^[0-9a-f]\{64\}  //p' "$OUTPUT/SHA256SUMS" 2>/dev/null) || true
+  other=$(find "$OUTPUT" -mindepth 1 -maxdepth 1 -printf '%f\n' | sort |
+    grep -vxF -m 1 -f <(printf '%s\n' SHA256SUMS SHA256SUMS.sigstore.json "$known")) || true
+  [[ -z $other ]] ||
+    die "$OUTPUT has '$other', which is of no release: --output takes a folder that is new, empty, or an earlier release"
+}
+
+# The new release in place of the one that may be there, which is removed last: where a step fails, nothing is lost.
+replace_output() {
+  check_output
+  mkdir -p "$(dirname "$OUTPUT")"
+  mv -T "$NEW" "$OUTPUT.new.$$"
+  [[ ! -e $OUTPUT ]] || mv -T "$OUTPUT" "$OUTPUT.old.$$"
+  mv -T "$OUTPUT.new.$$" "$OUTPUT"
+  rm -rf "$OUTPUT.old.$$"
+}
+
 # What is generated is that of this commit, and the catalog offers this version.
 check_sources() {
   xtask generate --check || die "generated files are not those of this commit: cargo xtask generate, and commit"
@@ -55,6 +77,7 @@ check_publishing() {
       die "the registry does not take $(pushed_name "$name"): log in first (docker login HOST)." \
         "It says: $(tail -n 1 "$WORK/said")"
   done
+  check_earlier catalog/template.yaml
   if [[ $SIGN == yes ]]; then
     command -v cosign >/dev/null || die "cosign signs the release, and is not on PATH"
     [[ -n ${ACTIONS_ID_TOKEN_REQUEST_TOKEN:-}${SIGSTORE_ID_TOKEN:-} ]] || [[ -t 0 ]] ||

@@ -2,12 +2,8 @@
 # Images into the registry, signatures beside them, and what belongs to GitHub.
 
 publish() {
-  local what name digest pushed earlier missing=()
-  mapfile -t earlier < <(earlier_bundles)
-  # A trial's registry has none of them.
-  ((${#earlier[@]} == 0)) || [[ -n $PUSH_TO ]] || mapfile -t missing < <(release_images exists "${earlier[@]}")
-  ((${#missing[@]} == 0)) ||
-    die "the catalog leads to ${missing[*]}, which was never published: take it out of catalog/template.yaml"
+  local what name digest pushed
+  check_earlier "$OUTPUT/catalog.yaml"
 
   # The catalog last: what it names is there when it is.
   for what in manager bundle catalog; do
@@ -31,8 +27,23 @@ oci_file() {
   printf '%s-%s.oci.tar' "${name%:*}" "$VERSION"
 }
 
-# Bundles that the catalog names and this release does not bring.
-earlier_bundles() { sed -n "s|^image: \($RELEASE_IMAGE-bundle:.*\)\$|\1|p" "$OUTPUT/catalog.yaml"; }
+# check_earlier FILE: the registry has the bundles that the catalog, or its template, names and this release does not bring. A
+# registry that gives no answer (401, 429, 5xx) is in the way too: a channel that leads nowhere cannot be changed afterwards.
+check_earlier() {
+  local names earlier missing
+  # A trial's registry has none of them.
+  [[ -z $PUSH_TO ]] || return 0
+  names=$(earlier_bundles "$1") || die "$1 cannot be read"
+  [[ -n $names ]] || return 0
+  mapfile -t earlier <<<"$names"
+  missing=$(release_images exists "${earlier[@]}" 2>"$WORK/said") ||
+    die "whether the registry has ${earlier[*]} cannot be told. It says: $(tail -n 1 "$WORK/said")"
+  [[ -z $missing ]] ||
+    die "the catalog leads to ${missing//$'\n'/ }, which was never published: take it out of catalog/template.yaml"
+}
+
+# By tags: the bundle of this release is named by its digest in the catalog, and by its version in the template.
+earlier_bundles() { sed -n "\|:$VERSION\$|d; s|^ *image: \($RELEASE_IMAGE-bundle:.*\)\$|\1|p" "$1"; }
 
 # By whoever runs this, and not by a key: the certificate says who, and a public log says when.
 sign() {

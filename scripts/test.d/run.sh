@@ -47,10 +47,12 @@ locks() {
 }
 
 # Clusters have fixed names, so one run at a time has them; a second one says so instead of tearing them down. What the run
-# starts does not inherit the lock, on descriptor 5: it may outlive the run.
+# starts does not inherit the lock, on descriptor 5: it may outlive the run. Beside a cluster that is given, the check of the
+# manifests has one of its own.
 alone_on_this_machine() {
-  wants manifests "${CLUSTER_STAGES[@]}" && [[ -z ${GIVEN_KUBECONFIG:-} ]] || return 0
-  local lock
+  local lock own=(manifests "${CLUSTER_STAGES[@]}")
+  [[ -z ${GIVEN_KUBECONFIG:-} ]] || own=(manifests)
+  wants "${own[@]}" || return 0
   lock=$(locks)/test.lock
   exec 5>>"$lock"
   flock --nonblock 5 ||

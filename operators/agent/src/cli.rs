@@ -262,7 +262,8 @@ impl FromStr for Expect {
         match text {
             "new" => Ok(Self::New),
             "join" => Ok(Self::Join),
-            "data" => Ok(Self::Data),
+            // Of a pod without the annotation that is to say it, which somebody has taken off.
+            "data" | "" => Ok(Self::Data),
             _ => Err("it must be new, join or data"),
         }
     }

@@ -72,6 +72,8 @@ pub(crate) enum Reason {
     SessionsLeft,
     /// It runs as another user than the one whom the data belong to.
     WrongUser,
+    /// The server takes no connections now.
+    NotReady,
     /// The server has something that a copy would lose.
     Unsupported,
     /// Something that the operator gives (a file, a variable of the environment) is missing or malformed.
@@ -110,8 +112,11 @@ impl Failure {
     /// Says it on stderr and to the kubelet, which shows it as the container's termination message.
     pub(crate) fn report(&self) -> ExitCode {
         eprintln!("{}", self.message);
-        // Without the file the exit code and stderr still tell.
-        let _ = leave(self);
+        // The last words of a container are those of what runs in it, and not of a probe.
+        if self.reason != Reason::NotReady {
+            // Without the file the exit code and stderr still tell.
+            let _ = leave(self);
+        }
         ExitCode::from(match self.reason {
             Reason::DataMissing => 3,
             Reason::DnsTimeout => 4,

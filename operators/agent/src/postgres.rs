@@ -20,6 +20,7 @@
 //! | `inventory.rs`, `snapshot.rs`, `files.rs` | what a database holds; a snapshot's folder; files that last |
 //! | `room.rs`, `measured.rs` | how much room a volume has; that, noted while the server runs |
 //! | `making.rs`, `refill.rs`, `checks.rs`, `init_sql.rs` | a data folder; a snapshot into a server; a user's checks; a user's SQL |
+//! | `ping.rs` | whether a server takes connections, asked without a program |
 //! | `closed.rs`, `read_only.rs` | whether a server lets in anybody but superusers, and that these do not write by mistake |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
@@ -64,6 +65,7 @@ mod notes;
 mod outgoing;
 mod partitions;
 mod passwords;
+mod ping;
 mod pipe;
 pub(crate) mod prepare;
 mod pristine;

@@ -147,8 +147,8 @@ pub struct EtcdClusterSpec {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub options: BTreeMap<String, String>,
 
-    /// How large a member's database may grow, for example `8Gi`; writes are refused beyond it (alarm NOSPACE). Unset:
-    /// etcd's default, 2 GiB.
+    /// Sets how large a member's database may grow, for example `8Gi`; beyond it etcd refuses writes (alarm NOSPACE). Default:
+    /// what fits the member's volume, at most 8 GiB (272 MiB of 1Gi); 2 GiB where data is in pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(storage::BYTES).message("quota must be a quantity of bytes from 1 to 1Pi, such as 8Gi"))]

@@ -23,7 +23,7 @@ pub use environment::{EnvFrom, EnvVar, FieldRef, KeyRef, NameRef, ResourceFieldR
 pub use files::{
     Claim, DownwardApi, DownwardFile, FileItem, FileSource, Files, Medium, Projection, Scratch, TokenFile,
 };
-pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn};
+pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn, SourceRef};
 pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
 pub use resources::Resources;
@@ -106,7 +106,8 @@ pub struct MyAppSpec {
     #[schemars(length(min = 1, max = 1024))]
     pub working_dir: Option<String>,
 
-    /// When to pull the image: by default Always for the tag latest, else IfNotPresent.
+    /// Sets when the kubelet pulls the image. Default: what Kubernetes sets when the Deployment is created (Always for the tag
+    /// latest or none, else IfNotPresent); it stays when the image changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<PullPolicy>,
 

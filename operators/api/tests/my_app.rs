@@ -1,6 +1,7 @@
 //! MyApp: what its definition says.
 
-use serde_json::Value;
+use api::my_app::{Metric, MyAppSpec};
+use serde_json::{Value, json};
 
 fn schema() -> Value {
     let crd = api::crds().into_iter().find(|crd| crd.spec.names.kind == "MyApp").expect("a definition");
@@ -62,4 +63,35 @@ fn an_explanation_of_the_spec_fits_on_two_screens() {
     };
     let fields: usize = spec["properties"].as_object().expect("fields").values().map(lines).sum();
     assert!(11 + fields <= 120, "{} lines", 11 + fields);
+}
+
+/// Parsed, the fields that are taken as they are would have a hundred times the size of their text.
+#[test]
+fn free_fields_are_kept_as_their_text() {
+    let x = vec![json!({ "a": 1 }); 175_000];
+    let spec = json!({ "image": "i", "podOverrides": { "spec": { "x": x } },
+        "autoscaling": { "max": 3, "metrics": [{ "type": "Pods", "x": x }] } });
+    let text = spec.to_string();
+    let read: MyAppSpec = serde_json::from_str(&text).expect("a spec");
+    assert_eq!(
+        read.pod_overrides.as_ref().map(|over| over.spec.text()),
+        Some(&*spec["podOverrides"]["spec"].to_string())
+    );
+    let metric = read.autoscaling.as_ref().and_then(|autoscaling| autoscaling.metrics.first());
+    assert_eq!(metric.map(Metric::text), Some(&*spec["autoscaling"]["metrics"][0].to_string()));
+    let written: Value = serde_json::from_str(&serde_json::to_string(&read).expect("JSON")).expect("JSON");
+    assert!(written == spec, "it is written as it was read");
+    let empty: MyAppSpec = serde_json::from_value(json!({ "image": "i", "podOverrides": {} })).expect("a spec");
+    assert_eq!(serde_json::to_value(empty).expect("JSON"), json!({ "image": "i", "podOverrides": {} }));
+}
+
+/// The operator asks for them by these names.
+#[test]
+fn names_of_what_restarts_pods_are_names_of_objects() {
+    let on = &schema()["properties"]["spec"]["properties"]["restartOn"]["items"]["properties"];
+    let account = &schema()["properties"]["spec"]["properties"]["serviceAccountName"]["pattern"];
+    assert!(account.is_string());
+    for reference in ["configMapRef", "secretRef"] {
+        assert_eq!(&on[reference]["properties"]["name"]["pattern"], account, "{reference}");
+    }
 }

@@ -84,7 +84,7 @@ impl EtcdClusterOperator {
             fresh_name: fresh_name(cluster),
             default_class: None,
             strangers: None,
-            going: false,
+            going: None,
             dictated_users: false,
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
@@ -116,7 +116,7 @@ impl EtcdClusterOperator {
     async fn look_further(&self, observed: &mut Observed, by_name: &mut Reader<'_>) -> Result<(), Error> {
         let cluster = observed.cluster.clone();
         if cluster.meta.deleting && cluster.meta.is_held_by(ETCD_VOLUMES) {
-            observed.going = self.namespaces.is_going(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
+            observed.going = self.namespaces.going(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
         } else if cluster.meta.deleting {
             return Ok(());
         }
@@ -218,7 +218,7 @@ async fn read_claims(
 /// Whom to ask: members whose pods have an address.
 fn places(pods: &[Arc<Pod>]) -> Vec<Place> {
     let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
-    pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect()
+    pods.iter().filter(|pod| plan::may_be_asked(pod)).filter_map(address).collect()
 }
 
 /// A member's name that nobody has had: every `RandomState` is seeded by the operating system.
@@ -230,7 +230,25 @@ fn fresh_name(cluster: &EtcdCluster) -> Arc<str> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use serde_json::{Value, json};
+
     use super::*;
+
+    /// The address of one that has ended for good may be somebody else's.
+    #[test]
+    fn pods_that_are_there_to_stay_are_asked() {
+        let pod = |phase: &str, deleted: Value| {
+            let pod = json!({ "metadata": { "namespace": "n", "name": phase, "uid": "p", "deletionTimestamp": deleted,
+                "labels": { "multi-operator.example.com/owner-uid": "u" } },
+                "status": { "phase": phase, "podIP": "10.0.0.1" } });
+            Arc::new(Pod::decode(&pod.to_string()).unwrap())
+        };
+        let stays = || Value::Null;
+        let pods = [pod("Running", stays()), pod("Failed", stays()), pod("Succeeded", stays())];
+        let asked: Vec<_> = places(&pods).into_iter().map(|(name, _)| name.to_string()).collect();
+        assert_eq!(asked, ["Running"]);
+        assert!(places(&[pod("Running", json!("2026-01-01T00:00:00Z"))]).is_empty());
+    }
 
     /// The token of each new cluster is such a name, too.
     #[test]

@@ -13,6 +13,8 @@ use runtime::views::{Kept, Pod, Running};
 
 use crate::EtcdCluster;
 
+mod clock;
+mod copied;
 mod deletion;
 mod effects;
 mod hold;
@@ -138,6 +140,11 @@ fn decide(
 fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
     let cluster = &*observed.cluster;
     let mut beside = unlabeled::repairs(cluster, roster);
+    if cluster.status.cluster_id.is_some() {
+        // The first member is not to begin the cluster once more, whatever it loses.
+        let first = roster.nodes.iter().filter(|node| node.begins() && !node.is_leaving());
+        beside.extend(first.filter_map(|node| node.pod).map(objects::begun));
+    }
     // Nobody can have written anything before the cluster's id is latched, nor before a finalizer keeps it.
     let kept = || observed.clients.ours().is_some() || hold::unheld(observed, roster, wish).is_none();
     if cluster.status.cluster_id.is_some() && kept() {
@@ -210,6 +217,12 @@ pub fn next_trial(observed: &Observed, now: Timestamp) -> Option<(NextTrial, Opt
     }
 }
 
+/// Whether the etcd of a pod may be asked. The address of a pod that has ended for good may be somebody else's by now.
+#[must_use]
+pub fn may_be_asked(pod: &Pod) -> bool {
+    !pod.meta.deleting && pod.running.as_ref().is_some_and(|running| !running.over)
+}
+
 /// Whether it matters of which pods cluster DNS tells: one waits to be listed, its init step included, and no learner is in its
 /// way.
 #[must_use]
@@ -274,7 +287,7 @@ fn look_again(
 /// Whether no member has taken up another role for some time.
 fn stagnates(cluster: &EtcdCluster, now: Timestamp) -> bool {
     let last = cluster.status.member_statuses.iter().filter_map(|status| status.since).max();
-    last.is_some_and(|last| now.duration_since(last) >= STAGNATION)
+    last.is_some_and(|last| clock::lasted(last, now) >= STAGNATION)
 }
 
 #[cfg(test)]

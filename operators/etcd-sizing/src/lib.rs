@@ -20,7 +20,23 @@ pub const LARGEST_REQUEST: u64 = 3 * MIB / 2;
 /// The largest request in bytes, where `--max-request-bytes` is given so: what is no number above 0 counts as not given.
 #[must_use]
 pub fn largest_request(given: Option<&str>) -> u64 {
-    given.and_then(|bytes| bytes.parse().ok()).filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+    given.and_then(number).filter(|bytes| *bytes > 0).unwrap_or(LARGEST_REQUEST)
+}
+
+/// A number as etcd reads those of its options and variables: Go's `strconv.ParseUint` with base 0. What etcd does not start with is none.
+#[must_use]
+pub fn number(text: &str) -> Option<u64> {
+    if text.contains('+') || text.contains("__") || text.starts_with('_') || text.ends_with('_') {
+        return None;
+    }
+    let text = text.to_ascii_lowercase().replace('_', "");
+    let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find_map(|(prefix, radix)| {
+        let digits = text.strip_prefix(prefix)?;
+        Some(u64::from_str_radix(digits, radix))
+    });
+    let octal =
+        || text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| u64::from_str_radix(digits, 8));
+    prefixed.or_else(octal).unwrap_or_else(|| text.parse()).ok()
 }
 /// The bounds of the snapshot count, in entries; the upper one is etcd's own default from 3.6 on.
 pub const SNAPSHOT_COUNTS: (u64, u64) = (10, 10_000);
@@ -117,6 +133,15 @@ pub fn file_system(bytes: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_read_as_etcd_reads_them() {
+        let read = ["0", "00", "0x0", "0b0", "0o0", "0_0", "7", "010", "0x10", "0x_10", "1_000"].map(number);
+        assert_eq!(read, [0, 0, 0, 0, 0, 0, 7, 8, 16, 16, 1000].map(Some));
+        assert_eq!(["", "many", "-1", "+1", "08", "0x", "0x+1", "1.5", "_1", "1_", "1__0"].map(number), [None; 11]);
+        let requests = [None, Some("0"), Some("many"), Some("0xA00000"), Some("10_000")].map(largest_request);
+        assert_eq!(requests, [LARGEST_REQUEST, LARGEST_REQUEST, LARGEST_REQUEST, 10 << 20, 10_000]);
+    }
 
     /// Every few hundred kilobytes up to 24 GiB, which is beyond each bound, and what comes after.
     fn volumes() -> impl Iterator<Item = u64> {

@@ -37,8 +37,8 @@ pub async fn find(given: Option<&str>, client: &Client) -> Arc<str> {
         Ok(image) => image.into(),
         Err(why) => {
             tracing::warn!(
-                "etcd members take their agent from {DEFAULT}, since the image of this manager's own pod cannot be told: \
-                 {why}; --agent-image or AGENT_IMAGE names another"
+                "etcd members and databases take their agent from {DEFAULT}, since the image of this manager's own pod \
+                 cannot be told: {why}; --agent-image or AGENT_IMAGE names another"
             );
             DEFAULT.into()
         }

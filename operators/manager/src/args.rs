@@ -32,7 +32,8 @@ pub struct Args {
     #[arg(long, env = "ETCD_SCOPE", default_value = "auto", value_name = "SCOPE")]
     pub etcd_scope: Scope,
 
-    /// Image whose /agent runs in the pods of etcd members [default: the image of this manager's own pod]
+    /// Image whose /agent runs in the pods of etcd members, databases and their Jobs [default: the image of this manager's
+    /// own pod]
     #[arg(long, env = "AGENT_IMAGE", value_parser = image, value_name = "IMAGE")]
     pub agent_image: Option<String>,
 

@@ -12,6 +12,11 @@ pub fn key(environment: impl Fn(&str) -> Option<String>) -> Option<Key> {
     Some(Key::new(&namespace, &name))
 }
 
+/// Its namespace, if the environment tells that.
+pub fn namespace(environment: impl Fn(&str) -> Option<String>) -> Option<String> {
+    OWN_POD.iter().find_map(|(namespace, _)| environment(namespace).filter(|value| !value.is_empty()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

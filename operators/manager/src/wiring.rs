@@ -51,13 +51,12 @@ struct Shared<'a> {
     settings: Settings,
     etcd: etcd_cluster::Settings,
     pod_overrides: my_app::plan::Limit,
-    namespace: &'a str,
+    catalog: Key,
 }
 
 impl Shared<'_> {
     fn databases(&self) -> sample_db::Settings {
-        let catalog = Key::new(self.namespace, sample_db::CATALOG);
-        sample_db::Settings { agent_image: self.etcd.agent_image.clone(), catalog }
+        sample_db::Settings { agent_image: self.etcd.agent_image.clone(), catalog: self.catalog.clone() }
     }
 
     fn tie<O: Operator>(&self, operator: O) -> Work {
@@ -97,7 +96,8 @@ impl Manager {
         let names: Vec<&str> = OPERATORS.iter().map(|(name, _)| *name).collect();
         let selected = args.controllers.select(&names)?;
         let (publisher, events) = events::channel(client.clone(), identity);
-        let own_pod = own_pod::key(|name| std::env::var(name).ok()).map(|key| (key, publisher("manager")));
+        let environment = |name: &str| std::env::var(name).ok();
+        let own_pod = own_pod::key(environment).map(|key| (key, publisher("manager")));
         let shared = Shared {
             client,
             publisher: &publisher,
@@ -112,7 +112,7 @@ impl Manager {
             },
             etcd: etcd_settings(args, client, &selected).await,
             pod_overrides: args.pod_overrides,
-            namespace: &lease.namespace,
+            catalog: catalog(environment, &lease),
         };
         let mut cache = Cache::new(&args.watch_namespaces.0);
         let wanted = OPERATORS.iter().filter(|(name, _)| selected.contains(name));
@@ -136,6 +136,12 @@ impl Manager {
         }
         Leader { works: self.works, _tasks: tasks }
     }
+}
+
+/// The catalog of PostgreSQL releases: in the manager's own namespace, and its Lease may be in another one.
+fn catalog(environment: impl Fn(&str) -> Option<String>, lease: &LeaseName) -> Key {
+    let own = own_pod::namespace(environment);
+    Key::new(own.as_deref().unwrap_or(&lease.namespace), sample_db::CATALOG)
 }
 
 /// What the operator of EtcdCluster is told. Its agent's image is only looked for if it runs.
@@ -167,5 +173,21 @@ impl Leader {
                 std::process::abort();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_catalog_is_in_the_managers_own_namespace_wherever_its_lease_is() {
+        let lease = LeaseName { namespace: "infra".to_owned(), name: "multi-operator".to_owned() };
+        let catalog = |variable: &'static str, value: &'static str| {
+            super::catalog(move |name| (name == variable).then(|| value.to_owned()), &lease).to_string()
+        };
+        assert_eq!(catalog("POD_NAMESPACE", "operators"), "operators/multi-operator-postgres");
+        assert_eq!(catalog("MY_POD_NAMESPACE", "operators"), "operators/multi-operator-postgres");
+        assert_eq!(catalog("POD_NAMESPACE", ""), "infra/multi-operator-postgres", "outside of a cluster");
     }
 }

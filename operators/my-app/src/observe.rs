@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use runtime::cache::{Entry, View};
+use runtime::plan::adoption::{self, Verdict};
 use runtime::plan::{Owner, Seen};
 use runtime::views::{Deployment, Pod};
 
@@ -22,13 +23,16 @@ impl MyAppOperator {
         let pods: Vec<_> = pods.filter(|pod| pod.meta.controller.is_some() && !is_past(pod)).collect();
         let troubles = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.trouble.clone()?)));
         let starting = pods.iter().filter_map(|pod| Some((pod.meta.key.name.clone(), pod.starting.clone()?)));
-        let nobodys = |live: &Arc<Deployment>| live.meta.controller.is_none() && !live.meta.deleting;
+        // Else it is not taken over, and nothing of it is to be touched before that is known.
+        let is_taken_over = |live: &Arc<Deployment>| {
+            adoption::judge(&live.meta, &live.orphaned, &MyApp::KIND, &app.meta) == Verdict::Ours
+        };
         let orphan = matches!(deployment, Seen::Absent).then(|| self.deployments.get(key)).flatten();
         if is_by_gateway(app) {
             self.http_routes.health().seek();
         }
         Observed {
-            orphan: orphan.and_then(Entry::into_object).filter(nobodys),
+            orphan: orphan.and_then(Entry::into_object).filter(is_taken_over),
             limit: self.limit,
             contents: Contents::default(),
             refused: None,
@@ -48,4 +52,46 @@ impl MyAppOperator {
 /// Whether it asks for an HTTPRoute.
 pub(crate) fn is_by_gateway(app: &MyApp) -> bool {
     app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use runtime::cache::Cache;
+    use runtime::plan::{Effect, Plan};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::plan::plan;
+
+    /// What is planned for a new MyApp `web` beside a Deployment of its name that nobody controls, with these labels.
+    fn beside(labels: &Value) -> Plan<api::my_app::MyAppStatus> {
+        let mut cache = Cache::new(&[]);
+        let operator = MyAppOperator::new(&mut cache);
+        let metadata = json!({ "name": "web", "namespace": "n", "uid": "d", "resourceVersion": "1", "labels": labels });
+        let deployment = json!({ "metadata": metadata, "spec": { "replicas": 3 } }).to_string();
+        cache.store::<Deployment>().apply(Entry::decode(&deployment).unwrap());
+        let app = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u" }, "spec": { "image": "i" } });
+        plan(&operator.look(&Arc::new(MyApp::decode(&app.to_string()).unwrap())), Timestamp::UNIX_EPOCH)
+    }
+
+    fn labels(instance: &str) -> Value {
+        json!({ "app.kubernetes.io/managed-by": "multi-operator", "app.kubernetes.io/name": "myapp",
+            "app.kubernetes.io/instance": instance })
+    }
+
+    /// Such as a copy of another MyApp's, which would have its number of pods applied by force.
+    #[test]
+    fn of_an_orphan_that_is_not_taken_over_nothing_is_applied() {
+        let number = |plan: &Plan<_>| {
+            let hand_overs =
+                plan.effects.iter().filter(|effect| matches!(effect, Effect::Apply(it) if it.hand_over.is_some()));
+            (hand_overs.count(), plan.effects.len())
+        };
+        assert_eq!(number(&beside(&labels("web"))), (1, 2));
+        assert_eq!(number(&beside(&labels("other"))), (0, 1));
+        assert_eq!(number(&beside(&json!({ "app.kubernetes.io/managed-by": "multi-operator" }))), (0, 1));
+        let copy: Plan<_> = beside(&labels("other"));
+        assert_eq!(copy.status.and_then(|status| status.ready).as_deref(), Some("0/1"), "nor does its number count");
+    }
 }

@@ -13,10 +13,12 @@ mod contents;
 mod deadline;
 mod objects;
 mod observed;
+mod order;
 mod overrides;
 mod rollback;
 mod scaling;
 mod status;
+mod taken;
 mod ways_in;
 mod wedged;
 mod wish;
@@ -58,20 +60,31 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<MyAppStatus> {
     let edited = app.status.contract.observed_generation < app.meta.generation;
     let next = if edited && !aside.is_empty() { next.no_later_than(status::LOOK_AGAIN) } else { next };
     let next = if ways_in::loses_class(observed) { next.no_later_than(status::AT_ONCE) } else { next };
-    Plan { effects: steps, aside, next, ..plan }
+    let (effects, aside) = order::of(observed, image(&wish, &course).is_none(), steps, aside);
+    Plan { effects, aside, next, ..plan }
+}
+
+/// The image to run; none as long as the Deployment is to stay as it is.
+fn image<'a>(wish: &Wish<'_>, course: &Course<'a>) -> Option<&'a str> {
+    course.image.filter(|_| wish.refusal().is_none() && wish.pending_source().is_none())
 }
 
 /// What it takes to make everything as asked; empty if it is.
 fn steps(observed: &Observed, wish: &Wish<'_>, course: &Course<'_>, wedged: bool, closed: Vec<Effect>) -> Vec<Effect> {
     let app = &*observed.app;
-    // An autoscaler that is not asked for any more would change the number that is.
-    let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, app.spec.autoscaling.is_some()).into_iter().collect();
-    let image = course.image.filter(|_| wish.refusal().is_none() && wish.pending_source().is_none());
-    steps.extend(image.into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
+    // An autoscaler that is not asked for any more would change the number that is, and one whose Deployment is somebody else's, theirs.
+    let scales = app.spec.autoscaling.is_some() && !taken::deployment(observed);
+    let mut steps: Vec<Effect> = unwanted(&observed.autoscaler, scales).into_iter().collect();
+    // Before what is refused once more, since nothing comes after that.
+    let misled = taken::ways_in(observed);
+    let is_misled = !misled.is_empty();
+    steps.extend(misled);
+    steps
+        .extend(image(wish, course).into_iter().flat_map(|image| deployment(observed, wish.deployment(image), wedged)));
     steps.extend(optional(&observed.service, objects::service(app)));
     steps.extend(optional(&observed.budget, objects::disruption_budget(app)));
-    steps.extend(closed);
-    let classless = observed.ingress.ours().filter(|_| ways_in::loses_class(observed));
+    let classless = observed.ingress.ours().filter(|_| !is_misled && ways_in::loses_class(observed));
+    steps.extend(closed.into_iter().filter(|_| !is_misled));
     steps.extend(classless.map(|ingress| Effect::Delete(Delete::of(Ingress::KIND, &ingress.meta))));
     steps
 }

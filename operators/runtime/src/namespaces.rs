@@ -17,6 +17,15 @@ const FRESH: Duration = Duration::from_secs(60);
 /// How long a namespace and a kind are taken to stay after they were seen to: 10 seconds.
 const STAYS: Duration = Duration::from_secs(10);
 
+/// With what an object goes, when nothing can be made any more of what its deletion may need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Going {
+    /// Its namespace is being deleted, and with it all that is in there.
+    Namespace,
+    /// Its kind is being deleted, and with it all objects of that kind; objects of others stay, but for those that they own.
+    Kind,
+}
+
 /// Namespaces, each read at most once a minute, or, where one of its objects is being deleted, six times.
 pub struct Namespaces {
     client: Client,
@@ -66,18 +75,26 @@ impl Namespaces {
     /// Whether an object of that kind goes because its namespace is being deleted, or its kind is: then nothing can be made any
     /// more of what its deletion may need. What cannot be read is not known to go.
     pub async fn is_going(&self, namespace: &str, kind: Kind) -> bool {
+        self.going(namespace, kind).await.is_some()
+    }
+
+    /// The same, and which of the two.
+    pub async fn going(&self, namespace: &str, kind: Kind) -> Option<Going> {
         let place = (Box::from(namespace), kind.plural);
         let seen = |stays: &HashMap<_, Instant>| stays.get(&place).is_some_and(|at| at.elapsed() < STAYS);
         if seen(&self.stays.lock().unwrap_or_else(PoisonError::into_inner)) {
-            return false;
+            return None;
         }
-        if self.is_terminating(namespace).await || !self.can_be_made(kind).await {
-            return true;
+        if self.is_terminating(namespace).await {
+            return Some(Going::Namespace);
+        }
+        if !self.can_be_made(kind).await {
+            return Some(Going::Kind);
         }
         let mut stays = self.stays.lock().unwrap_or_else(PoisonError::into_inner);
         stays.retain(|_, at| at.elapsed() < STAYS);
         stays.insert(place, Instant::now());
-        false
+        None
     }
 
     async fn is_terminating(&self, namespace: &str) -> bool {
@@ -158,7 +175,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_namespace_or_a_kind_that_is_being_deleted_takes_its_objects_along() {
-        assert!(answering(&[(200, TERMINATING)]).0.is_going("a", KIND).await);
+        assert_eq!(answering(&[(200, TERMINATING)]).0.going("a", KIND).await, Some(Going::Namespace));
+        assert_eq!(answering(&[(200, FREE), (200, LEFT)]).0.going("a", KIND).await, Some(Going::Kind));
         assert!(answering(&[(200, FREE), (200, LEFT)]).0.is_going("a", KIND).await);
         let (unknown, _) = answering(&[(500, AWAY)]);
         assert!(!unknown.is_going("a", KIND).await, "what cannot be read is not known to go");

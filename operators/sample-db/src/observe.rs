@@ -45,6 +45,9 @@ impl SampleDBOperator {
         let dictated_users = self.namespaces.dictates_users(&key.namespace).await?;
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
+        let mut jobs = decoded(self.jobs.owned(&key.namespace, &owner));
+        let mut pods = decoded(self.pods.owned(&key.namespace, &owner));
+        plan::earlier::leave_out(&db.meta.uid, &mut jobs, &mut pods);
         let (system, app) = (self.secrets.look(db, SecretOf::System).await, self.secrets.look(db, SecretOf::App).await);
         let mut observed = Observed {
             catalog: self.catalogs.look().await,
@@ -59,10 +62,10 @@ impl SampleDBOperator {
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
-            pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            pods,
             taken: BTreeSet::new(),
             saving: Vec::new(),
-            jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
+            jobs,
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
             sources: self.sources(db),
             system: system.seen,
@@ -174,8 +177,7 @@ impl SampleDBOperator {
     fn snapshots_on_data(&self, db: &SampleDB) -> bool {
         let Some(claim) = &db.spec.backup.storage.existing_claim else { return false };
         let claim = self.claims.get(&db.meta.key.sibling(claim)).and_then(Entry::into_object);
-        // Those of snapshots are called otherwise.
-        claim.is_some_and(|claim| claim.labels.contains_key(OWNER_UID) && claim.meta.key.name.starts_with("data-"))
+        claim.is_some_and(|claim| claim.labels.contains_key(OWNER_UID) && names::is_data(&claim.meta.key.name))
     }
 }
 

@@ -18,6 +18,7 @@ mod beside;
 pub(crate) mod brief;
 pub mod catalog;
 mod deletion;
+pub mod earlier;
 mod hold;
 mod init;
 mod login;
@@ -56,6 +57,7 @@ pub use words::{Heard, Said, Words};
 use backup::Backups;
 use objects::SecretOf;
 use steps::Step;
+use target::Target;
 use upgrade::Go;
 use wish::{Refusal, Wish};
 
@@ -229,15 +231,30 @@ fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestam
     }
     match steps::next(observed, wish, source) {
         Step::Rest if observed.db.status.initialization.completed_at.is_some() => upgrade::decide(observed, wish, now),
+        Step::Stuck("ParameterRefused", why) => {
+            Go::On(Step::Stuck("ParameterRefused", keeps_waiting(observed, wish, why)))
+        }
         step => Go::On(step),
+    }
+}
+
+/// Parameters that the server refuses, and the upgrade that waits for them: perhaps only the later release knows one of them.
+fn keeps_waiting(observed: &Observed, wish: &Wish, why: String) -> String {
+    match target::target(observed, wish) {
+        Target::Upgrade(goal) => format!(
+            "{why}; the upgrade to PostgreSQL {} waits for that: take out of engine.parameters what only that release takes, \
+             and add it after the upgrade",
+            goal.name()
+        ),
+        Target::Current | Target::Available(_) | Target::Refused(_) => why,
     }
 }
 
 /// What no rule of the API can tell.
 fn sound(observed: &Observed) -> Result<(), Refusal> {
     let db = &*observed.db;
-    if let Some(lost) = recovered::lost(observed) {
-        return Err(lost);
+    if let Some(why) = recovered::lost(observed).or_else(|| recovered::of_other_database(observed)) {
+        return Err(why);
     }
     let given = db.spec.credentials.secret_ref.as_ref();
     if let Some(secret) = given.filter(|secret| secret.name == names::system_secret(db)) {

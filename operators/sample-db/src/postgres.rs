@@ -68,7 +68,22 @@ struct Held {
     /// Who has yet to end since it was shut.
     leaving: Option<change::Leaving>,
     /// Parameters that it does not take, and why.
-    refused: Option<(BTreeMap<String, String>, String)>,
+    refused: Option<Refusal>,
+}
+
+/// Parameters that a server did not take. Its next pod may take them: it may be of another release, or have what they name.
+struct Refusal {
+    /// Its pod's uid.
+    pod: String,
+    parameters: BTreeMap<String, String>,
+    why: String,
+}
+
+impl Refusal {
+    /// Whether it is of these parameters, and of the server that runs now.
+    fn holds(&self, db: &SampleDB, access: &Access) -> bool {
+        self.pod == access.pod && self.parameters == db.spec.engine.parameters
+    }
 }
 
 /// All servers.
@@ -113,8 +128,8 @@ impl Servers {
         if let Asked::Answered(answer) = &mut asked {
             held.reloaded = Some(access.pod.clone());
             held.stale = if answer.parameters.stale.is_empty() { 0 } else { held.stale.saturating_add(1) };
-            let refused = held.refused.as_ref().filter(|(of, _)| *of == db.spec.engine.parameters);
-            answer.parameters.refused = refused.map(|(_, why)| why.clone());
+            let refused = held.refused.as_ref().filter(|refused| refused.holds(db, access));
+            answer.parameters.refused = refused.map(|refused| refused.why.clone());
             held.set = held.set.filter(|_| answer.login != Login::In);
             // What was set a moment ago is not set again: something else keeps the application out.
             if answer.login == Login::WrongPassword && held.set.is_some_and(|at| at.elapsed() < SET_AGAIN) {
@@ -192,7 +207,7 @@ impl Servers {
         Ok(())
     }
 
-    /// Has the server take parameters; one that it refuses is remembered until the spec has others.
+    /// Has the server take parameters; one that it refuses is remembered until the spec has others, or another pod comes.
     pub(crate) async fn set_parameters(
         &self,
         db: &SampleDB,
@@ -204,9 +219,8 @@ impl Servers {
         match change::parameters(&Address::of(access), access, set, reset).await.map_err(failed)? {
             None => Ok(()),
             Some(why) => {
-                let mut all = self.lock();
-                let held = all.entry(db.meta.key.clone()).or_default();
-                held.refused = Some((db.spec.engine.parameters.clone(), why));
+                let refused = Refusal { pod: access.pod.clone(), parameters: db.spec.engine.parameters.clone(), why };
+                self.lock().entry(db.meta.key.clone()).or_default().refused = Some(refused);
                 Ok(())
             }
         }

@@ -34,10 +34,15 @@ impl Password {
     }
 }
 
-/// A Secret that can be used.
+/// A Secret that can be used, as one database judges it: another one that names it, too, judges otherwise.
 #[derive(Clone)]
 struct Held {
     at: Instant,
+    /// The Secret's name, and whether the spec gives it.
+    name: String,
+    given: bool,
+    /// The uid of the database.
+    uid: Box<str>,
     seen: SecretSeen,
     password: Password,
     remade: Option<String>,
@@ -56,7 +61,8 @@ pub(crate) struct Look {
 /// Reads and makes Secrets.
 pub(crate) struct Secrets {
     client: Client,
-    held: Mutex<HashMap<Key, Held>>,
+    /// By the database, and which of its two it is.
+    held: Mutex<HashMap<(Key, SecretOf), Held>>,
 }
 
 impl Secrets {
@@ -67,7 +73,10 @@ impl Secrets {
     /// What there is of one of a database's Secrets.
     pub(crate) async fn look(&self, db: &SampleDB, of: SecretOf) -> Look {
         let key = key(db, of);
-        let fresh = self.lock().get(&key).filter(|held| held.at.elapsed() < FRESH).cloned();
+        let given = is_given(db, of);
+        let is_of = |held: &Held| *held.name == *key.name && held.given == given && held.uid == db.meta.uid;
+        let held = self.lock().get(&held_as(db, of)).cloned();
+        let fresh = held.filter(|held| is_of(held) && held.at.elapsed() < FRESH);
         if let Some(Held { seen, password, remade, .. }) = fresh {
             return Look { seen, password: Some(password), remade };
         }
@@ -76,14 +85,13 @@ impl Secrets {
             Ok(found) => found,
             Err(error) => return only(SecretSeen::Unknown(Error::from(error).to_string())),
         };
-        self.lock().remove(&key);
+        self.forget(db, of);
         let Some(found) = found else { return only(SecretSeen::Absent) };
         let password = match judge(db, of, &found) {
             Ok(password) => password,
             Err(seen) => return only(seen),
         };
         let remade = found.metadata.annotations.as_ref().and_then(|all| all.get(REMADE)).cloned();
-        let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
         let stands = |(name, wanted): (&str, String)| {
             found.data.as_ref().and_then(|data| data.get(name)).is_some_and(|value| value.0 == wanted.into_bytes())
         };
@@ -91,15 +99,27 @@ impl Secrets {
             true => SecretSeen::Usable,
             false => SecretSeen::Outdated,
         };
-        let held = Held { at: Instant::now(), seen: seen.clone(), password: password.clone(), remade: remade.clone() };
-        self.lock().insert(key, held);
+        let held = Held {
+            at: Instant::now(),
+            name: key.name.to_string(),
+            given,
+            uid: db.meta.uid.clone(),
+            seen: seen.clone(),
+            password: password.clone(),
+            remade: remade.clone(),
+        };
+        self.lock().insert(held_as(db, of), held);
         Look { seen, password: Some(password), remade }
     }
 
-    /// Writes into one what follows from its password; not over an edit that was made meanwhile.
+    /// Writes into one that was made for the database what follows from its password; not over an edit that was made meanwhile.
     pub(crate) async fn rewrite(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
         let key = key(db, of);
-        self.lock().remove(&key);
+        self.forget(db, of);
+        // Somebody else's, or another database's.
+        if is_given(db, of) {
+            return Ok(());
+        }
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         let Ok(password) = judge(db, of, &found) else { return Ok(()) };
         let patch = json!({
@@ -113,7 +133,7 @@ impl Secrets {
     /// Makes one with a random password.
     pub(crate) async fn make(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
         let key = key(db, of);
-        self.lock().remove(&key);
+        self.forget(db, of);
         let mut wanted = secret(db, of, &random()?);
         if may_have_data(db) {
             // The server knows another password, and is told this one at its next start.
@@ -130,12 +150,12 @@ impl Secrets {
     /// Deletes one that was made for the database; first the application's that was made before the spec named another:
     /// nobody looks for that one any more, and it would be in the way of the next database of the name.
     pub(crate) async fn drop(&self, db: &SampleDB, of: SecretOf) -> Result<(), Error> {
+        self.lock().retain(|(of, _), _| *of != db.meta.key);
         self.drop_named(db, db.meta.key.sibling(&names::made_app_secret(db))).await?;
         self.drop_named(db, key(db, of)).await
     }
 
     async fn drop_named(&self, db: &SampleDB, key: Key) -> Result<(), Error> {
-        self.lock().remove(&key);
         let Some(found) = self.api(&key).get_opt(&key.name).await? else { return Ok(()) };
         // One that was taken over still bears the uid of whom it was made for.
         if !found.metadata.labels.as_ref().is_some_and(|labels| is_own(db, labels)) {
@@ -150,13 +170,27 @@ impl Secrets {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Key, Held>> {
+    fn forget(&self, db: &SampleDB, of: SecretOf) {
+        self.lock().remove(&held_as(db, of));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, SecretOf), Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn api(&self, key: &Key) -> Api<Secret> {
         Api::namespaced(self.client.clone(), &key.namespace)
     }
+}
+
+/// Under what is remembered of a Secret what it is for a database.
+fn held_as(db: &SampleDB, of: SecretOf) -> (Key, SecretOf) {
+    (db.meta.key.clone(), of)
+}
+
+/// Whether it is one that the spec names: nothing of it is changed.
+fn is_given(db: &SampleDB, of: SecretOf) -> bool {
+    of == SecretOf::App && db.spec.credentials.secret_ref.is_some()
 }
 
 fn key(db: &SampleDB, of: SecretOf) -> Key {
@@ -168,7 +202,7 @@ fn key(db: &SampleDB, of: SecretOf) -> Key {
 
 /// The password of a Secret that is the database's, and can be used.
 fn judge(db: &SampleDB, of: SecretOf, found: &Secret) -> Result<Password, SecretSeen> {
-    let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
+    let given = is_given(db, of);
     if !given && !found.metadata.labels.as_ref().is_some_and(|labels| is_own(db, labels)) {
         return Err(SecretSeen::Foreign);
     }
@@ -212,3 +246,6 @@ impl From<&str> for Password {
         Self(text.into())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use runtime::plan::Owner;
 use runtime::views::{Claim, Job, Pod};
 use runtime::{Error, Operator};
 
-use crate::plan::names;
+use crate::plan::{earlier, names};
 use crate::{SampleDB, Settings, Snapshot, look};
 
 mod events;
@@ -105,6 +105,21 @@ impl SnapshotOperator {
     }
 }
 
+impl SnapshotOperator {
+    /// The names of the databases that are being filled from it.
+    fn filling(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
+        if !observed::is_over(snapshot, Timestamp::now()) {
+            return Vec::new();
+        }
+        let here = self.databases.keys().into_iter().filter(|key| key.namespace == snapshot.meta.key.namespace);
+        let all = look::decoded(here.filter_map(|key| self.databases.get(&key)).collect());
+        let mut names: Vec<Box<str>> =
+            all.iter().filter(|db| observed::fills(snapshot, db)).map(|db| (*db.meta.key.name).into()).collect();
+        names.sort();
+        names
+    }
+}
+
 impl Operator for SnapshotOperator {
     const NAME: &'static str = Self::NAME;
     type Object = Snapshot;
@@ -136,12 +151,16 @@ impl Operator for SnapshotOperator {
             None => None,
         };
         let server = db.as_deref().and_then(|db| self.pods.get(&key.sibling(&names::pod(db))));
+        let mut jobs = look::decoded(self.jobs.owned(&key.namespace, &owner));
+        let mut pods = look::decoded(self.pods.owned(&key.namespace, &owner));
+        earlier::leave_out(&snapshot.meta.uid, &mut jobs, &mut pods);
         Ok(Observed {
             server: server.and_then(Entry::into_object),
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: self.volume(snapshot, db.as_deref()).await?,
-            jobs: look::decoded(self.jobs.owned(&key.namespace, &owner)),
-            pods: look::decoded(self.pods.owned(&key.namespace, &owner)),
+            filling: self.filling(snapshot),
+            jobs,
+            pods,
             namespace_going: snapshot.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,
             dictated_users: self.namespaces.dictates_users(&key.namespace).await?,
             agent_image: self.settings.agent_image.clone(),

@@ -141,6 +141,12 @@ async fn overrides_of_what_finds_the_pods_and_sources_of_two_kinds_are_refused()
             &["restartOn takes exactly one of configMapRef and secretRef"],
         ),
         (on(json!({ "secretRef": { "name": "" } })), &["restartOn[0].secretRef.name", "at least 1 chars"]),
+        (on(json!({ "configMapRef": { "name": "my settings" } })), &["restartOn[0].configMapRef.name", "should match"]),
+        (
+            on(json!({ "configMapRef": { "name": "settings#prod" } })),
+            &["restartOn[0].configMapRef.name", "should match"],
+        ),
+        (on(json!({ "secretRef": { "name": "../keys" } })), &["restartOn[0].secretRef.name", "should match"]),
     ])
     .await;
 }

@@ -79,9 +79,9 @@ async fn what_cannot_be_is_told_while_the_pods_serve() {
         (json!({ "priorityClassName": "nope" }), "Rejected", "no PriorityClass with name nope was found"),
         (json!({ "tolerations": [{ "operator": "Sometimes" }] }), "Rejected", "spec.tolerations[0].operator"),
         (
-            json!({ "containers": [{ "name": "app", "imagge": "x" }] }),
+            json!({ "tolerations": [{ "operators": "Exists" }] }),
             "PodOverridesInvalid",
-            "spec.podOverrides.spec.containers[0].imagge: unknown field",
+            "spec.podOverrides.spec.tolerations[0].operators: unknown field",
         ),
         (
             json!({ "containers": [{ "name": "side", "image": "nginx:1.25" }] }),

@@ -1,8 +1,10 @@
 //! The operator is removed before what it looks after: what finalizers then hold, and each way out of docs/uninstall.md.
 
+use std::path::Path;
+
 use e2e::cluster;
-use e2e::kubectl::kubectl;
-use e2e::olm::{Approval, Install, Objects, get, list, versions};
+use e2e::kubectl::{kubectl, kubectl_within, run};
+use e2e::olm::{Approval, Install, Objects, apply_in, get, list, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use serde_json::{Value, json};
 
@@ -12,6 +14,14 @@ const HELD: [(&str, &str, &str); 3] = [
     ("sampledb", "example-database", "example.com/final-snapshot"),
     ("sampledbsnapshot", "example-database-by-hand", "example.com/snapshot-files"),
 ];
+
+/// A database that is not deleted, beside one that is.
+const LIVE: &str = r#"
+apiVersion: example.com/v1alpha1
+kind: SampleDB
+metadata: {name: live}
+spec: {}
+"#;
 
 #[tokio::test]
 async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
@@ -54,13 +64,20 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     // The way without an operator: data and Secrets stay, for a person to delete. The volumes of etcd stayed as well, and
     // are taken over where a person says so.
     samples.apply_samples().await;
+    apply_in(namespace, LIVE).await;
     let adopt = format!("example.com/adopt={}", etcd["metadata"]["uid"].as_str().expect("the API server gives it"));
     drop(samples.kubectl(&["annotate", "etcdcluster/example-etcd-cluster", &adopt]).await);
     samples.samples_are_ready().await;
+    let wait = ["wait", "--namespace", namespace, "--for=condition=Ready", "sampledb/live"];
+    drop(kubectl_within(2 * PATIENCE, &wait).await.ok());
     install.remove().await;
     drop(samples.kubectl(&["delete", "sampledb/example-database", "--wait=false"]).await);
-    release(&samples).await;
+    drop(samples.kubectl(&["delete", "pvc/data-live-0", "--wait=false"]).await);
+    release(namespace).await;
     gone(namespace, "sampledb", "example-database").await;
+    let data = get("pvc", namespace, "data-live-0").await.expect("a database that is not deleted keeps its data");
+    let finalizers = data["metadata"]["finalizers"].to_string();
+    assert!(finalizers.contains("example.com/unsaved-data"), "{data}");
     let claims = names(&list("persistentvolumeclaims", namespace).await);
     for claim in ["data-example-database-0", "example-database-snapshots"] {
         assert!(claims.iter().any(|one| one == claim), "{claim} stays: {claims:?}");
@@ -75,26 +92,23 @@ async fn what_finalizers_hold_goes_by_installing_it_again_or_by_hand() {
     wait_until("the namespace to say what holds it", PATIENCE, || async {
         let namespace = get("namespace", "", namespace).await.ok_or("it is gone")?;
         let says = namespace["status"]["conditions"].to_string();
-        let all = ["example.com/snapshot-files", "example.com/unsaved-data", "example.com/etcd-volumes"];
-        let all = all.iter().all(|held| says.contains(held));
+        let all = ["final-snapshot", "snapshot-files", "unsaved-data", "etcd-volumes"];
+        let all = all.map(|held| format!("example.com/{held}"));
+        let all = all.iter().all(|held| says.contains(held.as_str()));
         if all { Ok(()) } else { Err(says) }
     })
     .await;
-    release(&samples).await;
+    release(namespace).await;
     gone("", "namespace", namespace).await;
 }
 
-/// Takes the finalizers from whatever is being deleted, and from claims of data that are.
-async fn release(samples: &Objects) {
-    let claims = list("persistentvolumeclaims", &samples.namespace).await.into_iter().filter(|claim| {
-        claim["metadata"]["deletionTimestamp"] != Value::Null
-            && claim["metadata"]["finalizers"].to_string().contains("example.com/unsaved-data")
-    });
-    let claims = names(&claims.collect::<Vec<_>>()).into_iter().map(|name| format!("persistentvolumeclaim/{name}"));
-    for object in held_by_finalizers(samples).await.into_iter().chain(claims) {
-        let patch = ["patch", &object, "--type=merge", r#"--patch={"metadata":{"finalizers":null}}"#];
-        drop(samples.kubectl(&patch).await);
-    }
+/// The block of docs/uninstall.md for all that waits in a namespace.
+async fn release(namespace: &str) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/uninstall.md");
+    let page = std::fs::read_to_string(page).expect("the page is there");
+    let block = page.split("or all that waits in a namespace").nth(1).expect("the page has the sentence");
+    let block = block.split("```").nth(1).expect("commands follow it");
+    drop(run("", "bash", &["-c", &block.replace("NAMESPACE", namespace)]).await.ok());
 }
 
 /// Deletes everything of ours, and waits for none of it; then until nothing is left but what is held.

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use e2e::cluster;
-use e2e::kubectl::{kubectl, kubectl_within};
+use e2e::cluster::{self, SYSTEM};
+use e2e::kubectl::{kubectl, kubectl_within, run};
 use e2e::olm::{Approval, Install, Objects, apply_in, get, versions};
 use e2e::wait::{PATIENCE, wait_until};
 use serde_json::Value;
@@ -21,12 +21,21 @@ metadata: {name: text}
 testString: first
 "#;
 
+/// In the namespace of the install by kustomize.
+const KEPT: &str = r#"
+apiVersion: example.com/v1alpha1
+kind: Sample
+metadata: {name: kept}
+testString: kept
+"#;
+
 #[tokio::test]
 async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     let _alone = cluster::alone().await;
     let versions = versions();
     let mut install = Install::for_all_namespaces().await;
     let kustomized = Kustomized::new().await;
+    apply_in(SYSTEM, KEPT).await;
     let objects = Objects::new("two").await;
     apply_in(&objects.namespace, OBJECTS).await;
     let wait = ["wait", "--namespace", &objects.namespace, "--for=condition=Ready", "myapp/web", "sample/text"];
@@ -63,10 +72,17 @@ async fn the_later_one_stands_back_and_takes_over_when_the_other_is_gone() {
     })
     .await;
     println!("taken over {:.1?} after the other install was gone", gone.elapsed());
+    let namespace = get("namespace", "", SYSTEM).await.expect("the other install's namespace stays");
+    assert_eq!(namespace["metadata"]["deletionTimestamp"], Value::Null, "and is not being deleted");
+    let kept = get("sample", SYSTEM, "kept").await.expect("what is in it stays");
+    assert_eq!(kept["metadata"]["deletionTimestamp"], Value::Null, "and is not being deleted");
+    let reader = get("clusterrole", "", "multi-operator-metrics-reader").await;
+    assert!(reader.is_some(), "OLM's install has it from the bundle, and would not make it again");
     string_is_kept(&objects, "of the second").await;
     assert_eq!(objects.untouched().await.pods, pods, "the pods noticed nothing");
     install.nothing_was_forbidden().await;
     objects.remove().await;
+    drop(kubectl_within(2 * PATIENCE, &["delete", "namespace", SYSTEM]).await.ok());
     install.remove().await;
 }
 
@@ -108,11 +124,14 @@ impl Kustomized {
         Self { removed: false }
     }
 
+    /// By the commands of docs/install.md, "From kustomize to OLM".
     async fn remove(mut self) {
         self.removed = true;
-        let folder = overlay("base");
-        let folder = folder.to_str().expect("the path is text");
-        drop(kubectl_within(PATIENCE, &["delete", "--ignore-not-found", "--kustomize", folder]).await.ok());
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/install.md");
+        let page = std::fs::read_to_string(page).expect("the page is there");
+        let section = page.split("### From kustomize to OLM").nth(1).expect("the page has the section");
+        let commands = section.split("```").nth(1).expect("the section has commands");
+        drop(run("", "bash", &["-ec", commands]).await.ok());
     }
 }
 

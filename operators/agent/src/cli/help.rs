@@ -49,7 +49,7 @@ Usage: agent etcd-wait --name POD --peer-url URL --data-dir DIRECTORY --expect n
   --expect new            the first member of a new cluster
   --expect join           a member that the cluster is being told of: waits until it lists --peer-url.
                           DataMissing if it lists that as started before
-  --expect data           a member that has been in use: DataMissing
+  --expect data           a member that has been in use: DataMissing. So is one of which nothing is said (--expect=)
   --peers-url URL         whom to ask for the members: http://host:port, all addresses of the host
   --dns-timeout SECONDS   how long to wait until the host of --peer-url resolves (0, the default: for ever)
   --install DIRECTORY     does first what agent install does

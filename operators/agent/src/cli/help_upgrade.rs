@@ -83,7 +83,8 @@ Result: {\"version\"}
 Reasons: CannotInitialise CannotStart NoSpace ToolFailed ToolMissing WrongUser";
 
 pub(super) const READY: &str = "\
-Becomes pg_isready, for the server of the same pod: the probes of its container.
+Asks the server of the same pod whether it takes connections, as pg_isready does, and starts no process for that: the probes of
+its container.
 
 Usage: agent pg-ready [--wait SECONDS] [--pgdata DIRECTORY --reserve BYTES]
 
@@ -92,6 +93,6 @@ Usage: agent pg-ready [--wait SECONDS] [--pgdata DIRECTORY --reserve BYTES]
   --reserve BYTES      takes back what was held back on the volume and given up, 16 MiB each time, once the file system has
                        three times as much free
 
-Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, else as
-pg_isready does.
-Reasons: ToolMissing";
+Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, also if not this
+one, else with 1, and says \"rejecting connections\" (it starts, ends or recovers) or \"no response\" (within 4 s or --wait); it leaves no
+termination message.";

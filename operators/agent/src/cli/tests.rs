@@ -169,6 +169,7 @@ fn says_what_is_wrong_with_a_command_line() {
         wait("--expect new --wait"),
         "agent etcd-wait: there is no flag --wait; agent etcd-wait --help lists its flags"
     );
+    assert!(wait("--expect= extra").contains("extra"), "it says nothing: a member that has been in use");
     assert!(wait("--expect old").contains("--expect old: it must be new, join or data"));
     assert!(wait("--expect join").contains("--expect join needs --peers-url"));
     assert!(wait("").contains("--expect is missing"));

@@ -7,12 +7,12 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::hba::Access;
 use super::lock::{self, Without};
+use super::ping::{self, Answer};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
 use super::{files, folder_reader, measured, proven, reserve};
 use crate::failure::{Failure, Reason};
@@ -44,11 +44,12 @@ pub(crate) fn run(options: &Run) -> Failure {
 
 /// Where the server of the same pod is reached.
 const SOCKETS: &str = "/var/run/postgresql";
+/// How long it may take to answer: the probes have 5 s.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(4);
 /// How soon it is asked again.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// Asks whether the server takes connections, for so long; then becomes the program that asks, whose answer is the last.
-/// Of that program, Debian's PATH has a wrapper that takes Perl, which is much for every few seconds.
+/// Asks whether the server takes connections, for so long, and once at least. No process is started for that: see [`ping`].
 pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
     let data = options.reserve.as_ref().map(|(data, _)| &**data);
     if let Some((data, bytes)) = &options.reserve {
@@ -56,27 +57,23 @@ pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
         measured::note(data);
         proven::renew(data);
     }
-    let tools = Tools::find()?;
-    let host = env::var_os("PGHOST").unwrap_or_else(|| SOCKETS.into());
-    let ask = || {
-        let mut command = tools.command("pg_isready");
-        command.args(["--timeout=4", "--username"]).arg(superuser()).arg("--host").arg(&host);
-        command
-    };
+    let host = env::var("PGHOST").ok().filter(|host| !host.is_empty()).unwrap_or_else(|| SOCKETS.into());
+    let user = superuser();
     let attempt = data.filter(|data| proven::is_attempt(data));
     let until = Instant::now() + options.wait;
-    // What it was started with has to be kept once it serves, which a program that took this one's place would not do.
-    while attempt.is_some() || Instant::now() < until {
-        if ask().stdout(Stdio::null()).status().is_ok_and(|status| status.success()) {
+    let last = until.max(Instant::now() + ANSWERS_WITHIN);
+    loop {
+        let answer = ping::ask(&host, &user, last.saturating_duration_since(Instant::now()));
+        if answer == Answer::Accepts {
+            // What it was started with is kept once it serves.
             attempt.into_iter().for_each(proven::served);
             return Ok(());
         }
         if Instant::now() >= until {
-            break;
+            return Err(Failure::new(Reason::NotReady, format!("{host}:5432 - {}", answer.words())));
         }
         thread::sleep(AGAIN);
     }
-    Err(tools.not_started("pg_isready", &ask().exec()))
 }
 
 fn become_postgres(options: &Run) -> Result<Failure, Failure> {

@@ -236,19 +236,23 @@ fn dollar_tag(text: &str) -> Option<&str> {
     fits.then(|| &text[..end + 2])
 }
 
-/// Why a statement cannot be one of several in a transaction that somebody else began.
+/// Why a statement cannot be one of several in a transaction that somebody else began. It is told by its words, as the space and
+/// the comments between them may be any.
 pub(crate) fn refusal(statement: &str) -> Option<&'static str> {
-    let mut words = statement.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '\\');
-    let mut next = || words.next().unwrap_or_default().to_ascii_uppercase();
-    let (first, second) = (next(), next());
-    match first.as_str() {
+    if statement.starts_with('\\') {
+        return Some("commands of psql are not possible, SQL is");
+    }
+    let words: Vec<String> =
+        words(statement).unwrap_or_default().iter().map(|(word, _)| word.to_ascii_uppercase()).collect();
+    let second = words.get(1).map(String::as_str);
+    match words.first()?.as_str() {
         "BEGIN" | "START" | "COMMIT" | "END" | "ABORT" => Some("it is run in a transaction already"),
-        "ROLLBACK" if second != "TO" => Some("it is run in a transaction already"),
-        "PREPARE" if second == "TRANSACTION" => Some("it is run in a transaction already"),
-        "COPY" if statement.to_ascii_uppercase().contains("FROM STDIN") => {
+        "ROLLBACK" if second != Some("TO") => Some("it is run in a transaction already"),
+        "PREPARE" if second == Some("TRANSACTION") => Some("it is run in a transaction already"),
+        // psql would take the statements that follow for rows.
+        "COPY" if words.windows(2).any(|pair| pair == ["FROM", "STDIN"]) => {
             Some("COPY FROM STDIN is not possible, INSERT is")
         }
-        word if word.starts_with('\\') => Some("commands of psql are not possible, SQL is"),
         _ => None,
     }
 }

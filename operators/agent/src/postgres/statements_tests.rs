@@ -48,15 +48,28 @@ fn what_does_not_end_is_told() {
 
 #[test]
 fn what_ends_the_transaction_is_refused() {
-    for wrong in
-        ["COMMIT", "begin work", "rollback", "END", "prepare transaction 'x'", "\\! id", "\\c", "copy t from stdin"]
-    {
+    for wrong in [
+        "COMMIT",
+        "begin work",
+        "rollback",
+        "END",
+        "prepare transaction 'x'",
+        "prepare  transaction 'x'",
+        "\\! id",
+        "\\c",
+        "copy t from stdin",
+        "copy t from  stdin",
+        "COPY t FROM\nSTDIN",
+        "COPY t (a) FROM\t/* rows */ STDIN WITH CSV",
+    ] {
         assert!(refusal(wrong).is_some(), "{wrong}");
     }
     for right in [
         "savepoint a",
         "ROLLBACK TO a",
         "rollback to savepoint a",
+        "rollback  to a",
+        "copy t from '/from stdin'",
         "prepare x as select 1",
         "copy t to '/x'",
         "select 1",

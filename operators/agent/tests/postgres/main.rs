@@ -27,6 +27,7 @@ mod prepare;
 mod proven;
 mod random;
 mod read_only;
+mod ready;
 mod reserve;
 mod restore;
 mod snapshot;

@@ -84,7 +84,7 @@ pub struct PodPolicy {
     pub resources: Option<Resources>,
 
     /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`), but for those
-    /// that are the operator's own: POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE,
+    /// that are the operator's own: POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE,
     /// ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*,
     /// ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY*, ETCD_HOST_WHITELIST and those of TLS. HTTP_PROXY,
     /// HTTPS_PROXY and FORWARD_PROXY are refused, too: etcd would reach its peers through that proxy.
@@ -157,14 +157,14 @@ pub(crate) const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k)
 
 /// What no variable may be named. (Of each name: an entry's own path then tells which it is.)
 pub(crate) const DENIED_ENV: &str = concat!(
-    "!self.matches('^(POD_IP|TERMINATION_LOG|(HTTPS?|FORWARD)_PROXY|https?_proxy)$|",
+    "!self.matches('^(POD_IP|MULTI_OPERATOR_START|TERMINATION_LOG|(HTTPS?|FORWARD)_PROXY|https?_proxy)$|",
     "^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|HOST_WHITELIST|",
     "(EXPERIMENTAL_)?MAX_LEARNERS|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CA_FILE|CERT_FILE|KEY_FILE|",
     "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
 );
 /// What is said of those.
 pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
-    POD_IP, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
+    POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
     ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \
     ETCD_PROXY*, ETCD_HOST_WHITELIST and those of TLS are the operator's own, and by HTTP_PROXY, HTTPS_PROXY (in small letters, \
     too) and FORWARD_PROXY members would reach each other through that proxy";

@@ -6,7 +6,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 /// Bounds of the number of pods, and what decides between them: 80 % of the CPU requested, unless something is given.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -49,10 +49,25 @@ const TARGET: &str = "type(self) == int ? self >= 1 && self <= 10000 : \
 const TARGET_MESSAGE: &str = "must be a percentage of what pods request, such as 80%, or an average of them as a quantity above 0, such \
     as 250m or 256Mi";
 
-/// A metric of autoscaling/v2, whatever is in it: the API server judges it with the HorizontalPodAutoscaler.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+/// A metric of autoscaling/v2, whatever is in it: the API server judges it with the HorizontalPodAutoscaler. It is kept as text, since
+/// parsed it may take a hundred times the room.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Metric(pub Map<String, Value>);
+pub struct Metric(Box<RawValue>);
+
+impl Metric {
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for Metric {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
+    }
+}
 
 impl JsonSchema for Metric {
     fn inline_schema() -> bool {

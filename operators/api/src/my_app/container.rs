@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::probes::{Exec, HttpGet};
 
-/// When to pull the image; by default Always for the tag latest, else IfNotPresent.
+/// When the kubelet pulls the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PullPolicy {
     /// Whenever a container starts; what the node has already is not transferred again.

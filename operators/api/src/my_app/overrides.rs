@@ -6,9 +6,7 @@ use std::collections::BTreeMap;
 use kube::KubeSchema;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
-
-use super::environment::NameRef;
+use serde_json::value::RawValue;
 
 /// A pod template that is merged over the MyApp's own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
@@ -47,13 +45,27 @@ pub struct PodMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// An object whose fields this definition does not say.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct FreeObject(pub Map<String, Value>);
+/// An object whose fields this definition does not say, as the API server writes it: parsed, some JSON takes a hundred times the room of
+/// its text, and nothing but the size of objects bounds it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FreeObject(Option<Box<RawValue>>);
 
 impl FreeObject {
+    /// Its text.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        self.0.as_ref().map_or("{}", |text| text.get())
+    }
+
     fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.text() == "{}"
+    }
+}
+
+impl PartialEq for FreeObject {
+    fn eq(&self, other: &Self) -> bool {
+        self.text() == other.text()
     }
 }
 
@@ -77,8 +89,22 @@ impl JsonSchema for FreeObject {
 pub struct RestartOn {
     /// A ConfigMap of the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub config_map_ref: Option<NameRef>,
+    pub config_map_ref: Option<SourceRef>,
     /// A Secret of the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub secret_ref: Option<NameRef>,
+    pub secret_ref: Option<SourceRef>,
+}
+
+/// A ConfigMap or Secret that the operator reads, by name: the name is a part of a URL.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
+pub struct SourceRef {
+    /// Its name.
+    #[schemars(
+        length(min = 1, max = 253),
+        regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
+    )]
+    pub name: String,
+    /// Whether it may be missing; if not, a missing one is reported (RestartSourceMissing) and replaces no pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub optional: Option<bool>,
 }

@@ -58,7 +58,7 @@ impl EtcdClient for Live {
         let deadline = Instant::now() + LOOK;
         let answers = join_all(places.iter().map(|place| self.answer(place))).await;
         let (members, alarms) = match look::whom_to_ask(&answers, latched) {
-            Ok(able) => self.listed(&able, deadline).await,
+            Ok(able) => self.listed(&answers, &able, deadline).await,
             Err(nobody) => (Err(nobody), Vec::new()),
         };
         let denied = members.is_err() && look::is_denied(&answers);
@@ -125,13 +125,21 @@ impl Live {
     }
 
     /// The members and alarms, as the first of those says that can.
-    async fn listed(&self, able: &[(&Answer, &Status)], deadline: Instant) -> (Result<Vec<Member>, String>, Alarms) {
+    async fn listed(
+        &self,
+        answers: &[Answer],
+        able: &[(&Answer, &Status)],
+        deadline: Instant,
+    ) -> (Result<Vec<Member>, String>, Alarms) {
         let mut why_not = None;
         for (&(answer, status), tries) in able.iter().zip((1..=TRIES.min(able.len())).rev()) {
             let now = Instant::now();
             let share = deadline.saturating_duration_since(now).div_f64(tries as f64);
             match self.list(&answer.address, status, now + share.min(ANSWER)).await {
-                Ok((members, alarms)) => return (Ok(members), alarms),
+                Ok((members, alarms)) => match look::why_not_the_list(answers, (answer, status), &members) {
+                    None => return (Ok(members), alarms),
+                    Some(why) => _ = why_not.get_or_insert(why),
+                },
                 Err(fault) => _ = why_not.get_or_insert_with(|| look::why_no_list(&answer.pod, &fault)),
             }
         }

@@ -65,22 +65,30 @@ pub(super) fn whom_to_ask(answers: &[Answer], latched: Option<u64>) -> Result<Ve
     let cluster = latched.or_else(|| able().map(|(_, status)| status.endpoint.cluster_id).max_by_key(|id| size(*id)));
     let mut asked: Vec<_> = able().filter(|(_, status)| Some(status.endpoint.cluster_id) == cluster).collect();
     let newest = asked.iter().map(|(_, status)| status.term).max();
-    let past = asked
-        .first()
-        .map(|(answer, _)| format!("{} leads nobody else, and others know of a later election", answer.pod));
-    asked.retain(|(_, status)| Some(status.term) == newest && !is_past(answers, status));
-    asked.sort_by_key(|(_, Status { endpoint, .. })| endpoint.leader != endpoint.member_id);
+    asked.retain(|(_, status)| Some(status.term) == newest);
+    // Those may lead others that do not answer, which only their list tells.
+    asked.sort_by_key(|(_, status)| (is_past(answers, status), status.endpoint.leader != status.endpoint.member_id));
     match (asked.is_empty(), able().next()) {
         (false, _) => Ok(asked),
-        (true, Some((answer, _))) => {
-            Err(past.unwrap_or_else(|| format!("{} answers as of another cluster", answer.pod)))
-        }
+        (true, Some((answer, _))) => Err(format!("{} answers as of another cluster", answer.pod)),
         (true, None) => Err(why_nobody(answers)),
     }
 }
 
-/// Whether a member leads nobody but itself, and another one of its cluster knows of a later election: a first member that lost its
-/// disks with its node may have begun again, under the same ids.
+/// Why the list that a member has given is not its cluster's, if it is not: one that has begun anew lists itself alone, and one that
+/// leads others lists them.
+pub(super) fn why_not_the_list(
+    answers: &[Answer],
+    (asked, status): (&Answer, &Status),
+    members: &[Member],
+) -> Option<String> {
+    let alone = members.iter().all(|member| member.id == status.endpoint.member_id);
+    let anew = alone && is_past(answers, status);
+    anew.then(|| format!("{} leads nobody else, and others know of a later election", asked.pod))
+}
+
+/// Whether a member leads nobody of those that answer but itself, and another one of its cluster knows of a later election: a first
+/// member that lost its disks with its node may have begun again, under the same ids.
 fn is_past(answers: &[Answer], of: &Status) -> bool {
     let id = of.endpoint.member_id;
     let others = || {
@@ -229,10 +237,15 @@ mod tests {
         assert_eq!(asked(&[anew.clone(), answer("b", member(2, 2)), answer("c", member(3, 2))]), Ok(vec!["b", "c"]));
         assert_eq!(asked(&[anew.clone(), answer("c", member(3, 2))]), Ok(vec!["c"]));
         let waits = answer("c", member(3, 0));
-        assert!(
-            asked(&[anew.clone(), waits.clone()]).is_err_and(|why| why.contains("later election")),
-            "who waits knows better"
-        );
+        assert_eq!(asked(&[anew.clone(), waits.clone()]), Ok(vec!["a"]), "its list tells");
+        let why_not = |members: &[u64]| {
+            let answers = [anew.clone(), waits.clone()];
+            let members: Vec<_> = members.iter().map(|id| Member { id: *id, ..Member::default() }).collect();
+            let (asked, status) = whom_to_ask(&answers, None).unwrap()[0];
+            why_not_the_list(&answers, (asked, status), &members)
+        };
+        assert!(why_not(&[1]).is_some_and(|why| why.contains("later election")), "who waits knows better");
+        assert_eq!(why_not(&[1, 2, 3]), None, "it leads one that does not answer, and who waits has been cut off");
         let mut followed = anew.clone();
         followed.address = "10.0.0.9".into();
         let mut follower = answer("b", member(2, 1));

@@ -8,11 +8,12 @@ use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, OnDelete};
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View as _;
+use runtime::namespaces::Going;
 use runtime::plan::conditions::condition;
-use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan};
+use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan, Seen};
 use runtime::views::Claim;
 
-use super::{EtcdAct, EtcdPlan, LATER, Observed, hold, objects};
+use super::{EtcdAct, EtcdPlan, LATER, Observed, clock, copied, hold, names, objects};
 use crate::EtcdCluster;
 
 /// What is being done before the object goes; absent otherwise.
@@ -23,6 +24,9 @@ pub const TERMINATING: &str = "Terminating";
 const GRACE: SignedDuration = SignedDuration::from_secs(10);
 /// The finalizer of a deletion in the foreground, which takes pods away before the object.
 const FOREGROUND: &str = "foregroundDeletion";
+/// That of a deletion which is to leave all that the object owns (`--cascade=orphan`). Garbage collection takes it off once it has taken
+/// the owner references off.
+const ORPHAN: &str = "orphan";
 
 /// Decides.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
@@ -30,16 +34,16 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     if !cluster.meta.is_held_by(ETCD_VOLUMES) {
         return Plan::nothing();
     }
-    if observed.going || objects::policy(cluster) == OnDelete::Delete || !hold::anything_to_keep(observed) {
+    if observed.going.is_some() || objects::policy(cluster) == OnDelete::Delete || !hold::anything_to_keep(observed) {
         return go(observed);
     }
-    let dying: Vec<&str> =
-        hold::own(observed).filter(|claim| claim.meta.deleting).map(|claim| &*claim.meta.key.name).collect();
+    let dying = hold::own(observed).filter(|claim| claim.meta.deleting && !copied::is_left(observed, claim));
+    let dying: Vec<&str> = dying.map(|claim| &*claim.meta.key.name).collect();
     if !dying.is_empty() {
         return save(observed, &dying, now);
     }
     match since(&cluster.status) {
-        Some(since) if now.duration_since(since) >= GRACE => go(observed),
+        Some(since) if clock::lasted(since, now) >= GRACE => go(observed),
         since => {
             let left = since.map_or(GRACE, |since| GRACE - now.duration_since(since));
             let message = format!(
@@ -56,17 +60,33 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
 /// All is released. What an owner reference does not take along, though it is to be deleted, is deleted here.
 fn go(observed: &Observed) -> EtcdPlan {
     let cluster = &*observed.cluster;
-    let deleted = objects::policy(cluster) == OnDelete::Delete && !observed.going;
-    let left = |claim: &&Claim| deleted && !claim.meta.deleting && claim.meta.controller.is_none();
+    let deleted = objects::policy(cluster) == OnDelete::Delete && observed.going.is_none() && !is_orphaning(observed);
+    let left = |claim: &&Claim| {
+        deleted && !claim.meta.deleting && claim.meta.controller.is_none() && !copied::is_copy(cluster, claim)
+    };
     let delete = |claim| Effect::Delete(Delete::of(Claim::KIND, claim));
     // Until then they are the cluster's by an owner reference, where they were made for another policy and nothing has changed them
     // since: while it is paused, or its members are without pods.
-    let kept = hold::made_for(observed).filter(|claim| !observed.going && objects::is_owned_in_vain(cluster, claim));
+    let stay = observed.going != Some(Going::Namespace);
+    let kept = hold::made_for(observed).filter(|claim| stay && objects::is_owned_in_vain(cluster, claim));
     let mut effects: Vec<Effect<EtcdAct>> = kept.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
     effects.extend(hold::own(observed).chain(hold::earlier(observed)).filter_map(hold::release));
     effects.extend(hold::own(observed).filter(left).map(|claim| delete(&claim.meta)));
     effects.push(Effect::Apply(Apply::finalizers(EtcdCluster::KIND, &cluster.meta, &[])));
     Plan { effects, next: Next::After(LATER), ..Plan::nothing() }
+}
+
+/// Whether claims without an owner have lost it because all that the cluster owned is to stay. Where garbage collection has been
+/// quicker than we are, what else has lost its owner tells: members' pods, or that nothing is owned any more of what goes after the
+/// object in a deletion in the background.
+fn is_orphaning(observed: &Observed) -> bool {
+    let cluster = &*observed.cluster;
+    let foreign = || observed.foreign.iter().any(|pod| names::is_ours(cluster, pod));
+    let owns_none = || {
+        let absent = matches!((&observed.peers, &observed.clients), (Seen::Absent, Seen::Absent));
+        absent && matches!(observed.budget, Seen::Absent) && !cluster.meta.is_held_by(FOREGROUND)
+    };
+    cluster.meta.is_held_by(ORPHAN) || foreign() || cluster.status.cluster_id.is_some() && owns_none()
 }
 
 /// As long as there are claims that would take data along, the cluster goes on, and replaces the members that they are of.

@@ -11,7 +11,7 @@ use runtime::views::Claim;
 use super::objects::{self, Facts, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{EtcdAct, Observed, names, recovered};
+use super::{EtcdAct, Observed, copied, names, recovered};
 use crate::EtcdCluster;
 
 /// Whether our finalizer keeps a claim.
@@ -41,7 +41,15 @@ pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
         let aside = claim.labels.contains_key(RETIRED) || is_marked(observed, claim);
         is_held(claim) && aside && names::is_ours(cluster, &claim.meta.key.name)
     });
-    keep.map(|claim| objects::held(claim, true)).chain(put_aside.map(|claim| objects::held(claim, false))).collect()
+    let released = put_aside.map(|claim| &**claim).chain(copies(observed)).map(|claim| objects::held(claim, false));
+    keep.map(|claim| objects::held(claim, true)).chain(released).collect()
+}
+
+/// Copies that a person has made with our finalizer, and deletes: nobody else lets them go.
+fn copies(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let aside =
+        |claim: &Claim| claim.labels.contains_key(RETIRED) && names::is_ours(&observed.cluster, &claim.meta.key.name);
+    own(observed).filter(move |claim| claim.meta.deleting && copied::is_left(observed, claim) && !aside(claim))
 }
 
 /// Whether a person has put a member's claim aside.
@@ -91,6 +99,6 @@ pub(super) fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
     observed.claims.iter().map(|claim| &**claim).filter(move |claim| {
         let other = claim.labels.get(OWNER_UID).is_some_and(|of| **of != *cluster.meta.uid);
         let members = other && names::is_ours(cluster, &claim.meta.key.name);
-        members && is_held(claim) && (observed.going || !claim.meta.deleting)
+        members && is_held(claim) && (observed.going.is_some() || !claim.meta.deleting)
     })
 }

@@ -1,6 +1,8 @@
 //! What comes before members leave 3.6: 3.7 does not read what 3.5 left in the log, so the log is filled up to a snapshot first
 //! (docs/decisions/016). Pure.
 
+use etcd_sizing::number;
+
 use super::Observed;
 use super::objects::{TEMPLATE, VERSION};
 use super::roster::{Node, Roster};
@@ -31,12 +33,13 @@ pub(super) fn entries_to_fill(
     if !first || !crosses(node, &wish.version, 7) {
         return Ok(None);
     }
-    match snapshot_count(&observed.cluster) {
+    let Given { field, count } = snapshot_count(&observed.cluster);
+    match count {
         Some(count) if count <= MOST => Ok(Some(count.saturating_add(1))),
         Some(count) => {
             Err(refusal(wish, &format!("snapshot-count is {count} entries, and at most {MOST} are written")))
         }
-        None => Err(refusal(wish, "ETCD_SNAPSHOT_COUNT in spec.pod.etcdEnv gives no number of entries for that")),
+        None => Err(refusal(wish, &format!("{field} gives no number of entries for that"))),
     }
 }
 
@@ -48,18 +51,27 @@ fn refusal(wish: &Wish, why: &str) -> String {
     )
 }
 
-/// After how many entries members take a snapshot, as the spec has it; none where that is not to be seen in it.
-fn snapshot_count(cluster: &EtcdCluster) -> Option<u64> {
+/// What the spec says of the snapshot count.
+struct Given {
+    /// Where it says so.
+    field: &'static str,
+    /// After how many entries members take a snapshot; none where that is not to be seen there.
+    count: Option<u64>,
+}
+
+fn snapshot_count(cluster: &EtcdCluster) -> Given {
     let spec = &cluster.spec;
+    // etcd takes 0 for its default (`start` in `server/etcdserver/server.go`).
+    let read = |text: &str| number(text).map(|count| if count == 0 { DEFAULT } else { count });
     if let Some(count) = spec.options.get("snapshot-count") {
-        // What is no number does not let etcd start.
-        return Some(count.parse().unwrap_or(DEFAULT));
+        return Given { field: "snapshot-count", count: read(count) };
     }
     let mut variables = spec.pod.iter().flat_map(|pod| &pod.etcd_env);
-    match variables.find(|env| env.name == "ETCD_SNAPSHOT_COUNT") {
-        Some(env) => env.value.as_ref()?.parse().ok(),
+    let count = match variables.find(|env| env.name == "ETCD_SNAPSHOT_COUNT") {
+        Some(env) => env.value.as_deref().and_then(read),
         None => Some(DEFAULT),
-    }
+    };
+    Given { field: "ETCD_SNAPSHOT_COUNT in spec.pod.etcdEnv", count }
 }
 
 /// Whether members have to get the pods that the spec asks for before they leave 3.6: how much the log has to be filled follows

@@ -22,14 +22,14 @@ pub(super) use claim::{
     Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
     retired, volume,
 };
-pub(super) use container::{ETCD, WAIT, quota_follows_volume, variable_of};
+pub(super) use container::{AGENT, ETCD, WAIT, quota_follows_volume, variable_of};
 pub use pod::Start;
 pub(super) use pod::{
-    PLACEMENT, QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, labeled, next_image, placement, pod,
+    PLACEMENT, QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, begun, labeled, next_image, placement, pod,
     pod_labels, retiring,
 };
 pub(super) use probes::is_asked_for_health;
-pub(super) use pull::{IMAGE, pull, trial_labels};
+pub(super) use pull::{AGENT_IMAGE, IMAGE, pull, trial_labels};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(super) use trial::{MEMBER, trial};
@@ -46,7 +46,7 @@ pub(crate) const VOLUME_PORT: u16 = 2382;
 /// The label with the cluster's name, as the old operator set it.
 const CLUSTER: &str = "etcd_cluster";
 /// The label with a member's name, as the old operator set it.
-const NODE: &str = "etcd_node";
+pub(super) const NODE: &str = "etcd_node";
 /// Label of pods, and of claims, with the uid of the cluster that they were made for: a later one of the same name takes none of
 /// them.
 pub(super) use runtime::plan::meta::OWNER_UID;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use runtime::namespaces::Going;
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 use serde::Deserialize;
@@ -67,9 +68,8 @@ pub struct Observed {
     /// Pods that bear the cluster's labels and are not its own. Only looked at before the first member is made; none if
     /// that cannot be told.
     pub strangers: Option<Vec<Stranger>>,
-    /// Whether nothing can be made any more of what a cluster needs: its namespace or its kind is being deleted. Only read once
-    /// the cluster is.
-    pub going: bool,
+    /// With what the cluster goes, if nothing can be made any more of what it needs. Only read once it is being deleted.
+    pub going: Option<Going>,
     /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
     pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.

@@ -4,13 +4,13 @@
 use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterSpec;
-use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments};
+use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments, number};
 use runtime::views::Claim;
 
 use super::objects::{self, OWNER_UID, RETIRED};
 use super::roster::Roster;
 use super::size::{self, words};
-use super::{Observed, wish};
+use super::{Observed, copied, wish};
 use crate::EtcdCluster;
 
 /// The reason of the condition Stalled.
@@ -92,7 +92,8 @@ fn volume(observed: &Observed) -> Option<u64> {
     }
     let uid = &*cluster.meta.uid;
     let is_a_members = |claim: &&Arc<Claim>| {
-        !claim.labels.contains_key(RETIRED) && claim.labels.get(OWNER_UID).is_some_and(|of| *of == *uid)
+        let of_it = claim.labels.get(OWNER_UID).is_some_and(|of| *of == *uid);
+        of_it && !claim.labels.contains_key(RETIRED) && !copied::is_left(observed, claim)
     };
     let claims = observed.claims.iter().filter(is_a_members);
     claims.filter_map(|claim| objects::volume(cluster, Some(claim))).min().or_else(|| objects::volume(cluster, None))
@@ -107,28 +108,4 @@ fn given(spec: &EtcdClusterSpec, option: &str) -> Option<(String, u64)> {
     let name = objects::variable_of(option);
     let variable = spec.pod.iter().flat_map(|pod| &pod.etcd_env).find(|variable| variable.name == name)?;
     Some((format!("{name} in spec.pod.etcdEnv"), number(variable.value.as_deref()?)?))
-}
-
-/// A number as etcd reads it: Go's `strconv.ParseUint` with base 0.
-fn number(text: &str) -> Option<u64> {
-    let text = text.to_ascii_lowercase().replace('_', "");
-    let prefixed = [("0x", 16), ("0o", 8), ("0b", 2)].into_iter().find_map(|(prefix, radix)| {
-        let digits = text.strip_prefix(prefix)?;
-        Some(u64::from_str_radix(digits, radix))
-    });
-    let octal =
-        || text.strip_prefix('0').filter(|digits| !digits.is_empty()).map(|digits| u64::from_str_radix(digits, 8));
-    prefixed.or_else(octal).unwrap_or_else(|| text.parse()).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_read_as_etcd_reads_them() {
-        let read = ["0", "00", "0x0", "0b0", "0o0", "0_0", "7", "010", "0x10", "1_000"].map(number);
-        assert_eq!(read, [0, 0, 0, 0, 0, 0, 7, 8, 16, 1000].map(Some));
-        assert_eq!(["", "many", "-1", "08", "0x", "1.5"].map(number), [None; 6]);
-    }
 }

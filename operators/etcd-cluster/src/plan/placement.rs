@@ -12,7 +12,7 @@ use runtime::views::{Pod, Running};
 use serde_json::Value;
 
 use super::membership::{Step, rolling};
-use super::objects::{self, ETCD, IMAGE, MEMBER, PLACEMENT};
+use super::objects::{self, AGENT_IMAGE, ETCD, IMAGE, MEMBER, PLACEMENT};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Observed, names};
@@ -37,8 +37,8 @@ enum Placement {
     Trying(String),
     /// It would not start now: why.
     Refused(String),
-    /// Nor would any other of that image: why.
-    Unusable(String),
+    /// Nor would any other of these images: what is told of that.
+    Unusable(Step),
 }
 
 /// What is known of the present pod of the member that comes next, and of the API server's answer.
@@ -81,7 +81,7 @@ pub(super) fn step(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Times
         Placement::Due { whole } => Some(Step::Try { member: node.name.clone(), whole }),
         Placement::Useless => Some(Step::DropTrials),
         Placement::Trying(how) => Some(Step::wait("RestartingMember", format!("{WAITS}, {how}"))),
-        Placement::Unusable(why) => Some(super::pull::unavailable(&wish.image(), &why)),
+        Placement::Unusable(told) => Some(told),
         Placement::Refused(why) => {
             let message = format!(
                 "a pod as the spec asks does not start, so member {} keeps the one that it has: {why}; correct spec.pod, or \
@@ -170,20 +170,23 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         return Placement::Useless;
     }
     let running = trial.running.as_deref();
-    let ended = running.and_then(|running| running.container(ETCD)).and_then(|etcd| etcd.ended.as_ref());
+    let ended = running.and_then(super::pull::ended);
     let failure = running.filter(|running| running.over).map(|running| match (&running.failure, ended) {
         (Some(failure), _) => failure.to_string(),
-        (None, Some(ended)) => format!("etcd --version was killed with exit code {}", ended.code),
+        (None, Some((program, ended))) => format!("{program} --version was killed with exit code {}", ended.code),
         (None, None) => "it has ended".to_owned(),
     });
-    let is_killed = ended.is_none_or(|ended| super::pull::KILLED.contains(&ended.code));
+    let is_killed = ended.is_none_or(|(_, ended)| super::pull::KILLED.contains(&ended.code));
+    let unusable = |why: &str| Placement::Unusable(super::pull::unavailable(observed, trial, wish, why));
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
-    match (ended.map(|ended| ended.code), &trial.trouble) {
-        (Some(0), _) => Placement::Proven,
+    match (ended.map(|(program, ended)| (program, ended.code)), &trial.trouble) {
+        (Some((_, 0)), _) => Placement::Proven,
         // What the kubelet has ended it for, or would not start it for, may be otherwise by now.
         _ if failure.is_some() && is_killed && old() => Placement::Useless,
-        (Some(code), _) if !is_killed => Placement::Unusable(format!("etcd --version ends with exit code {code}")),
-        (_, Some(trouble)) if trouble.is_of_image() => Placement::Unusable(trouble.message.clone()),
+        (Some((program, code)), _) if !is_killed => {
+            unusable(&format!("{program} --version ends with exit code {code}"))
+        }
+        (_, Some(trouble)) if trouble.is_of_image() => unusable(&trouble.message),
         (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
         _ if let Some(failure) = failure => Placement::Refused(failure),
         (_, Some(trouble)) => Placement::Trying(format!("the pod {name} tries how: {}", trouble.message)),
@@ -196,6 +199,7 @@ fn is_of(observed: &Observed, trial: &Pod, node: &Node<'_>, wish: &Wish) -> bool
     let of = |key| annotation(trial, key);
     of(MEMBER) == Some(&node.name)
         && of(IMAGE) == Some(&wish.image())
+        && of(AGENT_IMAGE) == Some(&observed.agent_image)
         && of(PLACEMENT) == Some(&objects::placement(&observed.cluster))
 }
 

@@ -1,14 +1,14 @@
-//! Whether the image that members are to run can be had: a pod of its own finds out, beside a member, before the first healthy
-//! member gives its process up for that image. Pure.
+//! Whether the images that members are to run can be had: a pod of its own finds out, beside a member, before the first healthy
+//! member gives its process up for etcd's image, or its pod for one with the agent's, which is that of the manager by now. Pure.
 
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
-use runtime::views::{Pod, Running};
+use runtime::views::{Ended, Pod, Running};
 
-use super::membership::Step;
-use super::objects::{self, ETCD};
+use super::membership::{Step, rolling};
+use super::objects::{self, AGENT, ETCD, WAIT};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Observed, names, placement};
@@ -25,14 +25,14 @@ pub(super) const KILLED: [i32; 2] = [137, 143];
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
 enum Check {
-    /// The image can be had, or that cannot be known.
+    /// The images can be had, or that cannot be known.
     Passed,
     /// The check has yet to begin.
     Missing,
     /// The check is under way.
     Runs,
-    /// Why the image is of no use.
-    Failed(String),
+    /// That one of them is of no use.
+    Failed(Step),
 }
 
 /// Takes the pod of the check from among the members'.
@@ -58,33 +58,51 @@ pub(super) fn step(
             return step;
         }
     }
-    let image = wish.image();
-    match check(observed, roster, wish, now) {
+    match check(observed, roster, node, wish, now) {
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
         Check::Runs => {
-            let of_another = observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish));
+            let of_another =
+                observed.pull.as_ref().is_some_and(|pull| !is_of(observed, pull, wish, agent(observed, node, wish)));
+            let agents = roster.nodes.iter().any(|node| runs(node, &wish.image()));
+            let image = if agents { observed.agent_image.to_string() } else { wish.image() };
             let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
-        Check::Failed(why) => Some(unavailable(&image, &why)),
+        Check::Failed(told) => Some(told),
     }
 }
 
-/// What is told of an image that is of no use.
-pub(super) fn unavailable(image: &str, why: &str) -> Step {
-    let message = format!(
-        "image {image} cannot be used, so no member has been changed: {why}; correct spec.version or spec.repository, or set \
-         it back"
-    );
+/// The agent's image, if a member is to get it: not with another image in the pod that it has.
+fn agent<'o>(observed: &'o Observed, node: &Node<'_>, wish: &Wish) -> Option<&'o str> {
+    Some(&*observed.agent_image).filter(|_| !rolling::keeps_its_pod(node, wish))
+}
+
+/// What is told of an image that is of no use, by the pod that has tried it.
+pub(super) fn unavailable(observed: &Observed, tried: &Pod, wish: &Wish, why: &str) -> Step {
+    let agent = tried.running.as_ref().and_then(|running| running.container(AGENT));
+    let message = match agent.is_some_and(|agent| agent.ended.as_ref().is_none_or(|ended| ended.code != 0)) {
+        true => format!(
+            "image {} cannot be used, so no member has been changed: {why}; it is the manager's own image, from which every new \
+             pod takes its agent: make it available to the nodes, with spec.pod.imagePullSecrets if the registry asks for a Secret",
+            observed.agent_image
+        ),
+        false => format!(
+            "image {} cannot be used, so no member has been changed: {why}; correct spec.version or spec.repository, or set it \
+             back",
+            wish.image()
+        ),
+    };
     Step::Stuck("ImageUnavailable", message)
 }
 
 /// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.
 pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
-    let needed = roster.voters().any(|node| !runs(node, &wish.image()));
-    let of_another = observed.pull.as_ref().is_some_and(|pull| !is_of(pull, wish));
-    drop(observed).filter(|_| !needed || of_another)
+    let waits = |node: &Node<'_>| !runs(node, &wish.image()) || rolling::is_to_change(observed, roster, node, wish);
+    let is_of_these =
+        |pull: &Pod| [None, Some(&*observed.agent_image)].into_iter().any(|agent| is_of(observed, pull, wish, agent));
+    let needed = roster.voters().any(waits) && observed.pull.as_deref().is_some_and(is_of_these);
+    drop(observed).filter(|_| !needed)
 }
 
 /// Removes the pod of the check.
@@ -92,37 +110,47 @@ pub(super) fn drop(observed: &Observed) -> Option<Step> {
     observed.pull.as_ref().filter(|pull| !pull.meta.deleting).map(|_| Step::DropPull)
 }
 
-fn check(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Check {
-    if roster.nodes.iter().any(|node| runs(node, &wish.image())) {
+fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Check {
+    let agent = agent(observed, node, wish);
+    let is_there = |agent| roster.nodes.iter().any(|node| has_run(node, agent));
+    if roster.nodes.iter().any(|node| runs(node, &wish.image())) && agent.is_none_or(is_there) {
         return Check::Passed;
     }
     let Some(pull) = &observed.pull else {
         return if observed.pull_refused { Check::Passed } else { Check::Missing };
     };
-    let is_current = !pull.meta.deleting && is_of(pull, wish);
+    let is_current = !pull.meta.deleting && is_of(observed, pull, wish, agent);
+    let failed = |why: &str| Check::Failed(unavailable(observed, pull, wish, why));
     // What has been found out holds however long ago that was.
-    if let Some(verdict) = pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
-        return verdict;
+    match pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
+        Some(Ok(())) => return Check::Passed,
+        Some(Err(why)) => return failed(&why),
+        None => {}
     }
     match &pull.trouble {
         _ if is_overdue(pull, now) => Check::Passed,
         _ if !is_current => Check::Runs,
-        Some(trouble) => Check::Failed(trouble.message.clone()),
+        Some(trouble) => failed(&trouble.message),
         None => Check::Runs,
     }
 }
 
-/// What the check has come to in a pod in which etcd has ended, or that has ended itself.
-fn verdict(running: &Running) -> Option<Check> {
-    let ended = running.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
-    match ended.map(|ended| ended.code) {
-        Some(0) => Some(Check::Passed),
+/// What the check has come to in a pod in which etcd has ended, or that has ended itself: why an image is of no use, if one is.
+fn verdict(running: &Running) -> Option<Result<(), String>> {
+    match ended(running).map(|(program, ended)| (program, ended.code)) {
+        Some((_, 0)) => Some(Ok(())),
         // Evicted, or without room from the start: nothing has been found out.
-        None if running.over => Some(Check::Passed),
-        Some(code) if running.over && KILLED.contains(&code) => Some(Check::Passed),
-        Some(code) => Some(Check::Failed(format!("etcd --version ends with exit code {code}"))),
+        None if running.over => Some(Ok(())),
+        Some((_, code)) if running.over && KILLED.contains(&code) => Some(Ok(())),
+        Some((program, code)) => Some(Err(format!("{program} --version ends with exit code {code}"))),
         None => None,
     }
+}
+
+/// How etcd has ended in a pod that tries images, or the agent, after which etcd was not started.
+pub(super) fn ended(running: &Running) -> Option<(&'static str, &Ended)> {
+    let of = |program| Some((program, running.container(program)?.ended.as_ref()?));
+    of(ETCD).or_else(|| of(AGENT).filter(|(_, ended)| ended.code != 0))
 }
 
 /// Whether nothing will come of the check: its node is gone, so that its kubelet neither starts nor removes the pod.
@@ -140,14 +168,22 @@ fn runs(node: &Node<'_>, image: &str) -> bool {
     node.container(ETCD).is_some_and(|etcd| etcd.running && *etcd.image == *image)
 }
 
-fn is_of(pull: &Pod, wish: &Wish) -> bool {
-    let image = pull.running.as_ref().and_then(|running| running.annotations.get(objects::IMAGE));
-    image.is_some_and(|image| *image == wish.image())
+/// Whether a member's pod has the agent of an image. A runtime may name images otherwise; then a pod of its own finds out.
+fn has_run(node: &Node<'_>, agent: &str) -> bool {
+    node.container(WAIT).is_some_and(|wait| *wait.image == *agent && (wait.running || wait.ended.is_some()))
+}
+
+/// Whether it tries these images, in a pod like those that members are to get: it may be a Secret that an image cannot be pulled without.
+fn is_of(observed: &Observed, pull: &Pod, wish: &Wish, agent: Option<&str>) -> bool {
+    let told = |key| pull.running.as_ref()?.annotations.get(key).map(String::as_str);
+    let images = told(objects::IMAGE) == Some(&wish.image()) && told(objects::AGENT_IMAGE) == agent;
+    images && told(objects::PLACEMENT) == Some(&objects::placement(&observed.cluster))
 }
 
 /// The pod of the check, on the node of the member that is the first to get the image.
 pub(super) fn pod(observed: &Observed, roster: &Roster<'_>, wish: &Wish, beside: &str) -> Create {
     let member = roster.nodes.iter().find(|node| node.name == beside);
     let node = member.and_then(Node::running).and_then(|running| running.node.as_deref());
-    objects::pull(&observed.cluster, wish, node, observed.dictated_users)
+    let agent = member.and_then(|member| agent(observed, member, wish));
+    objects::pull(&observed.cluster, wish, agent, node, observed.dictated_users)
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
 use runtime::views::Claim;
 
-use super::Observed;
 use super::objects::{Facts, OWNER_UID, RETIRED};
 use super::version::Version;
+use super::{Observed, copied};
 use crate::EtcdCluster;
 
 /// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
@@ -59,11 +59,12 @@ fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
     members.iter().map(|(_, facts)| &*facts.cluster_id).collect()
 }
 
-/// Claims of this very object, but for those of members that were removed.
+/// Claims of this very object, but for those of members that were removed, and copies.
 fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> impl Iterator<Item = &'a Claim> {
     let uid = &*cluster.meta.uid;
     let ours = move |claim: &&Claim| {
-        claim.labels.get(OWNER_UID).is_some_and(|of| of == uid) && !claim.labels.contains_key(RETIRED)
+        let of_it = claim.labels.get(OWNER_UID).is_some_and(|of| of == uid);
+        of_it && !claim.labels.contains_key(RETIRED) && !copied::is_copy(cluster, claim)
     };
     claims.iter().map(|claim| &**claim).filter(ours)
 }

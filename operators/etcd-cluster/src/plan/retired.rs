@@ -10,13 +10,13 @@ use runtime::views::{Claim, Pod};
 use super::objects::{CLUSTER_ID, OWNER_UID, RETIRED, RETIRED_BY};
 use super::roster::Roster;
 use super::wish::Wish;
-use super::{Observed, objects};
+use super::{Observed, copied, objects};
 
 /// So many are kept at least, and twice as many as there are members.
 const KEPT: usize = 5;
 
 /// The oldest of more claims than are kept. Only while all members are well, and only of those that the operator itself has
-/// retired, and that hold data of this very cluster: what a person has put aside stays.
+/// retired, and that hold data of this very cluster: what a person has put aside stays, and so does what a person has copied.
 pub(super) fn excess<'o>(observed: &'o Observed, roster: &Roster<'_>, wish: &Wish) -> Option<&'o Claim> {
     let cluster = &observed.cluster;
     let well = roster.listed && roster.voters().count() == wish.size && roster.members().count() == wish.size;
@@ -28,7 +28,8 @@ pub(super) fn excess<'o>(observed: &'o Observed, roster: &Roster<'_>, wish: &Wis
     let latched = cluster.status.cluster_id.as_deref()?;
     let is = |claim: &Claim, label: &str, value: &str| claim.labels.get(label).is_some_and(|of| *of == *value);
     let retired = observed.claims.iter().map(|claim| &**claim).filter(|claim| {
-        let ours = claim.labels.contains_key(RETIRED) && claim.labels.contains_key(RETIRED_BY);
+        let marked = claim.labels.contains_key(RETIRED) && claim.labels.contains_key(RETIRED_BY);
+        let ours = marked && !copied::is_copy(cluster, claim);
         ours && !claim.meta.deleting && is(claim, OWNER_UID, &cluster.meta.uid) && is(claim, CLUSTER_ID, latched)
     });
     let mut retired: Vec<&Claim> = retired.collect();

@@ -6,7 +6,7 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::objects::{OWNER_UID, RETIRED};
-use super::{Member, Observed, names};
+use super::{Member, Observed, copied, names};
 
 mod node;
 
@@ -44,7 +44,7 @@ impl<'a> Roster<'a> {
         let uid = &*observed.cluster.meta.uid;
         for claim in &observed.claims {
             let ours = claim.labels.get(OWNER_UID).is_some_and(|of| of == uid);
-            if ours && !claim.labels.contains_key(RETIRED) {
+            if ours && !claim.labels.contains_key(RETIRED) && !copied::is_left(observed, claim) {
                 node(&claim.meta.key.name, &mut |node| node.claim = Some(claim));
             }
         }

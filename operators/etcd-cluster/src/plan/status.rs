@@ -10,7 +10,7 @@ use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 
 use super::membership::{Led, Step, filling_from, led};
-use super::roster::{Roster, hex};
+use super::roster::{Node, Roster, hex};
 use super::wish::Wish;
 use super::{Observed, objects, quorum};
 use crate::EtcdCluster;
@@ -32,10 +32,7 @@ pub(super) fn of(
 ) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
     let before = &cluster.status;
-    let cluster_id = before
-        .cluster_id
-        .clone()
-        .or_else(|| roster.nodes.iter().find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id)));
+    let cluster_id = before.cluster_id.clone().or_else(|| answered(roster));
     let statuses = members::statuses(cluster, roster, step, now);
     let standing = conditions::Standing::of(observed, roster, wish, step, now);
     let ready = roster.voters().filter(|node| conditions::serves(node)).count();
@@ -70,6 +67,13 @@ pub(super) fn of(
     }
 }
 
+/// The cluster that a member answers as of; for good. So it must be among the members that its cluster lists: the address of its pod may
+/// have become another's. Only of one that does not begin a cluster no list is needed: it may never have a quorum again.
+fn answered(roster: &Roster<'_>) -> Option<String> {
+    let counts = |node: &&Node<'_>| node.member.is_some() || !roster.listed && !node.begins();
+    roster.nodes.iter().filter(counts).find_map(|node| node.endpoint).map(|endpoint| hex(endpoint.cluster_id))
+}
+
 /// The status of a cluster of which it is not known yet whether it can have volumes.
 pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatus {
     let cluster = &*observed.cluster;
@@ -80,8 +84,9 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
     } else {
         let why = match &observed.default_class {
             Some(Err(why)) => format!(
-                "no claim can be made, so it is not known whether there is a default StorageClass: {why}; mend that, or \
-                 set spec.storage (storageClassName or ephemeral)"
+                "no claim can be made, so it is not known whether there is a default StorageClass: {why}; fix that, or \
+                 delete this EtcdCluster, of which nothing has been created yet, and create it again with \
+                 spec.storage.ephemeral: true"
             ),
             _ => "waiting to learn whether there is a default StorageClass".to_owned(),
         };

@@ -43,7 +43,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
         strangers: Some(Vec::new()),
-        going: false,
+        going: None,
         dictated_users: false,
         agent_image: "agent:1".into(),
     }
@@ -160,7 +160,10 @@ fn why_storage_is_undecided_is_told() {
     let mut seen = observed(&json!({ "size": 3 }), &EtcdClusterStatus::default());
     seen.default_class = Some(Err("exceeded quota".to_owned()));
     let status = plan(&seen, Timestamp::UNIX_EPOCH).status.unwrap();
-    assert!(status.contract.condition("Ready").unwrap().message.contains("exceeded quota"));
+    let message = &status.contract.condition("Ready").unwrap().message;
+    assert!(message.contains("exceeded quota"));
+    let way = "create it again with spec.storage.ephemeral: true";
+    assert!(message.ends_with(way), "the API server refuses an update of it: {message}");
     let spec = json!({ "size": 3, "storage": { "onDelete": "Delete" } });
     let mut seen = observed(&spec, &EtcdClusterStatus::default());
     seen.default_class = Some(Ok(false));
@@ -170,6 +173,8 @@ fn why_storage_is_undecided_is_told() {
 
 mod bootstrap;
 mod claims;
+mod clocks;
+mod copied;
 mod copies;
 mod deletion;
 mod leading;

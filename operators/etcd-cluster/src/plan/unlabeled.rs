@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::objects::{self, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
-use super::{Observed, names};
+use super::{Observed, copied, names};
 use crate::EtcdCluster;
 
 pub mod claims;
@@ -34,7 +34,7 @@ pub fn unseen<'a>(
 ) -> BTreeSet<String> {
     let mine = |claim: &&Claim| {
         let uid = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid);
-        uid && !claim.labels.contains_key(RETIRED)
+        uid && !claim.labels.contains_key(RETIRED) && !copied::is_copy(cluster, claim)
     };
     let by_claim = claims.filter(mine).map(|claim| claim.meta.key.name.to_string());
     let by_status = cluster.status.member_statuses.iter().map(|status| status.name.clone());

@@ -159,6 +159,11 @@ impl Kubelet {
         self.lives.insert(pod.uid.clone(), life);
     }
 
+    /// All that the node of that pod kept of it is gone.
+    pub fn set_up_anew(&mut self, uid: &str) {
+        self.lives.remove(uid);
+    }
+
     fn schedule(&mut self, world: &mut World, pod: &PodSeen) -> Option<Life> {
         if pod.deleting || pod.rejected || pod.homeless {
             return None;

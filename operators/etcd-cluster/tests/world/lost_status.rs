@@ -15,7 +15,7 @@ use crate::stories::{settle, version};
 fn without_its_first_member() -> Bench {
     let mut bench = Bench::new(&json!({ "size": 3 }));
     settle(&mut bench);
-    let starts = |(_, pod): &(_, &Value)| pod["metadata"]["annotations"]["multi-operator.example.com/start"] == "new";
+    let starts = |(_, pod): &(_, &Value)| pod["metadata"]["annotations"]["multi-operator.example.com/start"] != "join";
     let first = bench.world.all(Pod::KIND).position(|pod| starts(&pod)).expect("it runs since the beginning");
     bench.take(&Step::EvictFully(first));
     settle(&mut bench);

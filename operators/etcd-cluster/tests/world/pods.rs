@@ -80,7 +80,11 @@ impl PodSeen {
             deleting: !meta["deletionTimestamp"].is_null(),
             image: text(&spec["containers"][0]["image"]),
             tries: inits.iter().any(|container| container["name"] == "try"),
-            expect: argument("--expect"),
+            expect: match argument("--expect").as_str() {
+                // As kubelets do, of the annotation as it is when they start a container.
+                "$(MULTI_OPERATOR_START)" => text(&meta["annotations"]["multi-operator.example.com/start"]),
+                word => word.to_owned(),
+            },
             url: argument("--peer-url"),
             homeless: spec["nodeSelector"].is_object(),
             rejected: meta["labels"]["rejected"].is_string(),
@@ -179,9 +183,9 @@ impl Report<'_> {
             return json!({ "phase": "Pending", "conditions": [condition] });
         }
         let ready = if self.ready { "True" } else { "False" };
-        let inits = [("try", self.trial), ("wait", self.wait)];
-        let inits: Vec<Value> =
-            inits.iter().filter_map(|(name, told)| Some(told.as_ref()?.status(name, "image", false))).collect();
+        let inits = [("try", self.image, self.trial), ("wait", "agent:1", self.wait)];
+        let inits = inits.into_iter().filter_map(|(name, image, told)| Some(told?.status(name, image, false)));
+        let inits: Vec<Value> = inits.collect();
         let etcd: Vec<Value> = self.etcd.iter().map(|told| told.status("etcd", self.image, self.ready)).collect();
         json!({
             "phase": "Running", "podIP": self.ip, "conditions": [{ "type": "Ready", "status": ready, "lastTransitionTime": self.ready_since }],

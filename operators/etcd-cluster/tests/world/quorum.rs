@@ -164,6 +164,28 @@ fn the_data_of_two_of_three_is_gone_for_good() {
     bench.innocent().expect("nothing that must not be");
 }
 
+/// A node that is set up anew has neither the volume that was its own nor what kubelets keep of pods.
+#[test]
+fn the_first_member_begins_its_cluster_once() {
+    for size in [1, 3] {
+        let mut bench = Bench::new(&json!({ "size": size }));
+        settle(&mut bench);
+        let (members, clusters) = (ids(&bench), bench.etcds.clusters.len());
+        let first = seen(&bench.world).into_iter().find(|pod| pod.expect != "join").expect("it is there");
+        bench.etcds.processes.remove(&first.name);
+        bench.etcds.volumes.remove(&first.volume);
+        bench.kubelet.set_up_anew(&first.uid);
+        bench.take(&Step::Calm(30));
+        assert_eq!(bench.etcds.clusters.len(), clusters, "{}", bench.story());
+        if size == 1 {
+            says_lost(&bench);
+            assert!(bench.is("Stalled") && ids(&bench) == members, "{}", bench.story());
+        } else {
+            settle(&mut bench);
+        }
+    }
+}
+
 #[test]
 fn a_pod_that_no_node_takes_takes_no_member() {
     for size in [1, 2, 3] {

@@ -10,6 +10,7 @@ use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, NextTrial, Observed};
 use runtime::cache::{Entry, View};
+use runtime::namespaces::Going;
 use runtime::plan::Owner;
 use runtime::views::{Claim, Pod};
 
@@ -42,7 +43,7 @@ impl Bench {
         unlabeled::claims::accept(cluster, &pods, &mut claims);
         let mut found = self.read_claims(cluster, &pods, &mut claims, None);
         let address = |pod: &Arc<Pod>| Some((pod.meta.key.name.clone(), pod.running.as_ref()?.ip.clone()?));
-        let places: Vec<_> = pods.iter().filter(|pod| !pod.meta.deleting).filter_map(address).collect();
+        let places: Vec<_> = pods.iter().filter(|pod| plan::may_be_asked(pod)).filter_map(address).collect();
         let cluster = &plan::recovered::recovered(cluster, &claims);
         let latched = cluster.status.cluster_id.as_deref().and_then(plan::roster::read_hex);
         let etcd = match places.as_slice() {
@@ -74,7 +75,7 @@ impl Bench {
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
             strangers: Some(Vec::new()),
-            going: self.going,
+            going: self.going.then_some(Going::Namespace),
             dictated_users: false,
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),

@@ -10,7 +10,7 @@ mod route;
 mod service;
 mod volumes;
 
-pub(super) use autoscaler::autoscaler;
+pub(super) use autoscaler::{autoscaler, unreadable_metrics};
 pub(super) use container::NAME as CONTAINER;
 pub(super) use defaults::give_defaults;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};

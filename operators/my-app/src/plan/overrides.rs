@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use api::my_app::PodOverrides;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::MyApp;
 
@@ -69,14 +69,34 @@ impl Refusal {
 /// Where overrides are in a MyApp, as messages tell it.
 const PATH: &str = "spec.podOverrides";
 
+/// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them; parsed, some JSON takes
+/// a hundred times the room of its text, and the manager's memory is that of all MyApps.
+const LONGEST: usize = 64 * 1024;
+
 /// The template to merge over ours, as it is written; nothing if there is none.
 pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
     let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
-    let spec = strict::pod_spec(&Value::Object(spec.0.clone())).map_err(Refusal::invalid)?;
     let metadata = metadata.clone().unwrap_or_default();
+    // Before anything is parsed, and of what is parsed before it is looked into.
+    permitted::check_any(limit)?;
+    let fields = parsed(spec.text())?;
+    permitted::check(&metadata, &fields, limit)?;
+    let spec = strict::pod_spec(Value::Object(fields)).map_err(Refusal::invalid)?;
     protected::check(&metadata, &spec).map_err(Refusal::invalid)?;
-    permitted::check(&metadata, &spec, limit)?;
-    Ok(Some(json!({ "metadata": metadata, "spec": spec })))
+    let mut template = json!({ "metadata": metadata });
+    template["spec"] = spec;
+    Ok(Some(template))
+}
+
+fn parsed(text: &str) -> Result<Map<String, Value>, Refusal> {
+    let bytes = text.len();
+    if bytes > LONGEST {
+        return Err(Refusal::invalid(format!(
+            "{PATH}.spec: {bytes} bytes of JSON, more than the {LONGEST} that are taken: ask for less, or keep contents in ConfigMaps \
+             and name them"
+        )));
+    }
+    serde_json::from_str(text).map_err(|error| Refusal::invalid(format!("{PATH}.spec: {error}")))
 }
 
 #[cfg(test)]

@@ -17,17 +17,17 @@ use super::{Observed, objects};
 /// How many pods are asked for, by the spec or, within its bounds, by the Deployment as it is, or as it was before it went.
 pub(super) fn wanted(observed: &Observed) -> i32 {
     let spec = &observed.app.spec;
-    let before = Some(observed.app.status.replicas).filter(|before| *before > 0);
+    let before = before(observed);
     let there = observed.deployment.ours().map(|live| live.replicas);
     let live = there.or_else(|| observed.orphan.as_ref().map(|orphan| orphan.replicas)).or(before);
     spec.replicas.unwrap_or_else(|| spec.autoscaling.as_ref().map_or(live.unwrap_or(1), |bounds| within(bounds, live)))
 }
 
-/// The number that stays in the status while there is no Deployment of which it could be told: where the spec leaves it to others, the
-/// next one is made with it.
-pub(super) fn told(observed: &Observed) -> Option<i32> {
-    let gone = matches!(observed.deployment, Seen::Absent | Seen::Leaving);
-    (gone && observed.app.spec.replicas.is_none()).then_some(observed.app.status.replicas)
+/// How many pods were asked for when that was last told: of how many so many are ready. The number of those that are there counts those
+/// of a rollout's surge as well, and of a new MyApp nothing is told yet, while one without pods tells of 0.
+fn before(observed: &Observed) -> Option<i32> {
+    let (_, asked) = observed.app.status.ready.as_deref()?.split_once('/')?;
+    asked.parse().ok().filter(|asked| *asked >= 0)
 }
 
 fn within(bounds: &Autoscaling, live: Option<i32>) -> i32 {
@@ -58,7 +58,7 @@ pub(super) fn of_orphan(observed: &Observed) -> Option<Apply> {
 /// earlier one may be there still.
 pub(super) fn made_with(observed: &Observed, mut apply: Apply) -> Apply {
     let app = &observed.app;
-    if app.spec.replicas.is_none() && app.status.replicas > 0 && observed.orphan.is_none() {
+    if app.spec.replicas.is_none() && before(observed).is_some() && observed.orphan.is_none() {
         apply.body["spec"]["replicas"] = json!(wanted(observed));
     }
     apply

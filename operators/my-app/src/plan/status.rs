@@ -11,9 +11,8 @@ use runtime::plan::{Apply, Effect, Next, Seen};
 
 use super::Observed;
 use super::deadline::{self, Deadline};
-use super::objects::selector;
+use super::objects::{self, selector};
 use super::rollback::{self, Course};
-use super::scaling;
 use super::wish::Wish;
 
 mod beside;
@@ -82,7 +81,7 @@ pub(super) fn of(
     let status = MyAppStatus {
         phase: Some(if app.spec.paused { Phase::Paused } else { phase }),
         ready: Some(format!("{}/{}", rollout.ready_replicas, standing.wanted)),
-        replicas: scaling::told(observed).unwrap_or(rollout.replicas),
+        replicas: rollout.replicas,
         ready_replicas: rollout.ready_replicas,
         updated_replicas: rollout.updated_replicas,
         image: image.cloned(),
@@ -192,6 +191,10 @@ fn judge(
     {
         let no_way_back = rollback::impossible(app, deadline).map(|why| format!("; {why}")).unwrap_or_default();
         return (Phase::Degraded, Summary::Stalled, reason, format!("{count}; {why}{no_way_back}"));
+    }
+    // Nobody brings the number of pods into bounds that no autoscaler gets.
+    if let Some(why) = objects::unreadable_metrics(app).filter(|_| standing.current && !standing.complete()) {
+        return (Phase::Degraded, Summary::Stalled, "MetricsInvalid".to_owned(), format!("{count}; {why}"));
     }
     let message = match pods.passing() {
         Some(why) if standing.current => format!("{count}; {why}"),

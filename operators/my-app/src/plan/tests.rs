@@ -19,6 +19,7 @@ use crate::MyApp;
 mod additions;
 mod autoscaling;
 mod defaults;
+mod order;
 mod overrides;
 mod restart_on;
 mod rollback;

@@ -229,3 +229,21 @@ fn entries_are_told_apart_from_their_values() {
     assert_ne!(of(&[("a", "1"), ("b", "2")]), of(&[("a", "1b2")]));
     assert_ne!(of(&[]), of(&[("", "")]));
 }
+
+/// As in a MyApp that is older than the pattern of its definition.
+#[tokio::test]
+async fn what_is_no_name_is_part_of_no_request() {
+    for name in ["my settings", "settings#x", "settings?x", "?x", "../../../other/configmaps/x", ".."] {
+        for reference in ["configMapRef", "secretRef"] {
+            let answers = Answers::new(|_| (200, map(1, &json!({ "a": "1" }))));
+            let sources = Sources::new(answers.client());
+            let contents = sources.look(&app("web", &json!([{ reference: { "name": name } }]))).await;
+            let (told, why) = contents.trouble.expect("trouble");
+            assert_eq!((contents.digest, told, contents.unread), (None, "RestartSourceMissing", None), "{name}");
+            assert!(why.contains(&format!("{name} does not exist: no object can be called so")), "{why}");
+            let optional = json!([{ reference: { "name": name, "optional": true } }]);
+            assert!(sources.look(&app("web", &optional)).await.digest.is_some(), "{name} may be missing");
+            assert_eq!(answers.asked(), [""; 0], "{name}");
+        }
+    }
+}

@@ -99,14 +99,7 @@ impl Writer {
             Verdict::Leaving => {
                 Err(Error::blocked("WaitingForDeletion", format!("waiting until the earlier {child} {name} is gone")))
             }
-            Verdict::Stranger => Err(Error::Transient {
-                reason: "NameTaken".into(),
-                message: format!(
-                    "{child} {name} exists and does not belong to this {}: delete or rename it, or rename this {}; it is left untouched",
-                    kind.kind, kind.kind
-                ),
-                stalled: true,
-            }),
+            Verdict::Stranger => Err(adoption::name_taken(child, name, kind)),
         }
     }
 

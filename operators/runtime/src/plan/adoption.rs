@@ -4,6 +4,10 @@
 
 use std::collections::BTreeMap;
 
+use api::{Condition, ConditionStatus, Contract, condition_type};
+
+use crate::Error;
+
 use super::meta::{INSTANCE, Kind, MANAGED_BY, MANAGER, Meta, NAME, instance};
 
 /// Whose it is.
@@ -35,6 +39,29 @@ pub fn judge(live: &Meta, labels: &BTreeMap<String, String>, kind: &Kind, owner:
         (true, true, _) | (_, _, true) => Verdict::Leaving,
         (false, _, false) => Verdict::Stranger,
     }
+}
+
+const TAKEN: &str = "NameTaken";
+
+/// That the name of a child of that kind is somebody else's, for an owner of `kind`.
+#[must_use]
+pub fn name_taken(child: &str, name: &str, kind: &Kind) -> Error {
+    let message = format!(
+        "{child} {name} exists and does not belong to this {}: delete or rename it, or rename this {}; it is left untouched",
+        kind.kind, kind.kind
+    );
+    Error::Transient { reason: TAKEN.into(), message, stalled: true }
+}
+
+/// Whether `said`, what the status of `owner` tells, is that, of the child that bears its name, and of its spec as it is now.
+#[must_use]
+pub fn tells_taken(said: &Contract, kind: &Kind, owner: &Meta, child: &Kind) -> bool {
+    let is_it = |told: &Condition| {
+        told.status == ConditionStatus::True
+            && told.reason == TAKEN
+            && told.message == name_taken(child.kind, &owner.key.name, kind).to_string()
+    };
+    said.observed_generation == owner.generation && said.condition(condition_type::STALLED).is_some_and(is_it)
 }
 
 #[cfg(test)]
@@ -94,5 +121,23 @@ mod tests {
         let theirs = meta("d", Some(("Other.example.com", "x")));
         assert_eq!(judge(&theirs, &labels(&KIND, &owner), &KIND, &owner), Verdict::Stranger);
         assert_eq!(judge(&meta("d", None), &BTreeMap::new(), &KIND, &owner), Verdict::Stranger);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_known_by_what_was_told_of_this_very_spec() {
+        use crate::plan::conditions::Summary;
+        let (owner, now) = (meta("o", None), jiff::Timestamp::UNIX_EPOCH);
+        let kind = |kind| Kind { group: "", version: "v1", kind, plural: "" };
+        let told = |generation: i64, error: &Error| Contract {
+            observed_generation: generation,
+            conditions: Summary::Stalled.conditions(error.reason(), error.to_string(), now),
+            ..Contract::default()
+        };
+        let is_taken = |said: &Contract| tells_taken(said, &KIND, &owner, &kind("Service"));
+        assert!(is_taken(&told(1, &name_taken("Service", "a", &KIND))));
+        assert!(!is_taken(&told(2, &name_taken("Service", "a", &KIND))), "of another spec");
+        assert!(!is_taken(&told(1, &name_taken("Deployment", "a", &KIND))), "of another child");
+        assert!(!is_taken(&told(1, &Error::blocked("NameTaken", "another owner waits"))), "for another reason");
+        assert!(!is_taken(&Contract { observed_generation: 1, ..Contract::default() }));
     }
 }

@@ -29,6 +29,19 @@ pub fn within(name: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}{hash}"))
 }
 
+/// Whether an object may be called so: a DNS subdomain, which is what it takes for a name to be a part of a URL as it is.
+#[must_use]
+pub fn is_name(text: &str) -> bool {
+    let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        bytes.iter().all(|byte| alphanumeric(byte) || *byte == b'-')
+            && bytes.first().is_some_and(alphanumeric)
+            && bytes.last().is_some_and(alphanumeric)
+    };
+    text.len() <= LONGEST_NAME && text.split('.').all(is_label)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +63,20 @@ mod tests {
         let cut = within(&dotted, LONGEST_LABEL);
         let (start, hash) = cut.rsplit_once('-').unwrap();
         assert_eq!((start, hash.len()), (&*"a".repeat(44), 16));
+    }
+
+    #[test]
+    fn names_are_those_that_the_api_server_takes() {
+        for name in ["a", "0", "a-b.c", "kube-root-ca.crt", &"a".repeat(LONGEST_NAME)] {
+            assert!(is_name(name), "{name}");
+        }
+        let long = "a".repeat(LONGEST_NAME + 1);
+        for none in [
+            "", ".", "..", "a..b", "-a", "a-", "a.-b", "A", "a b", "a/b", "../a", "a#b", "a?b", "a%2Fb", "\u{e4}",
+            &long,
+        ] {
+            assert!(!is_name(none), "{none}");
+        }
     }
 
     #[test]

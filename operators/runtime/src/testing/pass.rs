@@ -122,7 +122,7 @@ impl World {
     fn make(&mut self, kind: &Kind, owner: &Meta, create: Create) -> Result<(), Error> {
         self.taken(create.kind)?;
         match self.get(create.kind, &create.key).cloned() {
-            Some(live) => look(&live, kind, owner),
+            Some(live) => look(&live, &create.kind, kind, owner),
             None => {
                 judge_made(&create.body);
                 let owned = ownership::of(&create.body);
@@ -171,7 +171,7 @@ impl World {
         match (&apply.seen, &live) {
             (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}
             (Some(_), _) => return Err(Error::transient("Conflict", "not the object that was seen")),
-            (None, Some(live)) => look(live, kind, owner)?,
+            (None, Some(live)) => look(live, &apply.kind, kind, owner)?,
             (None, None) if apply.creates => {
                 self.make_child(apply);
                 return Ok(());
@@ -249,14 +249,12 @@ fn fill_in(kind: Kind, body: &mut Value) {
 }
 
 /// What the real apply finds out by a live look.
-fn look(live: &Value, kind: &Kind, owner: &Meta) -> Result<(), Error> {
+fn look(live: &Value, child: &Kind, kind: &Kind, owner: &Meta) -> Result<(), Error> {
     let meta = Meta::deserialize(&live["metadata"]).expect("objects here have names");
     let labels = Option::deserialize(&live["metadata"]["labels"]).ok().flatten().unwrap_or_default();
     match adoption::judge(&meta, &labels, kind, owner) {
         Verdict::Ours => Ok(()),
         Verdict::Leaving => Err(Error::blocked("WaitingForDeletion", "leaving")),
-        Verdict::Stranger => {
-            Err(Error::Transient { reason: "NameTaken".into(), message: "a stranger".to_owned(), stalled: true })
-        }
+        Verdict::Stranger => Err(adoption::name_taken(child.kind, &meta.key.name, kind)),
     }
 }

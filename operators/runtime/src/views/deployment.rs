@@ -1,5 +1,7 @@
 //! Deployments of ours.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -34,6 +36,8 @@ pub struct Deployment {
     pub applied: Option<Timestamp>,
     /// What the Deployment's own controller says.
     pub rollout: Rollout,
+    /// The labels of one that nobody controls, by which it is told whose it was; none of any other.
+    pub orphaned: BTreeMap<String, String>,
 }
 
 /// The pod template of a Deployment, as far as we made it.
@@ -189,7 +193,13 @@ impl View for Deployment {
             #[serde(rename = "rollingUpdate")]
             pace: Option<IgnoredAny>,
         }
+        #[derive(Default, Deserialize)]
+        struct Labeled {
+            labels: Option<BTreeMap<String, String>>,
+        }
         let live = Live::read(json)?;
+        let orphan = live.meta.controller.is_none();
+        let orphaned = if orphan { live.field::<Labeled>("metadata")?.labels } else { None };
         let (fingerprint, additions, parts) = live.compare_parts(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
         let replicas = spec.replicas.unwrap_or(1);
@@ -203,6 +213,7 @@ impl View for Deployment {
             paused: spec.paused,
             applied: live.applied(),
             rollout: live.field::<Option<Rollout>>("status")?.unwrap_or_default(),
+            orphaned: orphaned.unwrap_or_default(),
             meta: live.meta,
         })
     }
@@ -237,6 +248,7 @@ impl View for Deployment {
             && self.template.contents == before.template.contents
             && self.applied == before.applied
             && self.rollout == before.rollout
+            && self.orphaned == before.orphaned
     }
 }
 

@@ -111,11 +111,12 @@ pub struct Line {
 }
 
 /// What is to be done about parameters, by what the server's files say, which parameters it knows, and which of them wait
-/// for a restart.
+/// for a restart. `ours` are those that the operator sets by itself where the spec says nothing of them, each with its value, or with
+/// none if any value is its own.
 #[must_use]
 pub fn parameters(
     wanted: &BTreeMap<String, String>,
-    ours: &BTreeSet<&str>,
+    ours: &BTreeMap<&str, Option<&str>>,
     lines: &[Line],
     known: &BTreeSet<String>,
     restart: Vec<String>,
@@ -134,7 +135,8 @@ pub fn parameters(
         settable(name, value) && holds.get(name.as_str()).is_none_or(|held| !same(name, held, value))
     };
     let set = wanted.iter().filter(differs).map(|(name, value)| (name.clone(), value.clone())).collect();
-    let unwanted = |line: &&Line| !wanted.contains_key(&line.name) && !ours.contains(line.name.as_str());
+    let is_ours = |line: &Line| ours.get(&*line.name).is_some_and(|own| own.is_none_or(|own| own == line.value));
+    let unwanted = |line: &&Line| !wanted.contains_key(&line.name) && !is_ours(line);
     let of = |place: fn(&Line) -> bool| {
         let names: BTreeSet<_> = lines.iter().filter(|line| place(line)).filter(unwanted).map(|l| &l.name).collect();
         names.into_iter().cloned().collect()
@@ -171,7 +173,8 @@ mod tests {
 
     fn judged(wanted: &[(&str, &str)], lines: &[Line]) -> Parameters {
         let wanted = wanted.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        parameters(&wanted, &["wal_level"].into(), lines, &["work_mem".to_owned()].into(), Vec::new())
+        let ours = [("wal_level", Some("replica")), ("default_transaction_read_only", None)];
+        parameters(&wanted, &ours.into(), lines, &["work_mem".to_owned()].into(), Vec::new())
     }
 
     #[test]
@@ -189,6 +192,18 @@ mod tests {
     fn a_file_that_the_kubelet_has_yet_to_bring_is_told_of() {
         assert_eq!(judged(&[], &[line("work_mem", "4MB", 'm'), line("jit", "off", 'p')]).stale, ["work_mem"]);
         assert!(judged(&[], &[line("port", "5432", 'p')]).are_settled(), "what initdb wrote is nobody's");
+    }
+
+    #[test]
+    fn what_the_operator_sets_by_itself_has_its_value_again_once_the_spec_says_nothing_of_it() {
+        let mounted = judged(&[], &[line("wal_level", "logical", 'm')]);
+        assert_eq!((mounted.stale, mounted.reset), (vec!["wal_level".to_owned()], Vec::new()));
+        let set = judged(&[], &[line("wal_level", "logical", 'a'), line("wal_level", "replica", 'm')]);
+        assert_eq!((set.stale, set.reset), (Vec::new(), vec!["wal_level".to_owned()]));
+        assert_eq!(judged(&[("wal_level", "logical")], &[line("wal_level", "logical", 'm')]), Parameters::default());
+        let own = [line("wal_level", "replica", 'm'), line("wal_level", "replica", 'a')];
+        assert_eq!(judged(&[], &own), Parameters::default());
+        assert_eq!(judged(&[], &[line("default_transaction_read_only", "on", 'a')]), Parameters::default());
     }
 
     #[test]

@@ -49,7 +49,8 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     let Some(slot) = slot else { return Backups { effect: surplus(observed, now).map(gone), taken: None, due } };
     // The status that is planned is written even if the snapshot could not be made: so it has to be seen first.
     let create = scheduled(db, slot);
-    let is_it = |of: &Snapshot| of.meta.key == create.key || first && is_scheduled(observed, of);
+    let is_it =
+        |of: &Snapshot| of.meta.key == create.key && is_asked_of(observed, of) || first && is_scheduled(observed, of);
     let (taken, effect) = match observed.snapshots.iter().any(|of| is_it(of)) {
         true => (Some(slot), surplus(observed, now).map(gone)),
         false if is_busy(observed, now) => (None, surplus(observed, now).map(gone)),
@@ -60,8 +61,13 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
 
 /// Whether a snapshot is one of the schedule's for this very database.
 fn is_scheduled(observed: &Observed, of: &Snapshot) -> bool {
-    let ours = of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == *observed.db.meta.uid);
-    of.spec.reason == SnapshotReason::Scheduled && !of.meta.deleting && ours
+    of.spec.reason == SnapshotReason::Scheduled && !of.meta.deleting && is_asked_of(observed, of)
+}
+
+/// Whether a snapshot is to be of this very database, and not of an earlier one of the name whose data it has not.
+fn is_asked_of(observed: &Observed, of: &Snapshot) -> bool {
+    let (own, earlier) = (&observed.db.meta.uid, &observed.db.status.storage.adopted_from);
+    of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == **own || earlier.iter().any(|of| of == uid))
 }
 
 /// How many snapshots may be stuck. One that is, such as one that nothing lets begin, keeps no others from being tried, and
@@ -96,7 +102,7 @@ fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
 }
 
 /// Whether one that was judged before is being judged again, or is to be.
-fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
+pub(super) fn is_in_doubt(status: &SampleDBSnapshotStatus) -> bool {
     matches!(status.verification.phase, Some(VerificationPhase::Running | VerificationPhase::Pending))
 }
 

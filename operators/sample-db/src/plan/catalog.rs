@@ -143,7 +143,9 @@ impl Catalog {
         self.offers.iter().rfind(|offer| offer.release.major == major)
     }
 
-    fn offer(&self, release: Release) -> Option<&Offer> {
+    /// That very release.
+    #[must_use]
+    pub fn offer(&self, release: Release) -> Option<&Offer> {
         self.offers.iter().find(|offer| offer.release == release)
     }
 }

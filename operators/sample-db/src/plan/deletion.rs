@@ -20,13 +20,15 @@ use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recov
 use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
+mod protected;
 mod save;
 mod status;
 mod terminating;
 mod way_in;
 
+pub use protected::is_to_be_asked;
 use save::last;
-pub use save::{final_claim, final_name, is_to_be_asked};
+pub use save::{final_claim, final_name};
 
 /// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -39,6 +41,8 @@ enum Step {
     Blocked(&'static str, String),
     /// This is done.
     Take(DeletionStep, Vec<Effect<DbAct>>, String),
+    /// `deletion.protection` holds it.
+    Protected,
     /// Nothing is left to do.
     Release,
 }
@@ -61,8 +65,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     // Data that are to be saved are held until they are.
     let saves = is_wanted(observed) && !save::is_saved(observed);
     let mut kept = if saves { hold::keep(observed) } else { Vec::new() };
-    let aside = save::grown(observed).filter(|_| saves).into_iter().collect();
+    let aside: Vec<Apply> = save::grown(observed).filter(|_| saves).into_iter().collect();
     let (effects, status, next) = match next(observed, now) {
+        Step::Protected => {
+            let plan = protected::plan(observed, now);
+            let aside = if plan.aside.is_empty() { aside } else { plan.aside };
+            return Plan { effects: kept.into_iter().chain(plan.effects).collect(), aside, ..plan };
+        }
         Step::Release => {
             // Claims that stay for another reason were let go before.
             let mut effects = if observed.namespace_going { hold::release_all(observed) } else { Vec::new() };
@@ -118,8 +127,7 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
         return Step::Release;
     }
     if db.spec.deletion.protection {
-        let message = "spec.deletion.protection holds it: set that to false to have it deleted".to_owned();
-        return Step::Blocked("Protected", message);
+        return Step::Protected;
     }
     if let Some(step) = end_jobs(observed) {
         return step;
@@ -262,6 +270,10 @@ fn clear(observed: &Observed) -> Option<Step> {
         let user = (Pod::KIND, db.meta.key.sibling(&names::pod_on(db, &claim.meta.key.name)));
         let delete = Delete { unless: Some(user), ..Delete::of(Claim::KIND, &claim.meta) };
         return Some(Step::take(DeletionStep::RemoveVolumes, Effect::Delete(delete), message));
+    }
+    if recovered::of_other_database(observed).is_some() {
+        // The Secrets are those of that volume, which stays.
+        return None;
     }
     let secrets = [(SecretOf::App, &observed.app), (SecretOf::System, &observed.system)];
     let given = db.spec.credentials.secret_ref.is_some();

@@ -22,6 +22,14 @@ pub fn data_major(db: &SampleDB, claim: &str) -> Option<u32> {
     claim.strip_prefix("data-")?.strip_prefix(&*db.meta.key.name)?.strip_prefix('-')?.parse().ok()
 }
 
+/// Whether a claim that the operator has made holds the data of a database, of whichever name; that of the snapshots of one whose name
+/// begins with `data-` has no number at its end.
+#[must_use]
+pub fn is_data(claim: &str) -> bool {
+    let server = claim.strip_prefix("data-").and_then(|server| server.rsplit_once('-'));
+    server.is_some_and(|(_, number)| number.parse::<u32>().is_ok())
+}
+
 /// The snapshot that is taken before an upgrade: another one for each upgrade of each database.
 #[must_use]
 pub fn pre_snapshot(db: &SampleDB) -> String {

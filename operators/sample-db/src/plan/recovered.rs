@@ -73,12 +73,14 @@ fn inherited(observed: &Observed) -> Option<Record> {
     if db.meta.deleting {
         return None;
     }
-    // What has been taken over, with or without data in it, is the database's own from then on.
-    let lineage = lineage(observed);
-    let named = db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| !lineage.contains(uid));
-    if let Some(record) = named.and_then(|uid| newest(observed, &[uid].into())) {
-        return Some(record);
+    if let Some(record) = named(observed) {
+        return Some(record).filter(|record| record.database == names::database(db));
     }
+    // What is going is nobody's to take over, unless a person says so: it is another database that is made.
+    if data(observed).any(|claim| claim.meta.deleting) {
+        return None;
+    }
+    let lineage = lineage(observed);
     let mut owners: Vec<Option<String>> = data(observed).map(owner).collect();
     owners.sort();
     owners.dedup();
@@ -88,6 +90,29 @@ fn inherited(observed: &Observed) -> Option<Record> {
     let same = record.database == names::database(db)
         && record.facts.restore.snapshot_uid.is_some() == db.spec.bootstrap.from_snapshot.is_some();
     (same && record.facts.initialization.data_created_at.is_some()).then_some(record)
+}
+
+/// The record of the volumes that a person says are to be taken over. What has been taken over, with or without data in it, is
+/// the database's own from then on.
+fn named(observed: &Observed) -> Option<Record> {
+    let lineage = lineage(observed);
+    let uid = observed.db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| !lineage.contains(uid))?;
+    newest(observed, &[uid].into())
+}
+
+/// Why a volume that a person says is to be taken over is not: it has another database for applications than the spec, whose
+/// Secret and snapshots would be named after one that is not there.
+pub(super) fn of_other_database(observed: &Observed) -> Option<Refusal> {
+    let db = &*observed.db;
+    let made = db.status.initialization.data_created_at.is_some();
+    let (asked, name) = (names::database(db), &db.meta.key.name);
+    let record = named(observed).filter(|record| !made && record.database != asked)?;
+    let (claim, holds) = (record.facts.storage.claim.unwrap_or_default(), record.database);
+    let message = format!(
+        "the volume of the claim {claim} has the database {holds}, not {asked}: to take it over, delete this SampleDB, which leaves \
+         the volume as it is, and make {name} again with bootstrap.database: {holds} and the annotation {ADOPT}"
+    );
+    Some(("VolumeOfOtherDatabase", message))
 }
 
 /// The claim of the data, by the uid that it has now: one that was restored from a backup has another than before, and is the

@@ -96,6 +96,11 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
         let phase = status.phase.map_or_else(|| "yet to be looked at".to_owned(), |phase| format!("{phase:?}"));
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
     }
+    // One that was chosen before waits with its files for the restore.
+    let chosen = db.status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
+    if snapshot.meta.deleting && !chosen {
+        return Err(("SnapshotNotReady", format!("the snapshot {name} is being deleted: name another one")));
+    }
     if is_looked_for(status) {
         let why = "the operator verifies that its files are on the volume";
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready yet: {why}")));

@@ -16,7 +16,7 @@ mod silence;
 mod volume;
 
 pub(super) use server::{Follows, cause, ended, follows, server};
-pub(super) use silence::ready as silent;
+pub(super) use silence::{ready as silent, trouble};
 
 /// The reason of a server that runs, and does not let the application in.
 pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
@@ -108,6 +108,8 @@ fn secrets(observed: &Observed) -> Option<Step> {
     ];
     all.into_iter().find_map(|(of, seen, name, given)| match seen {
         SecretSeen::Usable => None,
+        // Of one that the spec names, nothing is changed.
+        SecretSeen::Outdated if given => None,
         SecretSeen::Outdated => {
             let act = Effect::Act(DbAct::RewriteSecret(of));
             Some(Step::take(act, "WritingSecret", "writing into the Secret what follows from its password"))

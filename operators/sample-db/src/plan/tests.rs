@@ -16,6 +16,7 @@ mod adoption;
 mod backups;
 mod beside;
 mod deletion;
+mod earlier;
 mod failing;
 mod held;
 mod mounts;
@@ -255,6 +256,9 @@ fn a_secret_that_cannot_be_used_is_told_of() {
         assert!(told.effects.is_empty());
         assert_eq!(reason(&told.status.unwrap(), "Stalled").1, why);
     }
+    // A person's is not written to, whatever else is in it.
+    seen.app = SecretSeen::Outdated;
+    assert_eq!(done(&plan(&seen, now())), ["apply PersistentVolumeClaim data-shop-0"]);
 }
 
 #[test]

@@ -9,12 +9,14 @@ use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
 use runtime::plan::conditions::Announcement;
 
+use super::backup::is_in_doubt;
 use super::catalog::Release;
 use super::steps::{self, Step};
 use super::target::{Goal, Target, downgrade, is_asked_for, target};
 use super::wish::Wish;
 use super::{Observed, names, words};
 use crate::SampleDB;
+use crate::snapshot::plan::is_bad;
 
 mod copy;
 mod end;
@@ -251,6 +253,14 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return Go::On(Step::Take(vec![create], "Upgrading", format!("taking the snapshot {name} before the upgrade")));
     };
     match found.status.phase {
+        // It may soon be all there is of the data before the upgrade.
+        Some(SnapshotPhase::Ready) if is_bad(&found.status) => {
+            let why = found.status.error.clone().unwrap_or_default();
+            end::fail(observed, &format!("the snapshot {name} before it was not verified: {why}"), now)
+        }
+        Some(SnapshotPhase::Ready) if is_in_doubt(&found.status) => {
+            wait(format!("verifying the snapshot {name} before the upgrade"))
+        }
         Some(SnapshotPhase::Ready) => {
             let mut turn = begin_of(observed, after_snapshot(release, wish), release, wish, now);
             turn.upgrade.pre_snapshot = Some(name);

@@ -104,6 +104,13 @@ pub(crate) fn major_of(image: &str) -> Option<u32> {
     digits.parse().ok().filter(|major| *major >= 10)
 }
 
+/// An image's registry and repository, without tag and digest.
+pub(crate) fn repository(image: &str) -> &str {
+    let tagged = image.split('@').next().unwrap_or(image);
+    let tag = tagged.rfind(':').filter(|at| !tagged[*at..].contains('/'));
+    tag.map_or(tagged, |at| &tagged[..at])
+}
+
 pub(super) fn untold(image: &str) -> Refusal {
     let message = format!(
         "the tag of engine.image {image:?} does not begin with a major version of PostgreSQL: give a tag such as \

@@ -96,8 +96,8 @@ async fn judge(client: &Client, db: &SampleDB, shut: bool) -> Result<Parameters,
     }
     // While it is shut, that sessions are read-only is the operator's own. What is left of it in a server that lets the application in
     // is taken back, whatever its file of rules says.
-    let shut = shut.then_some(READ_ONLY);
-    let ours = OWN_PARAMETERS.iter().map(|(name, _)| *name).chain(shut).collect();
+    let shut = shut.then_some((READ_ONLY, None));
+    let ours = OWN_PARAMETERS.into_iter().map(|(name, value)| (name, Some(value))).chain(shut).collect();
     Ok(parameters(&wanted(db), &ours, &lines, &known, restart))
 }
 

@@ -264,3 +264,33 @@ async fn superusers_do_not_write_while_it_is_shut() {
         assert!(since.elapsed() < Duration::from_secs(10), "it stays read-only");
     }
 }
+
+/// The server of another release may know what this one does not.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn what_one_server_refused_is_asked_of_the_next_one() {
+    let server = RealServer::start("manager-refused");
+    server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'");
+    server.sql("postgres", "CREATE DATABASE app OWNER app");
+    let (mut db, access) = (database(), access(&server, "app"));
+    db.spec.engine.parameters = [("no_such_parameter".to_owned(), "on".to_owned())].into();
+    let servers = Servers::default();
+    let set = [("no_such_parameter".to_owned(), "on".to_owned())];
+    servers.set_parameters(&db, &access, &set, &[]).await.unwrap();
+    let refused = async |access: &Access| {
+        servers.forget(&db.meta.key);
+        servers.look(&db, access).await.answer().unwrap().parameters.refused.clone()
+    };
+    assert!(refused(&access).await.is_some_and(|why| why.contains("no_such_parameter")));
+    assert_eq!(refused(&Access { pod: "q".into(), ..access.clone() }).await, None);
+}
+
+#[test]
+fn a_refusal_is_of_one_pod_and_of_these_parameters() {
+    let mut db = database();
+    let of = |pod: &str| Access { pod: pod.into(), ip: String::new(), major: None, system: "s".into(), app: None };
+    let refused = Refusal { pod: "p".into(), parameters: BTreeMap::new(), why: String::new() };
+    assert!(refused.holds(&db, &of("p")) && !refused.holds(&db, &of("q")));
+    db.spec.engine.parameters = [("work_mem".to_owned(), "8MB".to_owned())].into();
+    assert!(!refused.holds(&db, &of("p")));
+}

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::observed::Observed;
 use crate::plan::names;
 use crate::plan::objects::pod::{self, PGDATA, SNAPSHOTS};
-use crate::plan::objects::{JobOf, ONLINE, Place, job, placed};
+use crate::plan::objects::{JobOf, ONLINE, OWNER_UID, Place, job, placed};
 use crate::{SampleDB, Snapshot};
 
 /// How often a Job is tried again.
@@ -94,7 +94,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
 /// Where the server is that it is loaded into: twice what the live one has, and what a new one takes. What is loaded runs code of
 /// the database's owner, which is not to fill the node's disk for all others. Of a database that is gone its size is not known.
 fn scratch(observed: &Observed) -> Volume {
-    let size = observed.source().and_then(|db| {
+    let size = observed.heir().and_then(|db| {
         // A volume that was taken over, or a size that was set back, may be larger than the spec says.
         let volume = db.status.volumes.iter().find(|of| of.claim == db.status.storage.claim);
         let has = volume.and_then(|volume| quantity::whole(volume.capacity.as_deref()?));
@@ -130,7 +130,10 @@ pub(super) fn prune(observed: &Observed) -> Create {
     let mut of = JobOf { owners: None, linger: Some(LINGER), ..base(observed, &prune_name(snapshot), arguments) };
     isolate(&mut of);
     // The agent does so by itself: the engine's image may be long gone.
-    job(of, &Place { engine: &observed.agent_image, ..place(observed) })
+    let mut create = job(of, &Place { engine: &observed.agent_image, ..place(observed) });
+    // It has no owner, and outlives its snapshot: by this one of an earlier snapshot of the name is told from it.
+    create.body["metadata"]["labels"][OWNER_UID] = json!(snapshot.meta.uid);
+    create
 }
 
 /// Of one that works in its own pod, and needs no other.
@@ -171,6 +174,6 @@ fn place(observed: &Observed) -> Place<'_> {
 
 /// As the database's pod runs now, as long as there is a database: what its spec says since may be in vain.
 fn scheduling(observed: &Observed) -> Scheduling {
-    let Some(db) = observed.source() else { return Scheduling::default() };
+    let Some(db) = observed.heir() else { return Scheduling::default() };
     observed.server.as_deref().and_then(placed).unwrap_or_else(|| db.spec.scheduling.clone())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use runtime::plan::trouble::Trouble;
 use runtime::views::{Job, Pod};
 
@@ -60,6 +61,21 @@ impl Volume {
     }
 }
 
+/// Whether it matters who is being filled from a snapshot: before its files are removed.
+#[must_use]
+pub fn is_over(snapshot: &Snapshot, now: Timestamp) -> bool {
+    snapshot.meta.deleting || snapshot.spec.retain_until.is_some_and(|until| until < now)
+}
+
+/// Whether a new database is being filled from a snapshot: its pod or its Job reads the files, or is about to.
+#[must_use]
+pub fn fills(snapshot: &Snapshot, db: &SampleDB) -> bool {
+    let status = &db.status;
+    let chosen = status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
+    let ended = status.restore.completed_at.is_some() || status.initialization.completed_at.is_some();
+    chosen && !ended && !db.meta.deleting && db.meta.key.namespace == snapshot.meta.key.namespace
+}
+
 /// A snapshot and what belongs to it.
 #[derive(Debug)]
 pub struct Observed {
@@ -71,6 +87,8 @@ pub struct Observed {
     pub server: Option<Arc<Pod>>,
     /// All snapshots of databases of that name, itself among them.
     pub siblings: Vec<Arc<Snapshot>>,
+    /// The names of the databases that are being filled from it; only looked at while it goes, or its time is over.
+    pub filling: Vec<Box<str>>,
     /// The claim of the volume that its files are on.
     pub volume: Volume,
     /// Its Jobs, by name.
@@ -92,6 +110,16 @@ impl Observed {
         let latched = self.snapshot.status.sample_db_uid.as_deref();
         let uid = latched.or(self.snapshot.spec.sample_db_uid.as_deref());
         self.db.as_deref().filter(|db| uid.is_none_or(|uid| *uid == *db.meta.uid))
+    }
+
+    /// The database that has its data: also one that took over the volumes of the one that it is of, under another uid. By that one's
+    /// spec its Jobs run; what it is taken of is [`Self::source`] alone.
+    #[must_use]
+    pub fn heir(&self) -> Option<&SampleDB> {
+        let latched = self.snapshot.status.sample_db_uid.as_deref();
+        let taken_over =
+            |db: &&SampleDB| latched.is_some_and(|uid| db.status.storage.adopted_from.iter().any(|of| of == uid));
+        self.source().or_else(|| self.db.as_deref().filter(taken_over))
     }
 
     /// A Job by its name.

@@ -93,7 +93,10 @@ fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         () if last && db.status.initialization.data_created_at.is_some() && db.status.storage.claim.is_some() => {
             started(observed, now)
         }
-        () if db.meta.deleting => stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted")),
+        // What is protected serves on, and may do so for long.
+        () if db.meta.deleting && !db.spec.deletion.protection => {
+            stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted"))
+        }
         () if serves(db) => started(observed, now),
         () => wait("DatabaseNotReady", format!("waiting until the SampleDB {name} serves{}", status::because(db))),
     }
@@ -185,13 +188,16 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     }
     if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
     {
+        // Its files would go while they are read, and may be all there is of what is being saved by that.
+        if !observed.filling.is_empty() {
+            return told_later(observed, status::read(observed, now));
+        }
         let held = held_alone(observed);
         // That one whose names do not fit may hold something, does not keep it: those of the schedule are there.
         if held.names.is_empty() {
             return told(status::expired(observed, now));
         }
-        let status = status::kept(observed, &held, now);
-        return Plan { status: Some(status), next: Next::After(volume::next(observed)), ..Plan::nothing() };
+        return told_later(observed, status::kept(observed, &held, now));
     }
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         return step(observed, gone(&job.meta, Job::KIND), now);
@@ -202,6 +208,10 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let left = snapshot.spec.retain_until.map_or(Duration::MAX, |until| until.duration_since(now).unsigned_abs());
     let next = Next::After(left.clamp(STEP, volume::next(observed)));
     Plan { next, status: Some(snapshot.status.clone()), ..Plan::nothing() }
+}
+
+fn told_later(observed: &Observed, status: SampleDBSnapshotStatus) -> SnapshotPlan {
+    Plan { status: Some(status), next: Next::After(volume::next(observed)), ..Plan::nothing() }
 }
 
 /// The databases that it holds and none of those does that were taken since. Without a later one its time is over as it says.

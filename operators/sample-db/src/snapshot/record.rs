@@ -16,7 +16,9 @@ use super::observed::Observed;
 use super::plan::{SnapshotPlan, told};
 use super::status;
 use crate::Snapshot;
+use crate::plan::catalog::Release;
 use crate::plan::names;
+use crate::plan::wish::{major_of, repository};
 
 /// Annotation of a snapshot with the record.
 pub(crate) const RECORD: &str = "multi-operator.example.com/snapshot-record";
@@ -94,11 +96,29 @@ impl Record {
         status.location.path.is_none() || self.completed_at.is_some() && status.completed_at.is_none()
     }
 
+    /// The image for its Jobs: that of the database, since whoever annotates a snapshot may record another one; but where the files
+    /// are of another major version, only the recorded one may be able to read them, if it is from where the database's is.
+    fn image(&self, observed: &Observed) -> Option<String> {
+        let engine = observed.db.as_ref().map(|db| &db.status.engine);
+        let runs = engine.and_then(|engine| {
+            let version = engine.version.as_deref().or(engine.running.as_deref()).and_then(Release::parse);
+            version.map(|version| version.major).or_else(|| major_of(engine.image.as_deref()?))
+        });
+        let written = self.engine_version.as_deref().and_then(Release::parse).map(|version| version.major);
+        let other = self.completed_at.is_some() && written.zip(runs).is_some_and(|(written, runs)| written != runs);
+        let image = engine.and_then(|engine| engine.image.clone());
+        let recorded = self
+            .image
+            .clone()
+            .filter(|recorded| image.as_deref().is_none_or(|image| other && repository(image) == repository(recorded)));
+        recorded.or(image)
+    }
+
     /// The status with what is recorded. Of one that was taken, the files are looked for before they count; another one goes on
     /// being taken, with the image of the database.
     fn restored(self, observed: &Observed, now: Timestamp) -> SampleDBSnapshotStatus {
         let taken = self.completed_at.is_some();
-        let image = observed.db.as_ref().and_then(|db| db.status.engine.image.clone());
+        let image = self.image(observed);
         let status = SampleDBSnapshotStatus {
             phase: Some(if taken { SnapshotPhase::Ready } else { SnapshotPhase::Running }),
             location: SnapshotLocation { claim: self.claim, path: self.path, claim_uid: None },
@@ -106,7 +126,7 @@ impl Record {
                 phase: taken.then_some(VerificationPhase::Pending),
                 ..SnapshotVerification::default()
             },
-            image: image.or(self.image),
+            image,
             sample_db_uid: self.sample_db_uid,
             system_identifier: self.system_identifier,
             method: self.method,

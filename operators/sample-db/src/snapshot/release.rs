@@ -1,5 +1,7 @@
 //! How a snapshot goes: its files first, if they are to. Pure.
 
+use std::time::Duration;
+
 use api::sample_db_snapshot::{SNAPSHOT_FILES, SnapshotDeletionPolicy, SnapshotPhase};
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -11,6 +13,10 @@ use super::plan::{LATER, STEP, SnapshotPlan, gone};
 use super::{jobs, status};
 use crate::Snapshot;
 use crate::plan::Words;
+use crate::plan::objects::OWNER_UID;
+
+/// How often it is looked whether databases are still being filled from it, of which no watch tells.
+const READ: Duration = Duration::from_secs(15);
 
 /// Its time is over: the object goes, and its files with it.
 pub(super) fn expired(observed: &Observed) -> SnapshotPlan {
@@ -29,12 +35,17 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if !has_files || observed.namespace_going {
         return let_go(snapshot, None);
     }
+    // Without the object a restore would not go on either, even where its files stay.
+    if !observed.filling.is_empty() {
+        return Plan { status: Some(status::in_use(observed, now)), next: Next::After(READ), ..Plan::nothing() };
+    }
     if keeps(snapshot) {
         return let_go(snapshot, Some((false, "FilesKept", "its files stay, as its deletion policy says".to_owned())));
     }
-    // What writes to the files ends first.
+    // What writes to the files ends first. What an earlier snapshot of the name has left removed that one's.
     let name = jobs::prune_name(snapshot);
-    if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name) {
+    let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
+    if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name || others(job)) {
         let effects = if job.meta.deleting { Vec::new() } else { vec![gone(&job.meta, Job::KIND)] };
         return Plan { effects, ..waits(observed, now) };
     }

@@ -182,6 +182,32 @@ pub(super) fn kept(observed: &Observed, alone: &Alone<'_>, now: Timestamp) -> St
     with(status, &Summary::Ready, reason, format!("{how}; its time is over, but {why}"), now)
 }
 
+/// Its time is over, but new databases are being filled from it. One that is not Ready says why instead.
+pub(super) fn read(observed: &Observed, now: Timestamp) -> Status {
+    let status = observed.snapshot.status.clone();
+    let (reason, how) = match status.verification.phase {
+        Some(VerificationPhase::Passed) => ("BackupVerified", proved(&status)),
+        Some(VerificationPhase::Skipped) => ("BackupCompleted", taken(&status)),
+        _ => return status,
+    };
+    let message = format!("{how}; its time is over, but {}", readers(observed));
+    with(status, &Summary::Ready, reason, message, now)
+}
+
+/// It is being deleted, and new databases are being filled from it.
+pub(super) fn in_use(observed: &Observed, now: Timestamp) -> Status {
+    let message = format!("waiting to remove its files: {}", readers(observed));
+    with(observed.snapshot.status.clone(), &Summary::Reconciling, "SnapshotInUse", message, now)
+}
+
+/// Who reads it, and until when.
+fn readers(observed: &Observed) -> String {
+    let names = observed.filling.join(", ");
+    format!(
+        "the operator restores it into the SampleDB {names}: it stays until that has ended, or that SampleDB is deleted"
+    )
+}
+
 /// What there is to say of one that stood the proof.
 pub(super) fn proved(status: &Status) -> String {
     let of = &status.verification;

@@ -62,6 +62,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         snapshot: snapshot("one", meta, spec, status),
         db: Some(database(&json!({}), &json!({}))),
         siblings: Vec::new(),
+        filling: Vec::new(),
         volume: Volume::Unknown,
         jobs: Vec::new(),
         pods: Vec::new(),
@@ -147,6 +148,18 @@ fn a_last_one_is_nobodys_to_take_of_a_database_that_stays() {
         "deletionTimestamp": "2027-01-01T00:00:00Z" }, "spec": {} });
     going.db = Some(Arc::new(SampleDB::decode(&lost.to_string()).unwrap()));
     assert_eq!(ready(&plan(&going, now()).status.unwrap()).0, "SampleDBDeleting");
+}
+
+/// It serves on, perhaps for months.
+#[test]
+fn one_is_taken_of_a_database_that_is_deleted_and_protected() {
+    let begins = |protection: bool| {
+        let mut by_hand = seen(&json!({}), &json!({}), &json!({}));
+        let spec = json!({ "deletion": { "protection": protection } });
+        by_hand.db = Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &spec));
+        plan(&by_hand, now()).status.unwrap().phase
+    };
+    assert_eq!((begins(true), begins(false)), (Some(SnapshotPhase::Running), Some(SnapshotPhase::Pending)));
 }
 
 #[test]

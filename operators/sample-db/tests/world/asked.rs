@@ -1,6 +1,6 @@
 //! What the operator sees of PostgreSQL and of Secrets, and what becomes of its acts upon them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
@@ -126,7 +126,8 @@ impl Site {
         let file = mounted(world, pod);
         let lines: Vec<Line> = file.iter().map(line(false)).chain(data.settings.iter().map(line(true))).collect();
         let restart = self.waiting(world, pod, &server);
-        let ours = BTreeSet::from(["listen_addresses", "password_encryption", "wal_level"]);
+        let ours = [("listen_addresses", "*"), ("password_encryption", "scram-sha-256"), ("wal_level", "replica")];
+        let ours = ours.into_iter().map(|(name, value)| (name, Some(value))).collect();
         let wanted = &plan::wanted(db);
         let known = wanted.keys().cloned().collect();
         let mut parameters = plan::parameters(wanted, &ours, &lines, &known, restart);

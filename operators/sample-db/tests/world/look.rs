@@ -84,6 +84,9 @@ impl Stores {
         let owner = Owner { kind: SampleDB::KIND.qualified().into(), name: key.name.clone() };
         let sibling = |name: String| key.sibling(&name);
         let secrets = (site.look(db, SecretOf::System), site.look(db, SecretOf::App));
+        let (mut jobs, mut pods) =
+            (decoded(self.jobs.owned(&key.namespace, &owner)), decoded(self.pods.owned(&key.namespace, &owner)));
+        plan::earlier::leave_out(&db.meta.uid, &mut jobs, &mut pods);
         let mut observed = Observed {
             catalog: Ok(Arc::default()),
             server: self.servers.child(&sibling(names::server(db).to_owned()), &db.meta),
@@ -97,10 +100,10 @@ impl Stores {
             connection: self.configs.child(&sibling(names::connection(db)), &db.meta),
             configuration: self.configs.child(&sibling(names::configuration(db)), &db.meta),
             claims: decoded(self.claims.owned(&key.namespace, &owner)),
-            pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            pods,
             taken: BTreeSet::new(),
             saving: Vec::new(),
-            jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
+            jobs,
             snapshots: decoded(self.snapshots.owned(&key.namespace, &owner)),
             sources: self.sources(db),
             system: secrets.0.seen.clone(),
@@ -191,12 +194,18 @@ impl Stores {
             }),
         };
         let server = db.as_deref().and_then(|db| self.pods.get(&key.sibling(&names::pod(db))));
+        let (mut jobs, mut pods) =
+            (decoded(self.jobs.owned(&key.namespace, &owner)), decoded(self.pods.owned(&key.namespace, &owner)));
+        plan::earlier::leave_out(&snapshot.meta.uid, &mut jobs, &mut pods);
+        let databases = decoded(self.databases.keys().iter().filter_map(|key| self.databases.get(key)).collect());
+        let filled = databases.iter().filter(|db| snapshot::observed::fills(snapshot, db));
         snapshot::observed::Observed {
             server: server.and_then(Entry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: snapshot.status.location.claim.as_deref().map_or(Volume::Absent, of_claim),
-            jobs: decoded(self.jobs.owned(&key.namespace, &owner)),
-            pods: decoded(self.pods.owned(&key.namespace, &owner)),
+            filling: filled.map(|db| (*db.meta.key.name).into()).collect(),
+            jobs,
+            pods,
             namespace_going: snapshot.meta.deleting && site.going,
             dictated_users: false,
             agent_image: "agent:1".into(),

@@ -149,6 +149,7 @@ func (p *Project) checkBuild(report *Report, folder *Folder, build *Build) {
 	checkPlaceholders(report, build)
 	checkSubjects(report, build)
 	checkNamespaces(report, build, p.Schemas)
+	checkKept(report, build)
 	checkSelectors(report, build)
 	p.checkImages(report, build)
 	checkSources(report, build)

@@ -113,6 +113,36 @@ func checkNamespaces(report *Report, build *Build, schemas *Schemas) {
 	}
 }
 
+// What Argo CD and Flux heed, in this order: each leaves a Namespace with both where it is.
+var kept = [][2]string{
+	{"argocd.argoproj.io/sync-options", "Prune=false,Delete=false"},
+	{"kustomize.toolkit.fluxcd.io/prune", "disabled"},
+}
+
+// By what docs/uninstall.md leaves Namespaces out of `kubectl delete`: they have this label, and nothing else has.
+const enforced = "pod-security.kubernetes.io/enforce"
+
+// checkKept: a Namespace that is deleted takes databases, volumes and snapshots with it, the manager's own included.
+func checkKept(report *Report, build *Build) {
+	for _, object := range build.Objects {
+		_, labelled := object.at("metadata", "labels", enforced).(string)
+		if object.kind() != "Namespace" {
+			if labelled {
+				report.add(build.Name, "%s has the label %s: the command of docs/uninstall.md would leave it", object, enforced)
+			}
+			continue
+		}
+		for _, annotation := range kept {
+			if object.text("metadata", "annotations", annotation[0]) != annotation[1] {
+				report.add(build.Name, "%s is not annotated %s: %s: pruning would take it, and all that is in it", object, annotation[0], annotation[1])
+			}
+		}
+		if !labelled {
+			report.add(build.Name, "%s has no label %s: the command of docs/uninstall.md would delete it", object, enforced)
+		}
+	}
+}
+
 // Labels that change from one environment or version to the next. Selectors of Deployments can never be changed.
 var changing = []string{"env", "environment", "version", "app.kubernetes.io/version"}
 

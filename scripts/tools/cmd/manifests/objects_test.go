@@ -84,6 +84,23 @@ func TestObjectsAreInNamespacesThatSomebodyMakes(t *testing.T) {
 	expect(t, found(t, "config/default", "{kind: Service, metadata: {name: a}}", check), "")
 }
 
+func TestNamespacesAreNeitherPrunedNorDeletedWithTheManager(t *testing.T) {
+	const namespace = "{kind: Namespace, metadata: {name: a, labels: {%s: restricted}, annotations: {%s: '%s', %s: %s}}}"
+	const argo, flux, both = "argocd.argoproj.io/sync-options", "kustomize.toolkit.fluxcd.io/prune", "Prune=false,Delete=false"
+	for text, words := range map[string]string{
+		fmt.Sprintf(namespace, enforced, argo, both, flux, "disabled"):                      "",
+		fmt.Sprintf(namespace, enforced, argo, "Prune=false", flux, "disabled"):             "Namespace a is not annotated " + argo,
+		fmt.Sprintf(namespace, enforced, argo, both, flux, "enabled"):                       "Namespace a is not annotated " + flux,
+		fmt.Sprintf(namespace, "other", argo, both, flux, "disabled"):                       "Namespace a has no label " + enforced,
+		"{kind: Namespace, metadata: {name: a}}":                                            "is not annotated",
+		"{kind: Service, metadata: {name: a}}":                                              "",
+		"{kind: Service, metadata: {name: a, labels: {" + enforced + ": restricted}}}":      "Service a has the label " + enforced,
+		"{kind: Deployment, spec: {template: {metadata: {labels: {" + enforced + ": a}}}}}": "",
+	} {
+		expect(t, found(t, overlay, text, checkKept), words)
+	}
+}
+
 func TestSelectorsDoNotNameWhatChanges(t *testing.T) {
 	for text, words := range map[string]string{
 		"{kind: Deployment, spec: {selector: {matchLabels: {version: v1}}}}":  "selects by the label version",

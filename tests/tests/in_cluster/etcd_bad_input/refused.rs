@@ -87,6 +87,7 @@ async fn what_would_break_membership_is_refused() {
     let variables = [
         "POD_IP",
         "TERMINATION_LOG",
+        "MULTI_OPERATOR_START",
         "ETCD_FORCE_NEW_CLUSTER",
         "ETCD_DATA_DIR",
         "ETCD_WAL_DIR",

@@ -9,7 +9,7 @@ use runtime::views::Claim;
 
 use super::{Observed, Roster, Step};
 use crate::plan::objects::{CLUSTER_ID, NAMESPACE, OWNER_UID, RETIRED};
-use crate::plan::{hold, names};
+use crate::plan::{copied, hold};
 
 /// The uid that the object's annotation asks to adopt from.
 fn asked(observed: &Observed) -> Option<&str> {
@@ -27,7 +27,7 @@ fn made_for(claim: &Claim) -> &str {
 }
 
 /// Claims with data that bear this cluster's name and another uid. Those that garbage collection is about to take count
-/// for nothing, and neither do those of members that were removed.
+/// for nothing, and neither do those of members that were removed, nor copies.
 fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let cluster = &observed.cluster;
     let holds = |claim: &Claim| claim.bound || claim.lost || claim.labels.contains_key(CLUSTER_ID);
@@ -36,7 +36,7 @@ fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
         !made_for(claim).is_empty()
             && *made_for(claim) != *cluster.meta.uid
             && !claim.labels.contains_key(RETIRED)
-            && names::is_ours(cluster, &claim.meta.key.name)
+            && !copied::is_copy(cluster, claim)
             && holds(claim)
             && stays(claim)
     })

@@ -5,6 +5,7 @@ use api::condition_type::READY;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step};
+use crate::plan::clock;
 use crate::plan::roster::Node;
 
 /// How old such a pod has to be before it is replaced: one that is rejected at once would be again.
@@ -23,7 +24,8 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, now: Timestamp) -> 
 
 /// Whether a pod has failed so soon that the next one would, too.
 fn is_young(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
-    let Some(created) = node.running().and_then(|running| running.created) else { return false };
+    let Some(running) = node.running() else { return false };
+    let Some(created) = running.created else { return false };
     let status = &observed.cluster.status;
     // One that joins has another name each time.
     let joins = node.member.is_none() && status.cluster_id.is_some();
@@ -32,8 +34,10 @@ fn is_young(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
         Some(unready) => Some(unready.last_transition_time),
         None => status.member(&node.name).and_then(|status| status.since),
     };
-    let persists = since.is_some_and(|since| now.duration_since(since) >= PERSISTENT);
-    now.duration_since(created) < if persists { LONG_PAUSE } else { PAUSE }
+    let persists = since.is_some_and(|since| clock::lasted(since, now) >= PERSISTENT);
+    // One that ended, and was not rejected, says when it ceased to be ready: by that it is old whatever the manager's clock says.
+    let lived = running.ready_since.map_or(SignedDuration::ZERO, |ended| ended.duration_since(created));
+    now.duration_since(created).max(lived) < if persists { LONG_PAUSE } else { PAUSE }
 }
 
 /// Why the kubelet is done with a member's pod.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, healing, rolling, trouble, waiting_for};
+use crate::plan::clock;
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
 
@@ -41,7 +42,7 @@ fn promotion(learner: &Node<'_>, id: u64) -> Step {
 /// An entry for a learner that runs and has waited for a while.
 fn nudge(observed: &Observed, learner: &Node<'_>, now: Timestamp) -> Option<Step> {
     let status = observed.cluster.status.member(&learner.name)?;
-    let waits = now.duration_since(status.since?) >= PATIENCE;
+    let waits = clock::lasted(status.since?, now) >= PATIENCE;
     (waits && learner.runs_etcd()).then(|| Step::Nudge { name: learner.name.clone() })
 }
 

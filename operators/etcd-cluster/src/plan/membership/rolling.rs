@@ -13,8 +13,7 @@ use crate::plan::{placement, pull};
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
-    let to_roll = |node: &&Node<'_>| rolls(observed, node, wish) || space::can_have_more(observed, roster, node);
-    let outdated: Vec<&Node<'_>> = roster.voters().filter(to_roll).collect();
+    let outdated: Vec<&Node<'_>> = roster.voters().filter(|node| is_to_change(observed, roster, node, wish)).collect();
     if outdated.is_empty() {
         return None;
     }
@@ -107,7 +106,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
     if let Some(fill) = fill(observed, roster, node, wish) {
         return fill;
     }
-    if !needs_other_pod(node, wish) && needs_other_version(node, wish) {
+    if keeps_its_pod(node, wish) {
         return Step::Upgrade { name };
     }
     if let Some(why) = &observed.refused {
@@ -148,6 +147,16 @@ pub(in crate::plan) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
 /// asked for either.
 pub(super) fn rolls(observed: &Observed, node: &Node<'_>, wish: &Wish) -> bool {
     observed.options_refused.is_none() && is_outdated(node, wish)
+}
+
+/// Whether a member is to get another pod, or its pod another image.
+pub(in crate::plan) fn is_to_change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> bool {
+    rolls(observed, node, wish) || space::can_have_more(observed, roster, node)
+}
+
+/// Whether only the image in a member's pod is to be another one.
+pub(in crate::plan) fn keeps_its_pod(node: &Node<'_>, wish: &Wish) -> bool {
+    !needs_other_pod(node, wish) && needs_other_version(node, wish)
 }
 
 /// Whether a member's pod differs from what is wished.

@@ -15,7 +15,7 @@ use runtime::views::Claim;
 use serde_json::json;
 
 use super::{
-    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NAMESPACE, NEXT, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED,
+    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NAMESPACE, NEXT, NODE, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED,
     RETIRED_BY, member_labels,
 };
 use crate::EtcdCluster;
@@ -151,9 +151,12 @@ pub(in crate::plan) fn held(live: &Claim, hold: bool) -> Apply {
     Apply::part(Claim::KIND, &live.meta, "held", &json!({ "metadata": { "finalizers": finalizers } }))
 }
 
-/// The same claim as this cluster's, whoever it was made for, and what its volume holds is kept in mind.
+/// The same claim as this cluster's, whoever it was made for, and what its volume holds is kept in mind; a copy does not become a member's.
 pub(in crate::plan) fn adopted(cluster: &EtcdCluster, live: &Claim) -> Apply {
     let mut apply = claim(cluster, &live.meta.key.name, Known::of(live));
+    if let Some(member) = live.labels.get(NODE) {
+        apply.body["metadata"]["labels"][NODE] = member.as_str().into();
+    }
     apply.seen = Some(live.meta.uid.clone());
     apply
 }

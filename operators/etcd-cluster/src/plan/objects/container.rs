@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::{
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::pod::Start;
+use super::pod::{START, Start};
 use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT, probes};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
@@ -16,6 +16,8 @@ use crate::plan::wish::Wish;
 
 /// The name of etcd's container, as the old operator had it.
 pub(in crate::plan) const ETCD: &str = "etcd";
+/// The name of the init step that only tries the agent's image.
+pub(in crate::plan) const AGENT: &str = "agent";
 /// The name of the init step.
 pub(in crate::plan) const WAIT: &str = "wait";
 /// The volume with a member's data.
@@ -28,7 +30,9 @@ const DNS_TIMEOUT: i64 = 120;
 /// What a member asks for where the spec says nothing: pods that ask for nothing are the first to be evicted.
 const DEFAULT_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "128Mi")];
 /// The variables that the agent goes by.
-const AGENTS_OWN: [&str; 2] = ["POD_IP", "TERMINATION_LOG"];
+const AGENTS_OWN: [&str; 3] = ["POD_IP", BEGINS, "TERMINATION_LOG"];
+/// The variable with how the first member begins, by its pod's annotation: kubelets read that anew at each start.
+const BEGINS: &str = "MULTI_OPERATOR_START";
 const DATA_MOUNT: &str = "/var/etcd";
 const DATA_DIR: &str = "/var/etcd/data";
 
@@ -49,7 +53,7 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
         name: WAIT.to_owned(),
         image: Some(agent.to_owned()),
         command: Some(command),
-        env: Some(vec![pod_ip()]),
+        env: Some(own(start)),
         resources: resources(cluster),
         security_context: Some(confined()),
         volume_mounts: Some(mounts()),
@@ -64,6 +68,18 @@ pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container
         name: name.to_owned(),
         image: Some(wish.image()),
         command: Some(words(&["/usr/local/bin/etcd", "--version"])),
+        resources: resources(cluster),
+        security_context: Some(confined()),
+        ..Container::default()
+    }
+}
+
+/// Shows that the agent's image can be pulled, and that the agent runs here.
+pub(super) fn agent_trial(cluster: &EtcdCluster, image: &str) -> Container {
+    Container {
+        name: AGENT.to_owned(),
+        image: Some(image.to_owned()),
+        command: Some(words(&["/agent", "--version"])),
         resources: resources(cluster),
         security_context: Some(confined()),
         ..Container::default()
@@ -94,7 +110,7 @@ pub(super) fn etcd(
     command.extend(arguments(cluster, wish, member));
     command.extend(volume.into_iter().flat_map(|volume| compaction(cluster, wish, volume)));
     command.push(format!("--initial-cluster-token={token}"));
-    let mut env = vec![pod_ip()];
+    let mut env = own(start);
     env.extend(given(cluster));
     let port = |name: &str, port| ContainerPort {
         name: Some(name.to_owned()),
@@ -125,14 +141,16 @@ pub(super) fn etcd(
     }
 }
 
-/// What the agent is told of a member.
+/// What the agent is told of a member. The first one of a new cluster is no first one any more once the cluster is there, in the same
+/// pod: where its volume and its node's folder of the pod are lost together, nothing else keeps it from beginning an empty one.
 fn place(cluster: &EtcdCluster, member: &str, start: Start) -> Vec<String> {
+    let expect = if start == Start::New { format!("$({BEGINS})") } else { start.word().to_owned() };
     vec![
         format!("--name={member}"),
         format!("--peer-url={}", peer_url(cluster, member)),
         format!("--peers-url={}", peers_url(cluster)),
         format!("--data-dir={DATA_DIR}"),
-        format!("--expect={}", start.word()),
+        format!("--expect={expect}"),
     ]
 }
 
@@ -218,10 +236,17 @@ fn mounts() -> Vec<VolumeMount> {
     vec![mount(DATA_VOLUME, DATA_MOUNT), mount(AGENT_VOLUME, AGENT_DIR)]
 }
 
-fn pod_ip() -> EnvVar {
-    let field = ObjectFieldSelector { field_path: "status.podIP".to_owned(), api_version: None };
+/// The agent's variables.
+fn own(start: Start) -> Vec<EnvVar> {
+    let begins = (start == Start::New).then(|| of_pod(BEGINS, &format!("metadata.annotations['{START}']")));
+    [of_pod("POD_IP", "status.podIP")].into_iter().chain(begins).collect()
+}
+
+/// A variable with a field of the pod.
+fn of_pod(name: &str, path: &str) -> EnvVar {
+    let field = ObjectFieldSelector { field_path: path.to_owned(), api_version: None };
     EnvVar {
-        name: "POD_IP".to_owned(),
+        name: name.to_owned(),
         value_from: Some(EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() }),
         value: None,
     }

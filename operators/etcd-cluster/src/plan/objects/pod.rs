@@ -149,6 +149,12 @@ pub(in crate::plan) fn retiring(live: &Pod) -> Apply {
     Apply::part(Pod::KIND, &live.meta, "retire", &json!({ "metadata": { "annotations": { RETIRING: "true" } } }))
 }
 
+/// The same pod, as that of a member which has been in use.
+pub(in crate::plan) fn begun(live: &Pod) -> Apply {
+    let annotations = json!({ START: Start::Again.word() });
+    Apply::part(Pod::KIND, &live.meta, "begun", &json!({ "metadata": { "annotations": annotations } }))
+}
+
 fn volumes(wish: &Wish, member: &str) -> Vec<Volume> {
     let data = Volume { name: container::DATA_VOLUME.to_owned(), ..Volume::default() };
     let data = if wish.durable {

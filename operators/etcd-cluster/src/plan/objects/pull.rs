@@ -1,4 +1,4 @@
-//! The pod that finds out whether an image can be pulled. It has none of the labels by which Services select members.
+//! The pod that finds out whether images can be pulled. It has none of the labels by which Services select members.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use runtime::plan::Create;
 use runtime::plan::meta::{OWNER_KIND, child_meta, labels};
 use runtime::views::Pod;
 
+use super::pod::{PLACEMENT, placement};
 use super::{container, pod};
 use crate::EtcdCluster;
 use crate::plan::names;
@@ -17,18 +18,34 @@ use crate::plan::wish::Wish;
 /// Annotation with the image that is asked about.
 pub(in crate::plan) const IMAGE: &str = "multi-operator.example.com/image";
 
-/// The pod, on `node`.
-pub(in crate::plan) fn pull(cluster: &EtcdCluster, wish: &Wish, node: Option<&str>, dictated_users: bool) -> Create {
+/// Annotation with the agent's image, if that is asked about as well.
+pub(in crate::plan) const AGENT_IMAGE: &str = "multi-operator.example.com/agent-image";
+
+/// The pod, on `node`, of etcd's image and that of the `agent`, if its members are to get that as well.
+pub(in crate::plan) fn pull(
+    cluster: &EtcdCluster,
+    wish: &Wish,
+    agent: Option<&str>,
+    node: Option<&str>,
+    dictated_users: bool,
+) -> Create {
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
-    let annotations = BTreeMap::from([(IMAGE.to_owned(), wish.image())]);
-    let spec = PodSpec { node_name: node.map(str::to_owned), ..trying(cluster, wish, dictated_users) };
+    let mut annotations: BTreeMap<String, String> = images(wish, agent).collect();
+    annotations.insert(PLACEMENT.to_owned(), placement(cluster));
+    let spec = PodSpec { node_name: node.map(str::to_owned), ..trying(cluster, wish, agent, dictated_users) };
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(&names::pull(cluster)), &pod)
 }
 
-/// What every pod is made of that only tries something: etcd tells its version there, and that is all.
-pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, dictated_users: bool) -> PodSpec {
+/// The annotations that say which images a pod tries.
+pub(super) fn images(wish: &Wish, agent: Option<&str>) -> impl Iterator<Item = (String, String)> {
+    let agent = agent.map(|agent| (AGENT_IMAGE.to_owned(), agent.to_owned()));
+    [(IMAGE.to_owned(), wish.image())].into_iter().chain(agent)
+}
+
+/// What every pod is made of that only tries something: the agent and etcd tell their versions there, and that is all.
+pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>, dictated_users: bool) -> PodSpec {
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     PodSpec {
         restart_policy: Some("Never".to_owned()),
@@ -37,6 +54,7 @@ pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, dictated_users: bool) -
         security_context: Some(policy.security_context.unwrap_or_else(|| pod::confined(dictated_users))),
         tolerations: (!policy.tolerations.is_empty()).then_some(policy.tolerations),
         image_pull_secrets: (!policy.image_pull_secrets.is_empty()).then_some(policy.image_pull_secrets),
+        init_containers: agent.map(|agent| vec![container::agent_trial(cluster, agent)]),
         containers: vec![container::trial(container::ETCD, cluster, wish)],
         ..PodSpec::default()
     }

@@ -11,7 +11,7 @@ use runtime::views::Pod;
 
 use super::container::{self, DATA_VOLUME};
 use super::pod::{PLACEMENT, placement};
-use super::pull::{IMAGE, trial_labels, trying};
+use super::pull::{images, trial_labels, trying};
 use crate::EtcdCluster;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
@@ -32,20 +32,21 @@ pub(in crate::plan) fn trial(
     let cluster = &*observed.cluster;
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
-    let annotations = BTreeMap::from([
-        (IMAGE.to_owned(), wish.image()),
-        (PLACEMENT.to_owned(), placement(cluster)),
-        (MEMBER.to_owned(), member.to_owned()),
-    ]);
+    let agent = Some(&*observed.agent_image);
+    let mut annotations: BTreeMap<String, String> = images(wish, agent).collect();
+    annotations.insert(PLACEMENT.to_owned(), placement(cluster));
+    annotations.insert(MEMBER.to_owned(), member.to_owned());
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
-    let mut spec = trying(cluster, wish, observed.dictated_users);
+    let mut spec = trying(cluster, wish, agent, observed.dictated_users);
     spec.node_selector = (!policy.node_selector.is_empty()).then_some(policy.node_selector);
     spec.affinity = policy.affinity.as_ref().map(beside::affinity);
     spec.priority_class_name.clone_from(&present.priority_class);
     spec.volumes = volumes(cluster, member);
     for etcd in &mut spec.containers {
         etcd.env = Some(container::given(cluster).collect());
-        etcd.resources = etcd.resources.take().map(|wanted| if whole { wanted } else { present.beyond(&wanted) });
+    }
+    for one in spec.init_containers.iter_mut().flatten().chain(&mut spec.containers) {
+        one.resources = one.resources.take().map(|wanted| if whole { wanted } else { present.beyond(&wanted) });
     }
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(&names::trial(cluster, whole)), &pod)

@@ -11,6 +11,8 @@ use crate::plan::{Endpoint, Member, Observed};
 /// For how long after a container has been started again the kubelet may say that its pod is ready, and take that back:
 /// until it begins with the start-up probe anew, the one before counts as passed (seen with 1.36).
 const UNSETTLED: SignedDuration = SignedDuration::from_secs(3);
+/// By how much a kubelet's clock may be ahead for that to be waited for; a roll is not to wait until clocks that differ by more agree.
+const BEHIND: SignedDuration = SignedDuration::from_mins(1);
 
 /// How long etcd may run before it is healthy: starts and elections take less.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
@@ -200,6 +202,11 @@ impl<'a> Node<'a> {
         self.annotation(START) == Some(Start::Join.word())
     }
 
+    /// Whether its pod would begin a cluster, were there no data.
+    pub(in crate::plan) fn begins(&self) -> bool {
+        self.annotation(START) == Some(Start::New.word())
+    }
+
     /// One of its pod's containers.
     #[must_use]
     pub fn container(&self, name: &str) -> Option<&'a Container> {
@@ -225,5 +232,6 @@ pub(super) fn is_settled(running: &Running, now: Timestamp) -> bool {
     let etcd = running.container(ETCD);
     let Some((etcd, ready)) = etcd.filter(|etcd| etcd.restarts > 0).zip(running.ready_since) else { return true };
     let Some(since) = etcd.since else { return false };
-    ready.duration_since(since) >= UNSETTLED || now.duration_since(ready.max(since)) >= UNSETTLED
+    let lasted = now.duration_since(ready.max(since));
+    ready.duration_since(since) >= UNSETTLED || lasted >= UNSETTLED || lasted <= -BEHIND
 }

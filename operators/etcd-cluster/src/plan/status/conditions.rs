@@ -39,7 +39,8 @@ pub(super) struct Standing {
     made: bool,
     members: usize,
     healing: Option<String>,
-    scaling: bool,
+    /// Whether there are to be more members or fewer; none where it is not known how many there are.
+    scaling: Option<bool>,
     upgrading: bool,
     alarm: Option<Alarm>,
     /// Whether etcd answers, and does not tell strangers how it fares.
@@ -99,7 +100,7 @@ impl Standing {
             made,
             members,
             healing,
-            scaling: made && roster.listed && (members != wish.size || roster.voters().count() != wish.size),
+            scaling: is_scaling(observed, roster, wish, members),
             upgrading,
             alarm: alarm(observed).map(|(_, alarm)| alarm),
             denied: observed.etcd.denied,
@@ -108,6 +109,13 @@ impl Standing {
             warning: warnings::worst(observed, roster),
         }
     }
+}
+
+/// Whether etcd's list is not as long as is asked for; without quorum, as long as it was last.
+fn is_scaling(observed: &Observed, roster: &Roster<'_>, wish: &Wish, members: usize) -> Option<bool> {
+    let made = observed.cluster.status.cluster_id.is_some();
+    let known = !made || roster.listed || members > 0;
+    known.then(|| made && (members != wish.size || roster.listed && roster.voters().count() != wish.size))
 }
 
 /// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.
@@ -246,9 +254,10 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     });
     let sizes = format!("Current cluster size: {}, desired cluster size: {}", standing.members, wish.size);
     all.push(match (standing.scaling, standing.members <= wish.size) {
-        (true, true) => old("Scaling", true, "ScalingUp", sizes, now),
-        (true, false) => old("Scaling", true, "ScalingDown", sizes, now),
-        (false, _) => old("Scaling", false, "SizeAsDesired", sizes, now),
+        (Some(true), true) => old("Scaling", true, "ScalingUp", sizes, now),
+        (Some(true), false) => old("Scaling", true, "ScalingDown", sizes, now),
+        (Some(false), _) => old("Scaling", false, "SizeAsDesired", sizes, now),
+        (None, _) => old("Scaling", None, unknown_size(standing), "Current cluster size is not known".to_owned(), now),
     });
     all.push(if standing.upgrading {
         old("Upgrading", true, "ClusterUpgrading", format!("upgrading to {}", wish.version), now)
@@ -260,6 +269,11 @@ pub(super) fn all(cluster: &EtcdCluster, wish: &Wish, standing: &Standing, now: 
     let warning = standing.warning.clone();
     all.extend(warning.map(|(reason, message)| condition(WARNING, ConditionStatus::True, reason, message, now)));
     all
+}
+
+/// Why it is not known how many members there are.
+fn unknown_size(standing: &Standing) -> &'static str {
+    if standing.denied { AUTHENTICATION_REQUIRED } else { quorum::reason(standing.lost) }
 }
 
 fn quorum_healthy(standing: &Standing, now: Timestamp) -> Condition {

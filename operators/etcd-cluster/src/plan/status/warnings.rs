@@ -1,8 +1,8 @@
 //! What works, but not as well as a person might think. Pure.
 
-use super::super::objects::RETIRED;
+use super::super::objects::{OWNER_UID, RETIRED};
 use super::super::roster::Roster;
-use super::super::{Observed, objects, space};
+use super::super::{Observed, copied, objects, space};
 use super::members::largest;
 
 /// The worst of it, with its reason.
@@ -12,6 +12,7 @@ pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'stati
         .or_else(|| marked(observed))
         .or_else(|| space::low(observed, roster))
         .or_else(|| space::warning(observed, roster, told.as_deref()))
+        .or_else(|| copies(observed))
         .or_else(|| larger(observed, roster))
         .or_else(|| of_spec(observed))
 }
@@ -41,6 +42,21 @@ fn marked(observed: &Observed) -> Option<(&'static str, String)> {
             observed.cluster.meta.key.namespace
         );
         ("ClaimMarked", message)
+    })
+}
+
+/// Claims that bear the labels of members' and are none.
+fn copies(observed: &Observed) -> Option<(&'static str, String)> {
+    let names: Vec<&str> = copied::told(observed).map(|claim| &*claim.meta.key.name).collect();
+    (!names.is_empty()).then(|| {
+        let message = format!(
+            "claims bear this cluster's labels and belong to no member, as copies of members' claims do: {}; they are left alone; \
+             to make that clear, take the label off that says whose they are: kubectl label pvc -n {} {} {OWNER_UID}-",
+            names.join(", "),
+            observed.cluster.meta.key.namespace,
+            names.join(" "),
+        );
+        ("ClaimCopied", message)
     })
 }
 

@@ -2,7 +2,7 @@
 
 use runtime::views::Claim;
 
-use super::members::{after, three, touches_nothing};
+use super::members::{after, at, pod, three, touches_nothing};
 use super::*;
 use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, RETIRED};
 
@@ -56,6 +56,31 @@ fn created(effect: &Effect<EtcdAct>) -> Option<String> {
         Effect::Create(create) if create.kind.kind == "Pod" => Some(create.key.name.to_string()),
         _ => None,
     }
+}
+
+/// The pod's address may have become that of another cluster's member.
+#[test]
+fn a_cluster_is_not_taken_for_the_one_that_its_first_pods_address_answers_as() {
+    let latched = |name: Option<&str>| {
+        let mut seen = observed(&json!({ "size": 3 }), &decided());
+        let first = names::first(&seen.cluster);
+        let mut pod = pod(&first, "t", &json!({ "running": { "startedAt": at(0) } }), 0, at(9));
+        pod.running.as_mut().unwrap().annotations.insert("multi-operator.example.com/start".into(), "new".into());
+        seen.pods.push(Arc::new(pod));
+        let endpoint = Endpoint { cluster_id: 9, member_id: 7, leader: 7, ..Endpoint::default() };
+        seen.etcd.endpoints.insert(first.as_str().into(), Ok(endpoint));
+        let member = |name: &str| {
+            let name = name.replace("FIRST", &first);
+            Member { id: 7, peer_urls: vec![format!("http://{name}.c.n.svc:2380")], name, learner: false }
+        };
+        if let Some(name) = name {
+            seen.etcd.members = Ok(vec![member(name)]);
+        }
+        after(&seen, 60).status.unwrap().cluster_id
+    };
+    assert_eq!(latched(Some("y-aaaaaaaaaa")), None);
+    assert_eq!(latched(None), None, "its list is yet to come");
+    assert_eq!(latched(Some("FIRST")).as_deref(), Some("9"));
 }
 
 /// etcd derives the ids of a cluster and its members from the token and the members' addresses, which are the same for each

@@ -10,7 +10,7 @@ use super::*;
 use crate::plan::objects::{CLUSTER_ID, MEMBER_ID, MEMBER_VERSION, PROVEN, RETIRED};
 
 /// A claim of 1Gi with that metadata beside its name, and the label of its owner.
-fn claim(name: &str, metadata: &Value, labels: &Value) -> Arc<Claim> {
+pub(super) fn claim(name: &str, metadata: &Value, labels: &Value) -> Arc<Claim> {
     let mut all = json!({ "multi-operator.example.com/owner-uid": "u" });
     all.as_object_mut().unwrap().extend(labels.as_object().unwrap().clone());
     let mut claim = json!({ "metadata": { "namespace": "n", "name": name, "uid": name, "labels": all },
@@ -19,12 +19,12 @@ fn claim(name: &str, metadata: &Value, labels: &Value) -> Arc<Claim> {
     Arc::new(Claim::decode(&claim.to_string()).unwrap())
 }
 
-fn voted() -> Value {
+pub(super) fn voted() -> Value {
     json!({ CLUSTER_ID: "1", MEMBER_ID: "1", MEMBER_VERSION: "3.6.16" })
 }
 
 /// Three members on claims of 1Gi, of which the spec asks for more.
-fn growing(spec: &Value) -> Observed {
+pub(super) fn growing(spec: &Value) -> Observed {
     let mut spec = spec.clone();
     spec["storage"]["size"] = json!("2Gi");
     let mut seen = three(&spec);

@@ -1,6 +1,7 @@
 //! What holds volumes, and what a deletion waits for.
 
 use api::UNSAVED_DATA;
+use runtime::namespaces::Going;
 use runtime::views::Claim;
 
 use super::members::{NAMES, after, three};
@@ -92,7 +93,7 @@ fn a_deletion_releases_claims_that_are_not_being_deleted() {
     for claims in [&held, &dying] {
         assert_eq!(finalizers(&after(&going(&delete, &[ETCD_VOLUMES], claims), 60)), all);
         let mut seen = going(&retain, &[ETCD_VOLUMES], claims);
-        seen.going = true;
+        seen.going = Some(Going::Namespace);
         assert_eq!(finalizers(&after(&seen, 60)), all, "with the namespace");
         assert_eq!(after(&going(&retain, &[], claims), 60), EtcdPlan::nothing(), "what holds nothing is not asked");
     }
@@ -132,9 +133,38 @@ fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
         seen.pods.clear();
         Arc::get_mut(&mut seen.cluster).unwrap().status = after(&seen, 60).status.unwrap_or_else(made);
         assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}");
-        seen.going = true;
+        seen.going = Some(Going::Kind);
+        assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}: claims outlive the kind");
+        seen.going = Some(Going::Namespace);
         assert_eq!(disowned(&after(&seen, 70)), 0, "with the namespace nothing can stay");
     }
+}
+
+/// Garbage collection takes the owner references off before the finalizer, and may have done both before the manager looks.
+#[test]
+fn claims_of_a_deletion_that_orphans_stay_though_volumes_are_to_go_with_the_cluster() {
+    let held = json!({ "finalizers": [UNSAVED_DATA] });
+    let delete = json!({ "size": 3, "storage": { "onDelete": "Delete" } });
+    let deleted = |held_by: &[&str], foreign: &[&str]| {
+        let mut seen = going(&delete, held_by, &held);
+        seen.clients = Seen::Leaving;
+        seen.foreign = foreign.iter().map(|pod| (*pod).into()).collect();
+        let plan = after(&seen, 60);
+        assert_eq!(finalizers(&plan).len(), 4, "all is released: {:?}", plan.effects);
+        plan.effects.iter().filter(|effect| matches!(effect, Effect::Delete(_))).count()
+    };
+    assert_eq!(deleted(&[ETCD_VOLUMES], &[]), 3);
+    assert_eq!(deleted(&[ETCD_VOLUMES, "orphan"], &[]), 0);
+    assert_eq!(deleted(&[ETCD_VOLUMES], &NAMES[..1]), 0, "its pod has no owner any more");
+    assert_eq!(deleted(&[ETCD_VOLUMES], &["c-stranger"]), 3, "a pod of no member's name tells nothing");
+    // Pods may be gone by then; Services and the budget go after the object, or lose their owner with all else.
+    let without_children = |held_by: &[&str]| {
+        let mut seen = going(&delete, held_by, &held);
+        (seen.peers, seen.clients, seen.budget) = (Seen::Absent, Seen::Absent, Seen::Absent);
+        after(&seen, 60).effects.iter().filter(|effect| matches!(effect, Effect::Delete(_))).count()
+    };
+    assert_eq!(without_children(&[ETCD_VOLUMES]), 0);
+    assert_eq!(without_children(&[ETCD_VOLUMES, "foregroundDeletion"]), 3, "they go first");
 }
 
 #[test]
@@ -208,7 +238,7 @@ fn claims_that_are_held_for_an_earlier_cluster_are_released_with_this_one() {
             of["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
         let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], &of);
-        seen.going = namespace_goes;
+        seen.going = namespace_goes.then_some(Going::Namespace);
         if let Some(status) = after(&seen, 60).status {
             Arc::get_mut(&mut seen.cluster).unwrap().status = status;
         }

@@ -26,7 +26,7 @@ fn learning(minutes: i64, idle_pod: bool) -> (Observed, i64) {
     seen.etcd.endpoints.insert(NAMES[2].into(), Err("refuses connections".to_owned()));
     if idle_pod {
         let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
-        pod.running.as_mut().unwrap().containers[0].running = false;
+        pod.running.as_mut().unwrap().containers.last_mut().unwrap().running = false;
     }
     (seen, minutes * 60)
 }

@@ -30,6 +30,8 @@ fn a_log_that_would_fill_volumes_is_not_filled() {
         (json!({ "size": 3, "options": { "snapshot-count": "10000000" } }), "snapshot-count is 10000000"),
         (variable(json!({ "name": "ETCD_SNAPSHOT_COUNT", "value": "2000001" })), "snapshot-count is 2000001"),
         (variable(by_reference), "gives no number of entries"),
+        (json!({ "size": 3, "options": { "snapshot-count": "many" } }), "snapshot-count gives no number of entries"),
+        (json!({ "size": 3, "options": { "snapshot-count": "0x1e8481" } }), "snapshot-count is 2000001"),
     ] {
         let plan = after(&going(&spec), 60);
         assert!(plan.effects.iter().all(|effect| !matches!(effect, Effect::Act(_) | Effect::Create(_))), "{spec}");
@@ -41,6 +43,32 @@ fn a_log_that_would_fill_volumes_is_not_filled() {
     for spec in [json!({ "size": 3 }), json!({ "size": 3, "options": { "snapshot-count": "2000000" } })] {
         let status = after(&going(&spec), 60).status.unwrap();
         assert!(status.contract.condition("Stalled").is_none(), "{spec}: {}", message(&status));
+    }
+}
+
+/// As etcd reads what the spec gives: 0 is its default, and 0x186a0 is 100,000.
+#[test]
+fn the_log_is_filled_up_to_the_snapshot_that_etcd_takes() {
+    let filled = |spec: &Value| {
+        let mut seen = going(spec);
+        seen.pull_refused = true;
+        let plan = after(&seen, 60);
+        let entries = plan.effects.iter().find_map(|effect| match effect {
+            Effect::Act(EtcdAct { change: Change::Fill { entries }, .. }) => Some(*entries),
+            _ => None,
+        });
+        (entries, message(&plan.status.unwrap()).to_owned())
+    };
+    let option = |count: &str| json!({ "size": 3, "options": { "snapshot-count": count } });
+    let variable = json!({ "size": 3, "pod": { "etcdEnv": [{ "name": "ETCD_SNAPSHOT_COUNT", "value": "0" }] } });
+    for spec in [json!({ "size": 3 }), option("0"), option("0x0"), option("10_000"), variable] {
+        assert_eq!(filled(&spec).0, Some(10_001), "{spec}");
+    }
+    assert_eq!(filled(&option("7")).0, Some(8));
+    for count in ["0x186a0", "100_000", "100000"] {
+        let (entries, message) = filled(&option(count));
+        assert_eq!(entries, Some(20_000), "{count}");
+        assert!(message.contains("80001 more entries to write"), "{count}: {message}");
     }
 }
 

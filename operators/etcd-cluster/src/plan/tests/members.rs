@@ -59,6 +59,8 @@ pub(super) fn pod(name: &str, template: &str, state: &Value, restarts: i32, read
         "status": {
             "podIP": "10.0.0.1",
             "conditions": [{ "type": "Ready", "status": "True", "lastTransitionTime": ready_since }],
+            "initContainerStatuses": [{ "name": "wait", "image": "agent:1", "restartCount": 0,
+                "state": { "terminated": { "exitCode": 0, "reason": "Completed" } }, "lastState": {} }],
             "containerStatuses": [{ "name": "etcd", "image": "quay.io/coreos/etcd:v3.6.16", "restartCount": restarts,
                 "state": state, "lastState": ended }],
         },

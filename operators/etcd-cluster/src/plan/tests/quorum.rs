@@ -135,6 +135,20 @@ fn a_member_that_cannot_come_back_is_no_lost_quorum_while_the_others_may_only_be
     assert_eq!(silent.status.phase, Some(Phase::Failed));
 }
 
+/// Without a list it is as many as there were last that counts.
+#[test]
+fn a_resize_that_waits_for_quorum_is_not_done() {
+    for (size, last, told) in [
+        (5, 3, (ConditionStatus::True, "ScalingUp")),
+        (1, 3, (ConditionStatus::True, "ScalingDown")),
+        (3, 3, (ConditionStatus::False, "SizeAsDesired")),
+        (3, 0, (ConditionStatus::Unknown, "QuorumUnconfirmed")),
+    ] {
+        let (_, status) = planned(&json!({ "size": size }), &EtcdClusterStatus { size: last, ..made() });
+        assert_eq!(reason(&status, "Scaling"), (told.0, told.1.to_owned()), "{last} of {size}");
+    }
+}
+
 /// What else needs a person is Stalled, and the phase tells of a cluster without quorum only once that is known.
 #[test]
 fn a_refused_version_does_not_make_a_quorum_lost_that_is_late() {

@@ -7,7 +7,7 @@ use super::*;
 fn full(state: &Value) -> Observed {
     let mut seen = crashing(6, state);
     let pod = Arc::get_mut(&mut seen.pods[2]).unwrap();
-    let ended = pod.running.as_mut().unwrap().containers[0].ended.as_mut().unwrap();
+    let ended = pod.running.as_mut().unwrap().containers.last_mut().unwrap().ended.as_mut().unwrap();
     ended.message = "panic: wal: write /var/etcd/data/member/wal/0.wal: no space left on device".into();
     seen
 }

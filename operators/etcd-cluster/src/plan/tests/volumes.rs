@@ -1,6 +1,6 @@
 //! Volumes: what was measured of them, and what pods were made for.
 
-use runtime::views::{Container, Ended, Running};
+use runtime::views::{Ended, Running};
 
 use super::members::{after, three, touches_nothing};
 use super::space::filled;
@@ -15,9 +15,8 @@ fn each(seen: &mut Observed, change: impl Fn(&mut Running)) {
 /// The init step of each member has left these words.
 fn leaving(mut seen: Observed, code: i32, words: &str) -> Observed {
     each(&mut seen, |running| {
-        let etcd = running.containers[0].clone();
-        let ended = Some(Ended { code, message: words.into() });
-        running.containers.insert(0, Container { name: "wait".into(), running: false, ended, ..etcd });
+        let wait = running.containers.iter_mut().find(|container| &*container.name == "wait").unwrap();
+        wait.ended = Some(Ended { code, message: words.into() });
     });
     seen
 }
@@ -117,7 +116,7 @@ fn a_database_that_was_larger_than_its_quota_when_its_pod_was_made_may_grow_by_a
 
 /// The last member, a follower, has been full, and is up again.
 fn was_full(mut seen: Observed) -> Observed {
-    let etcd = &mut Arc::get_mut(&mut seen.pods[2]).unwrap().running.as_mut().unwrap().containers[0];
+    let etcd = &mut Arc::get_mut(&mut seen.pods[2]).unwrap().running.as_mut().unwrap().containers.last_mut().unwrap();
     let message = "panic: write /var/etcd/data/member/snap/db: no space left on device".into();
     etcd.ended = Some(Ended { code: 2, message });
     seen

@@ -1,6 +1,6 @@
 //! The HorizontalPodAutoscaler.
 
-use api::my_app::Autoscaling;
+use api::my_app::{Autoscaling, Metric};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use runtime::cache::View;
 use runtime::plan::Apply;
@@ -13,9 +13,14 @@ use crate::MyApp;
 /// What is aimed at where nothing is given, as Kubernetes does; sent all the same, so that it is ours.
 const CPU: IntOrString = IntOrString::Int(80);
 
-/// The autoscaler of `app`, wanted if it asks for one.
+/// How many bytes of JSON one of `spec.autoscaling.metrics` may have: one that Kubernetes takes has hundreds. As with overrides, some JSON
+/// takes a hundred times the room once it is parsed.
+const LONGEST: usize = 8 * 1024;
+
+/// The autoscaler of `app`, wanted if it asks for one whose metrics can be read.
 pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
     let wanted = app.spec.autoscaling.as_ref()?;
+    let metrics = metrics(wanted).ok()?;
     let autoscaler = json!({
         "metadata": child_meta(&MyApp::KIND, &app.meta),
         "spec": {
@@ -26,18 +31,34 @@ pub(in crate::plan) fn autoscaler(app: &MyApp) -> Option<Apply> {
             },
             "minReplicas": wanted.least(),
             "maxReplicas": wanted.max,
-            "metrics": metrics(wanted),
+            "metrics": metrics,
         },
     });
     Some(Apply::new(Autoscaler::KIND, app.meta.key.clone(), &autoscaler))
 }
 
-fn metrics(wanted: &Autoscaling) -> Vec<Value> {
+/// Why the autoscaler that `app` asks for is not made or changed, in words, if it is not.
+pub(in crate::plan) fn unreadable_metrics(app: &MyApp) -> Option<String> {
+    metrics(app.spec.autoscaling.as_ref()?).err()
+}
+
+fn metrics(wanted: &Autoscaling) -> Result<Vec<Value>, String> {
     let given = wanted.cpu.is_some() || wanted.memory.is_some() || !wanted.metrics.is_empty();
     let cpu = wanted.cpu.as_ref().or_else(|| (!given).then_some(&CPU));
     let resources = [("cpu", cpu), ("memory", wanted.memory.as_ref())];
-    let resources = resources.into_iter().filter_map(|(name, target)| Some(resource(name, target?)));
-    resources.chain(wanted.metrics.iter().map(|metric| json!(metric))).collect()
+    let resources = resources.into_iter().filter_map(|(name, target)| Some(Ok(resource(name, target?))));
+    resources.chain(wanted.metrics.iter().enumerate().map(|(at, metric)| parsed(at, metric))).collect()
+}
+
+fn parsed(at: usize, metric: &Metric) -> Result<Value, String> {
+    let (path, text) = (format!("spec.autoscaling.metrics[{at}]"), metric.text());
+    if text.len() > LONGEST {
+        let bytes = text.len();
+        return Err(format!(
+            "{path}: {bytes} bytes of JSON, more than the {LONGEST} that are taken: leave out what is no metric"
+        ));
+    }
+    serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))
 }
 
 fn resource(name: &str, target: &IntOrString) -> Value {

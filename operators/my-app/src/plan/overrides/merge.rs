@@ -5,6 +5,8 @@
 //! override leaves out (the name of a volume in a mount of which it changes the mode) would empty ours. The tests hold that
 //! the two say the same of whole items.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 /// The merge key of a list, by its name. In a PodTemplateSpec no two lists of one name have different ones.
@@ -42,18 +44,32 @@ pub(super) fn put(name: &str, ours: &mut Value, over: &Value) {
         }
         (Value::Array(ours), Value::Array(over)) if merge_key(name).is_some() => {
             let key = merge_key(name).unwrap_or_default();
-            let count = |list: &[Value], item: &Value| list.iter().filter(|other| other[key] == item[key]).count();
-            let only: Vec<bool> = over.iter().map(|item| count(ours, item) == 1 && count(over, item) == 1).collect();
-            for (item, only) in over.iter().zip(only) {
-                let is_meant = |ours: &Value| ours[key] == item[key] && is_of_protocol(name, ours, item, only);
-                match ours.iter_mut().find(|ours| is_meant(ours)) {
-                    Some(ours) => put("", ours, item),
-                    None => ours.push(item.clone()),
+            let (before, all) = (places(key, ours), places(key, over));
+            let mut places = before.clone();
+            for item in over {
+                let of = item[key].to_string();
+                let only = [&before, &all].iter().all(|places| places.get(&of).is_some_and(|at| at.len() == 1));
+                let places = places.entry(of).or_default();
+                match places.iter().find(|at| is_of_protocol(name, &ours[**at], item, only)) {
+                    Some(at) => put("", &mut ours[*at], item),
+                    None => {
+                        places.push(ours.len());
+                        ours.push(item.clone());
+                    }
                 }
             }
         }
         _ => *ours = over.clone(),
     }
+}
+
+/// Where the items of each key are in a list: looking for each through the whole list takes seconds where there are thousands.
+fn places(key: &str, list: &[Value]) -> BTreeMap<String, Vec<usize>> {
+    let mut places = BTreeMap::<_, Vec<usize>>::new();
+    for (at, item) in list.iter().enumerate() {
+        places.entry(item[key].to_string()).or_default().push(at);
+    }
+    places
 }
 
 /// Whether two items of one key are of one protocol, where that belongs to what the API server tells ports by. One that names none is

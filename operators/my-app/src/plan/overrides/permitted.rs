@@ -1,7 +1,7 @@
 //! What of pods the administrator lets MyApps override.
 
 use api::my_app::PodMetadata;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Limit, PATH, Refusal};
 
@@ -21,32 +21,34 @@ const PLACEMENT: [&str; 7] = [
 const CONFINING: [&str; 2] =
     ["container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/"];
 
-/// Whether all of these overrides are within the limit; else a sentence.
-pub(super) fn check(metadata: &PodMetadata, spec: &Value, limit: Limit) -> Result<(), Refusal> {
-    let forbidden = |path: String, taken: String| {
-        Err(Refusal {
-            reason: "PodOverridesNotAllowed",
-            message: format!("{path} is not allowed: {taken}; ask whoever runs the manager, or leave it out"),
-        })
-    };
+/// Whether any overrides are within the limit; else a sentence.
+pub(super) fn check_any(limit: Limit) -> Result<(), Refusal> {
     match limit {
-        Limit::All => Ok(()),
-        Limit::None => forbidden(PATH.to_owned(), "this manager takes none (--pod-overrides=none)".to_owned()),
-        Limit::Placement => {
-            let mut fields = spec.as_object().into_iter().flat_map(|fields| fields.keys());
-            let field = fields.find(|field| !PLACEMENT.contains(&&***field));
-            let confines = |key: &&String| CONFINING.iter().any(|prefix| key.starts_with(prefix));
-            let annotation = metadata.annotations.keys().find(confines);
-            let path = match (field, annotation) {
-                (Some(field), _) => format!("{PATH}.spec.{field}"),
-                (None, Some(key)) => format!("{PATH}.metadata.annotations.{key}"),
-                (None, None) => return Ok(()),
-            };
-            let taken = format!(
-                "of the fields of a pod, this manager takes {} (--pod-overrides=placement)",
-                PLACEMENT.join(", ")
-            );
-            forbidden(path, taken)
-        }
+        Limit::All | Limit::Placement => Ok(()),
+        Limit::None => Err(forbidden(PATH, "this manager takes none (--pod-overrides=none)")),
     }
+}
+
+/// Whether all of these overrides are within the limit, by the names of their fields; else a sentence.
+pub(super) fn check(metadata: &PodMetadata, fields: &Map<String, Value>, limit: Limit) -> Result<(), Refusal> {
+    if limit == Limit::All {
+        return Ok(());
+    }
+    check_any(limit)?;
+    let field = fields.keys().find(|field| !PLACEMENT.contains(&&***field));
+    let confines = |key: &&String| CONFINING.iter().any(|prefix| key.starts_with(prefix));
+    let annotation = metadata.annotations.keys().find(confines);
+    let path = match (field, annotation) {
+        (Some(field), _) => format!("{PATH}.spec.{field}"),
+        (None, Some(key)) => format!("{PATH}.metadata.annotations.{key}"),
+        (None, None) => return Ok(()),
+    };
+    let taken =
+        format!("of the fields of a pod, this manager takes {} (--pod-overrides=placement)", PLACEMENT.join(", "));
+    Err(forbidden(&path, &taken))
+}
+
+fn forbidden(path: &str, taken: &str) -> Refusal {
+    let message = format!("{path} is not allowed: {taken}; ask whoever runs the manager, or leave it out");
+    Refusal { reason: "PodOverridesNotAllowed", message }
 }

@@ -1,5 +1,7 @@
 //! What no override changes: by what pods are found, who owns them, and what a MyApp's own fields and status tell of them.
 
+use std::collections::BTreeSet;
+
 use api::my_app::PodMetadata;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY, NAME, RESTARTED_AT};
 use serde_json::Value;
@@ -45,7 +47,7 @@ fn labels(metadata: &PodMetadata) -> Result<(), String> {
 
 /// Containers are merged by their names, so each has one; the application's image is the spec's.
 fn containers(spec: &Value, list: &str) -> Result<(), String> {
-    let mut names = Vec::new();
+    let mut names = BTreeSet::new();
     for (at, container) in spec[list].as_array().into_iter().flatten().enumerate() {
         let path = format!("{PATH}.spec.{list}[{at}]");
         let Some(name) = container["name"].as_str().filter(|name| !name.is_empty()) else {
@@ -58,8 +60,8 @@ fn containers(spec: &Value, list: &str) -> Result<(), String> {
         match name == CONTAINER {
             true if image => return Err(format!("{path}.image: the application's image is set by spec.image")),
             false if !image => return Err(format!("{path}.image: Required value: {name} is no container of ours")),
-            _ => names.push(name),
-        }
+            _ => names.insert(name),
+        };
     }
     Ok(())
 }

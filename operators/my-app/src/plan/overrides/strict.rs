@@ -1,20 +1,19 @@
 //! Whether an object is a PodSpec, to the last field; else which is not.
 
 use k8s_openapi::api::core::v1::PodSpec;
+use k8s_openapi::serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::PATH;
 
 /// The same, with numbers written as quantities where those belong.
-pub(super) fn pod_spec(given: &Value) -> Result<Value, String> {
+pub(super) fn pod_spec(mut spec: Value) -> Result<Value, String> {
     let path = format!("{PATH}.spec");
-    let mut spec = given.clone();
     write_quantities(&mut spec, false);
-    if let Some(why) = mistyped(&spec, &path, &|part| part) {
-        return Err(why);
-    }
-    let kept = serde_json::from_value::<PodSpec>(spec.clone()).and_then(serde_json::to_value);
-    let kept = kept.map_err(|error| format!("{path}: {error}"))?;
+    let kept = match PodSpec::deserialize(&spec) {
+        Ok(read) => serde_json::to_value(read).map_err(|error| format!("{path}: {error}"))?,
+        Err(error) => return Err(mistyped(&spec, &path, &|part| part).unwrap_or_else(|| format!("{path}: {error}"))),
+    };
     unknown(&spec, &kept, &path).map_or(Ok(spec), Err)
 }
 

@@ -76,6 +76,29 @@ fn what_finds_owns_and_names_the_pods_is_refused() {
     assert!(of(&app(&policy), Limit::All).is_ok(), "what is so anyway may be said");
 }
 
+/// Parsed, it would take a hundred times the room of its text: seven hundred bytes for each of these.
+#[test]
+fn overrides_of_no_size_for_a_pod_are_not_read() {
+    let junk = |items: usize| json!({ "spec": { "x": vec![json!({ "a": 1 }); items] } });
+    let large = app(&junk(8190));
+    let text = serde_json::to_string(&large.spec.pod_overrides).unwrap();
+    assert_eq!(text, json!({ "spec": junk(8190)["spec"] }).to_string(), "it is kept, and passed on, as it was");
+    let why = of(&large, Limit::All).expect_err("a refusal").message;
+    assert!(why.starts_with("spec.podOverrides.spec.x: unknown field"), "{why}");
+    let why = of(&app(&junk(8200)), Limit::All).expect_err("a refusal");
+    let words = "spec.podOverrides.spec: 65607 bytes of JSON, more than the 65536 that are taken: ask for less";
+    assert!(why.reason == "PodOverridesInvalid" && why.message.starts_with(words), "{why:?}");
+    // What is not allowed at all, or by a field's name, is not looked into.
+    assert_eq!(of(&app(&junk(8200)), Limit::None).expect_err("a refusal").reason, "PodOverridesNotAllowed");
+    let why = of(&app(&junk(10)), Limit::Placement).expect_err("a refusal");
+    assert!(why.message.starts_with("spec.podOverrides.spec.x is not allowed"), "{}", why.message);
+    let deep = format!("{{\"affinity\":{}{}}}", "[".repeat(200), "]".repeat(200));
+    let text = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u", "generation": 1 },
+        "spec": { "image": "i", "podOverrides": { "spec": 0 } } });
+    let deep = MyApp::decode(&text.to_string().replace("\"spec\":0", &format!("\"spec\":{deep}"))).unwrap();
+    assert!(of(&deep, Limit::All).expect_err("a refusal").message.contains("recursion limit exceeded"));
+}
+
 #[test]
 fn an_administrator_limits_overrides() {
     let placed = json!({

@@ -10,7 +10,7 @@ use runtime::plan::{Announcement, Apply, Kind};
 use runtime::views::{Autoscaler, Ingress};
 
 use super::route;
-use crate::plan::{Observed, names_ours, objects};
+use crate::plan::{Observed, names_ours, objects, taken};
 
 /// Types of these conditions.
 const TYPES: [&str; 2] = [SCALING_ACTIVE, ROUTE_ACCEPTED];
@@ -36,6 +36,7 @@ pub(super) fn are_news(observed: &Observed, conditions: &[Condition]) -> bool {
 pub(super) fn is_obstructed(observed: &Observed) -> bool {
     let app = &observed.app;
     let obstacles = [
+        objects::unreadable_metrics(app).map(|why| ("MetricsInvalid", why)),
         objects::autoscaler(app).and_then(|_| observed.autoscaler.obstacle("")),
         objects::ingress(app).and_then(|_| observed.ingress.obstacle("")),
         objects::http_route(app).and_then(|_| observed.http_route.seen()?.obstacle("")),
@@ -74,10 +75,14 @@ pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
 fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condition> {
     observed.app.spec.autoscaling.as_ref()?;
     let judged = |status, reason: String, message: String| condition(SCALING_ACTIVE, status, reason, message, now);
+    if let Some(why) = objects::unreadable_metrics(&observed.app) {
+        let message = format!("{why}; no HorizontalPodAutoscaler is made or changed");
+        return Some(judged(ConditionStatus::False, "MetricsInvalid".to_owned(), message));
+    }
     if let Some((reason, message)) = observed.autoscaler.obstacle("HorizontalPodAutoscaler") {
         return Some(judged(ConditionStatus::False, reason.to_owned(), message));
     }
-    let live = observed.autoscaler.ours()?;
+    let live = observed.autoscaler.ours().filter(|_| !taken::deployment(observed))?;
     let told = live.scaling.as_ref()?;
     let is_of_it = told.is_current && is_asked(aside, Autoscaler::KIND, live.spec);
     if !is_of_it && !is_put_back(observed, SCALING_ACTIVE) {

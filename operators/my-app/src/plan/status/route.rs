@@ -10,7 +10,7 @@ use runtime::plan::{Apply, Seen};
 use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
 use super::beside::{differs, is_asked, is_put_back};
-use crate::plan::{Observed, ways_in};
+use crate::plan::{Observed, taken, ways_in};
 
 /// A condition's status, reason and message.
 pub(super) type Verdict = (ConditionStatus, String, String);
@@ -45,7 +45,7 @@ fn ingress(observed: &Observed, aside: &[Apply], route: &Route) -> Option<Verdic
 
 /// The Ingress, if it is the one that is asked for, or is put back to be that.
 fn asked_ingress<'a>(observed: &'a Observed, aside: &[Apply]) -> Option<&'a Live<Ingress>> {
-    let stays = observed.ingress.ours().filter(|_| !ways_in::loses_class(observed));
+    let stays = observed.ingress.ours().filter(|_| !taken::service(observed) && !ways_in::loses_class(observed));
     stays.filter(|_| !differs(aside, Ingress::KIND) || is_put_back(observed, ROUTE_ACCEPTED))
 }
 
@@ -72,7 +72,8 @@ fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Opt
         return Some((ConditionStatus::False, reason.to_owned(), message));
     }
     let home = &observed.app.meta.key.namespace;
-    Some(match asked_route(aside, seen) {
+    let asked = asked_route(aside, seen).filter(|_| !taken::service(observed));
+    Some(match asked {
         Some(route) => accepted(route, home, gateway),
         None => {
             let message = format!("the HTTPRoute {}", unmade(observed));

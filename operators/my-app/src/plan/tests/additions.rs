@@ -6,7 +6,7 @@ use runtime::views::{DisruptionBudget, Service};
 const THEIRS: &str = "kubectl-edit";
 
 /// A child as `apply` makes it, after somebody's edit of which `edited` (a FieldsV1) is owned.
-fn edited<V: View>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
+pub(super) fn edited<V: View>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) -> V {
     let mut object = apply.body;
     object["metadata"]["uid"] = json!("c");
     edit(&mut object);
@@ -16,7 +16,7 @@ fn edited<V: View>(apply: Apply, edited: &Value, edit: impl FnOnce(&mut Value)) 
     V::decode(&object.to_string()).unwrap()
 }
 
-fn with_port() -> Arc<MyApp> {
+pub(super) fn with_port() -> Arc<MyApp> {
     app(json!({ "image": "i:2", "replicas": 0, "port": 80, "disruptionBudget": { "minAvailable": 1 } }), json!({}))
 }
 

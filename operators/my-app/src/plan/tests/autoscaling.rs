@@ -11,7 +11,7 @@ pub(super) fn scaled(min: i32, max: i32) -> Arc<MyApp> {
 }
 
 /// The autoscaler that `app` asks for, of which its controller says that.
-fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
+pub(super) fn autoscaler(app: &MyApp, conditions: Value) -> Seen<Autoscaler> {
     let mut object = objects::autoscaler(app).unwrap().body;
     let fingerprint = objects::autoscaler(app).unwrap().fingerprint();
     object["metadata"]["uid"] = json!("h");
@@ -63,6 +63,38 @@ fn targets_are_percentages_or_averages_and_metrics_are_passed_on() {
     assert_eq!(both, json!([average, queue]), "nothing is added to what is given");
 }
 
+/// They are the one field that is read as it is, so what is no metric would cost the manager's memory.
+#[test]
+fn metrics_of_no_size_for_a_metric_are_not_read_and_leave_the_autoscaler_as_it_is() {
+    let with =
+        |metrics: Value| app(json!({ "image": "i:2", "autoscaling": { "max": 5, "metrics": metrics } }), json!({}));
+    let pod = json!({ "type": "Pods", "pods": { "metric": { "name": "jobs" } } });
+    let large = json!({ "type": "Pods", "x": vec![json!({ "a": 1 }); 2000] });
+    let deep = format!("{{\"type\": \"Pods\", \"x\": {}1{}}}", "[".repeat(200), "]".repeat(200));
+    let before = autoscaler(&with(json!([pod])), json!([]));
+    let app = with(json!([pod, large]));
+    let planned = plan(&Observed { autoscaler: before, ..observed(app.clone(), pods(&app, 3, false)) }, NOW);
+    assert_eq!(kinds(&planned), [""; 0]);
+    let told = status(&planned).contract.condition(SCALING_ACTIVE).unwrap();
+    assert_eq!((told.status, &*told.reason), (ConditionStatus::False, "MetricsInvalid"));
+    let words = "spec.autoscaling.metrics[1]: 16021 bytes of JSON, more than the 8192 that are taken: leave out what is no metric; \
+                 no HorizontalPodAutoscaler is made or changed";
+    assert_eq!(told.message, words);
+    assert_eq!((ready(&planned).0, planned.events.len()), ("Running", 1), "its pods serve");
+    for (min, max) in [(4, 5), (1, 2)] {
+        let spec = json!({ "image": "i:2", "autoscaling": { "min": min, "max": max, "metrics": [large] } });
+        let app = super::app(spec, json!({}));
+        let out_of_bounds = plan(&observed(app.clone(), pods(&app, 3, false)), NOW);
+        assert!(status(&out_of_bounds).contract.is_true(condition_type::STALLED));
+        assert_eq!(ready(&out_of_bounds).0, "MetricsInvalid", "nobody brings it there");
+    }
+    let text = json!({ "metadata": { "name": "a", "namespace": "n", "uid": "u", "generation": 2 }, "spec": { "image": "i:2", "autoscaling": { "max": 5, "metrics": [0] } } });
+    let deep = Arc::new(MyApp::decode(&text.to_string().replace("[0]", &format!("[{deep}]"))).unwrap());
+    let told = plan(&observed(deep.clone(), pods(&deep, 3, false)), NOW);
+    let told = status(&told).contract.condition(SCALING_ACTIVE).unwrap().message.clone();
+    assert!(told.starts_with("spec.autoscaling.metrics[0]: recursion limit exceeded"), "{told}");
+}
+
 #[test]
 fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
     let with = scaled(1, 10);
@@ -87,8 +119,10 @@ fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
     let with = scaled(1, 5);
     let adopts = Observed { orphan: Some(orphan.view), ..observed(with.clone(), Seen::Absent) };
     assert_eq!(kinds(&plan(&adopts, NOW)), ["3 pods", "apply Deployment"]);
+    let told =
+        |asked: i32| json!({ "observedGeneration": 2, "replicas": asked + 2, "ready": format!("{asked}/{asked}") });
     let made_again = |spec: Value, before: i32| {
-        let app = app(spec, json!({ "observedGeneration": 2, "replicas": before }));
+        let app = app(spec, told(before));
         let made = plan(&observed(app, Seen::Absent), NOW);
         let Some(Effect::Apply(apply)) = made.effects.first() else { panic!("{:?}", made.effects) };
         apply.body["spec"]["replicas"].clone()
@@ -96,13 +130,36 @@ fn the_number_stays_when_the_deployment_is_taken_over_or_made_again() {
     let autoscaled = json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } });
     assert_eq!(made_again(autoscaled.clone(), 4), 4);
     assert_eq!(made_again(autoscaled.clone(), 9), 5, "within its bounds");
-    assert_eq!(made_again(autoscaled, 0), Value::Null, "a new one");
+    assert_eq!(made_again(autoscaled, 0), 2);
     assert_eq!(made_again(json!({ "image": "i:2" }), 8), 8);
     assert_eq!(made_again(json!({ "image": "i:2", "replicas": 3 }), 8), 3);
     // It is known for as long as that takes.
-    let app = app(json!({ "image": "i:2" }), json!({ "observedGeneration": 2, "replicas": 8 }));
-    for gone in [Seen::Leaving, Seen::Absent] {
-        assert_eq!(status(&plan(&observed(app.clone(), gone), NOW)).replicas, 8);
+    for (asked, ready) in [(8, "0/8"), (0, "0/0")] {
+        for gone in [Seen::Leaving, Seen::Absent] {
+            let app = app(json!({ "image": "i:2" }), told(asked));
+            let status = status(&plan(&observed(app, gone), NOW)).clone();
+            assert_eq!((status.replicas, status.ready.as_deref()), (0, Some(ready)));
+        }
+    }
+}
+
+/// Whoever has stopped an application is not to find it started because its Deployment was deleted.
+#[test]
+fn a_deployment_that_stood_at_no_pods_comes_back_with_none_and_a_new_one_with_what_the_api_server_gives() {
+    for spec in [json!({ "image": "i:2" }), json!({ "image": "i:2", "autoscaling": { "min": 2, "max": 5 } })] {
+        let made = |status: Value| {
+            let made = plan(&observed(app(spec.clone(), status), Seen::Absent), NOW);
+            let Some(Effect::Apply(apply)) = made.effects.first() else { panic!("{:?}", made.effects) };
+            (apply.body["spec"]["replicas"].clone(), super::status(&made).phase)
+        };
+        let stood = made(json!({ "observedGeneration": 2, "ready": "0/0", "phase": "ScaledToZero" }));
+        let scaled = spec["autoscaling"].is_object();
+        assert_eq!(
+            stood,
+            if scaled { (json!(2), Some(Phase::Progressing)) } else { (json!(0), Some(Phase::ScaledToZero)) }
+        );
+        assert_eq!(made(json!({})), (Value::Null, Some(Phase::Progressing)), "a new one");
+        assert_eq!(made(json!({ "observedGeneration": -1, "ready": "junk" })).0, Value::Null);
     }
 }
 

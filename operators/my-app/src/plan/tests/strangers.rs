@@ -1,8 +1,76 @@
 //! What names a Deployment or a Service goes by the name alone.
 
-use super::autoscaling::{kinds, scaled};
-use super::route::{aside, by_gateway, by_ingress, settled};
+use api::my_app::SCALING_ACTIVE;
+use runtime::plan::adoption::name_taken;
+
+use super::autoscaling::{autoscaler, kinds, scaled};
+use super::route::{aside, by_gateway, by_ingress, deleted, http_route, ingress, said, settled};
 use super::*;
+
+/// The same MyApp, of which the status tells since that generation that a child's name is somebody else's.
+fn told_taken(app: &MyApp, child: &str, generation: i64) -> Arc<MyApp> {
+    let why = name_taken(child, "a", &MyApp::KIND).to_string();
+    let stalled = json!({ "type": "Stalled", "status": "True", "reason": "NameTaken", "message": why,
+        "lastTransitionTime": "1970-01-01T00:00:00Z" });
+    let spec = serde_json::to_value(&app.spec).unwrap();
+    super::app(spec, json!({ "observedGeneration": generation, "ready": "0/2", "conditions": [stalled] }))
+}
+
+/// As after `helm install` of a Deployment of that name while the manager was away.
+#[test]
+fn an_autoscaler_whose_deployment_is_somebody_elses_by_now_goes() {
+    let app = scaled(2, 5);
+    let works = json!([{ "type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": "" }]);
+    let beside = |app: Arc<MyApp>, deployment: Seen<Deployment>| {
+        plan(&Observed { autoscaler: autoscaler(&app, works.clone()), ..observed(app.clone(), deployment) }, NOW)
+    };
+    let taken = beside(told_taken(&app, "Deployment", 2), Seen::Absent);
+    assert_eq!(kinds(&taken), ["delete HorizontalPodAutoscaler", "apply Deployment"]);
+    assert!(status(&taken).contract.condition(SCALING_ACTIVE).is_none(), "it scales none of ours");
+    assert_eq!(
+        kinds(&beside(app.clone(), Seen::Absent)),
+        ["apply Deployment"],
+        "it was deleted, and is back in a moment"
+    );
+    assert_eq!(
+        kinds(&beside(told_taken(&app, "Deployment", 1), Seen::Absent)),
+        ["apply Deployment"],
+        "of another spec"
+    );
+    assert_eq!(kinds(&beside(told_taken(&app, "Service", 2), Seen::Absent)), ["apply Deployment"], "of another child");
+    let back = live(&app, json!({ "observedGeneration": 2 }));
+    assert!(!kinds(&beside(told_taken(&app, "Deployment", 2), back)).iter().any(|kind| kind.starts_with("delete")));
+}
+
+#[test]
+fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
+    for (app, kind) in [(by_gateway(), "HTTPRoute"), (by_ingress(), "Ingress")] {
+        let seen = |app: Arc<MyApp>| {
+            let mut seen = Observed { service: Seen::Absent, ..settled(&app) };
+            match kind {
+                "Ingress" => {
+                    seen.ingress = ingress(&app, &json!({ "loadBalancer": { "ingress": [{ "ip": "192.0.2.1" }] } }))
+                }
+                _ => seen.http_route = http_route(&app, &json!({})),
+            }
+            seen
+        };
+        let taken = plan(&seen(told_taken(&app, "Service", 2)), NOW);
+        assert_eq!(kinds(&taken), [format!("delete {kind}"), "apply Service".to_owned()]);
+        assert_eq!(said(&taken).map(|(status, _)| status), Some(ConditionStatus::Unknown));
+        assert_eq!(kinds(&plan(&seen(app.clone()), NOW)), ["apply Service"], "it was deleted, and is back in a moment");
+        // One that is not asked for any more leads to it as well.
+        let mut both = seen(told_taken(&app, "Service", 2));
+        both.ingress = ingress(&by_ingress(), &json!({}));
+        both.http_route = http_route(&by_gateway(), &json!({}));
+        both.service = Seen::Absent;
+        assert_eq!(kinds(&plan(&both, NOW)), ["delete Ingress", "delete HTTPRoute", "apply Service"]);
+        let mut paused = MyApp::clone(&both.app);
+        paused.spec.paused = true;
+        both.app = Arc::new(paused);
+        assert_eq!(deleted(&plan(&both, NOW)), [""; 0], "a pause changes nothing");
+    }
+}
 
 /// It goes by the name of the Deployment, which may be somebody else's until ours is there.
 #[test]

@@ -26,7 +26,7 @@ pub(super) fn stalled(sample: &Sample, reason: &str) -> Result<(), String> {
     };
     match reason {
         "PodOverridesInvalid" => {
-            ensure(spec["podOverrides"]["spec"]["containers"].is_array(), "its overrides are valid")
+            ensure(spec["podOverrides"]["spec"]["tolerations"].is_array(), "its overrides are valid")
         }
         "PodOverridesNotAllowed" => {
             ensure(spec["podOverrides"]["spec"]["hostPID"] == true, "its overrides are allowed")

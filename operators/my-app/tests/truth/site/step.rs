@@ -204,7 +204,7 @@ fn overrides() -> impl Strategy<Value = Value> {
         14 => Just(Value::Null),
         3 => Just(json!({ "metadata": { "labels": { "team": "a" } } })),
         3 => Just(json!({ "metadata": { "labels": { "team": "b" } }, "spec": { "nodeSelector": { "disk": "ssd" } } })),
-        1 => Just(json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } })),
+        1 => Just(json!({ "spec": { "tolerations": [{ "operators": "Exists" }] } })),
         1 => Just(json!({ "spec": { "hostPID": true } })),
     ]
 }

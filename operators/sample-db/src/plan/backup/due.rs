@@ -30,11 +30,17 @@ pub(super) fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
     at.duration_since(now) > AHEAD
 }
 
+/// Whether the schedule rests. That of a database that is being deleted does, unless `deletion.protection` keeps its server.
+pub(super) fn rests(db: &SampleDB) -> bool {
+    let serves_on = db.spec.deletion.protection && db.status.replicas.is_some_and(|replicas| replicas > 0);
+    db.spec.paused || db.spec.backup.suspend || db.meta.deleting && !serves_on
+}
+
 /// When the schedule's next snapshot is due: if that has come and nothing was done about it, then still that time. None
 /// without a schedule, and while it rests.
 pub(crate) fn next_due(db: &SampleDB, now: Timestamp) -> Option<Timestamp> {
     let (backup, status) = (&db.spec.backup, &db.status);
-    if db.spec.paused || backup.suspend || db.meta.deleting {
+    if rests(db) {
         return None;
     }
     let schedule = Schedule::parse(backup.schedule()?, backup.time_zone()).ok()?.spread(place(db));

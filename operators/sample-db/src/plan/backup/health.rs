@@ -6,6 +6,7 @@ use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::condition;
 
+use super::due::rests;
 use super::{Backups, Fate, fates, is_ahead, is_in_doubt, is_scheduled, is_under_way, place};
 use crate::Snapshot;
 use crate::plan::schedule::Schedule;
@@ -64,7 +65,7 @@ fn kept(observed: &Observed, now: Timestamp) -> String {
 pub(crate) fn overdue_since(observed: &Observed, now: Timestamp) -> Option<Timestamp> {
     let db = &*observed.db;
     let backup = &db.spec.backup;
-    if db.spec.paused || backup.suspend || db.meta.deleting {
+    if rests(db) {
         return None;
     }
     let initialised = db.status.initialization.completed_at?;

@@ -9,7 +9,7 @@ use runtime::views::Claim;
 
 use super::terminating::{self, dying, has_volume, may_answer, unreachable_data};
 use super::way_in::{self, is_ready, serves};
-use super::{GRACE, Step, gone, is_early, is_in_foreground, is_wanted, skip, stop};
+use super::{GRACE, Step, gone, is_early, is_in_foreground, skip, stop};
 use crate::plan::objects::{self, ONLINE};
 use crate::plan::{DbAct, Observed, SecretSeen, after, brief, names};
 use crate::snapshot::plan::{is_bad, is_proved};
@@ -25,12 +25,6 @@ enum Way {
     Wait(String),
     /// By nobody: why.
     Lost(String),
-}
-
-/// Whether the server is asked although the database is being deleted: before its last snapshot is begun.
-#[must_use]
-pub fn is_to_be_asked(observed: &Observed) -> bool {
-    is_wanted(observed) && last(observed).is_none()
 }
 
 /// What comes next until the data are saved.

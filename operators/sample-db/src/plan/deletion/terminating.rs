@@ -29,7 +29,7 @@ pub(super) fn may_answer(observed: &Observed) -> bool {
 
 /// Whether the server has the volume, and does not start by itself any more.
 pub(super) fn does_not_start(observed: &Observed) -> bool {
-    let trouble = observed.pod().filter(|pod| has_volume(pod)).and_then(|pod| pod.trouble.as_ref());
+    let trouble = observed.pod().filter(|pod| has_volume(pod)).and_then(|pod| steps::trouble(pod));
     trouble.is_some_and(|trouble| trouble.lasting) && !is_ready(observed)
 }
 
@@ -37,7 +37,7 @@ pub(super) fn does_not_start(observed: &Observed) -> bool {
 /// after a while.
 pub(super) fn silence(observed: &Observed, now: Timestamp) -> Option<String> {
     let pod = observed.pod().filter(|pod| has_volume(pod))?;
-    if let Some(trouble) = pod.trouble.as_ref().filter(|_| does_not_start(observed)) {
+    if let Some(trouble) = steps::trouble(pod).filter(|_| does_not_start(observed)) {
         return Some(format!("the server does not start: {}", steps::cause(pod, trouble)));
     }
     let turned = pod.running.as_deref().and_then(|running| running.ready_since);

@@ -9,7 +9,7 @@ use crate::SampleDB;
 use crate::plan::names;
 
 /// Which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SecretOf {
     /// The applications': the owner of the database.
     App,

@@ -2,7 +2,7 @@
 
 use runtime::cache::View;
 use runtime::plan::{Delete, DryRun, Effect};
-use runtime::views::{Pod, Trouble};
+use runtime::views::{Container, Pod, Trouble};
 
 use super::{Step, silence};
 use crate::plan::objects::{self, PARAMETERS, TEMPLATE};
@@ -38,7 +38,8 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         return Some(step);
     }
     // It may be its parameters that it does not start with. A server that recovers from a crash is left to it.
-    if pod.trouble.is_some() && !has(PARAMETERS, &objects::parameters(&observed.db)) {
+    let trouble = silence::trouble(pod);
+    if trouble.is_some() && !has(PARAMETERS, &objects::parameters(&observed.db)) {
         return Some(restart(observed, "the spec has other parameters"));
     }
     if let Some((reason, message)) = lost(pod) {
@@ -47,7 +48,7 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     if let Some(step) = silence::unready(observed, pod) {
         return Some(step);
     }
-    Some(match &pod.trouble {
+    Some(match trouble {
         // A manager that renders it otherwise may have mended what it does not start with.
         Some(trouble) if trouble.lasting && is_outdated(observed, pod) => {
             restart(observed, &format!("it does not start ({}), and there is another way to start it", trouble.message))
@@ -161,7 +162,7 @@ pub(in crate::plan) fn follows(observed: &Observed, wish: &Wish) -> Follows {
         let said = running.container("prepare").and_then(Words::of_container);
         return Follows::Ready { address: address.to_string(), room: said.and_then(|words| words.said.free_bytes) };
     }
-    match (failure(pod), &pod.trouble) {
+    match (failure(pod), silence::trouble(pod)) {
         (said, Some(trouble)) if trouble.lasting => {
             let why = said.map_or_else(|| trouble.message.clone(), |(_, why)| why);
             Follows::Failing(format!("the server of the new version does not start: {why}"))
@@ -186,10 +187,11 @@ pub(in crate::plan) fn said_last(pod: &Pod) -> Option<String> {
     Words::of_container(server)?.failure().map(|(_, why)| why)
 }
 
-/// What the init step, or the server, last failed with; it may be trying again.
+/// What the init step, or the server, last failed with; it may be trying again. What it has come up after is past.
 fn failure(pod: &Pod) -> Option<(String, String)> {
-    let containers = &pod.running.as_ref()?.containers;
-    let failed = containers.iter().find(|of| of.ended.as_ref().is_some_and(|ended| ended.code != 0))?;
+    let running = pod.running.as_deref()?;
+    let has_failed = |of: &&Container| of.ended.as_ref().is_some_and(|ended| ended.code != 0);
+    let failed = running.containers.iter().filter(has_failed).find(|of| !silence::has_come_up(running, of))?;
     let words = Words::of_container(failed)?;
     words.failure().map(|(reason, message)| (reason.to_owned(), message))
 }

@@ -1,6 +1,6 @@
 //! A server that runs and does not answer, such as one that was stopped by a signal, or whose disk hangs. Pure.
 
-use runtime::views::{Job, Pod};
+use runtime::views::{Container, Job, Pod, Running, Trouble};
 
 use super::Step;
 use super::server::restart;
@@ -53,9 +53,24 @@ pub(in crate::plan) fn ready(observed: &Observed, why: &str) -> Step {
     }
 }
 
-/// Whether the server that runs has been ready before: its pod was, after it was started.
+/// Whether the server that runs has been ready before, and is not now.
 fn was_ready(pod: &Pod) -> bool {
-    let Some(running) = pod.running.as_deref() else { return false };
-    let since = running.container(SERVER).filter(|server| server.running).and_then(|server| server.since);
-    !running.ready && running.ready_since.zip(since).is_some_and(|(turned, begun)| turned > begun)
+    let Some(running) = pod.running.as_deref().filter(|running| !running.ready) else { return false };
+    running.container(SERVER).is_some_and(|server| has_come_up(running, server))
+}
+
+/// Whether a container runs that was started before its pod was ready, be it that it is or was: how it ended before that is past.
+pub(super) fn has_come_up(pod: &Running, container: &Container) -> bool {
+    let turned_since = || pod.ready_since.zip(container.since).is_some_and(|(turned, begun)| turned > begun);
+    container.running && (pod.ready || turned_since())
+}
+
+/// What keeps a pod from being ready, if anything does: nothing that it has come up after.
+pub(in crate::plan) fn trouble(pod: &Pod) -> Option<&Trouble> {
+    let is_over = |running: &Running| {
+        let ended_well = |of: &Container| !of.backs_off && of.ended.as_ref().is_some_and(|ended| ended.code == 0);
+        let all = running.containers.iter().all(|of| has_come_up(running, of) || ended_well(of));
+        running.container(SERVER).is_some_and(|server| server.running) && all
+    };
+    pod.trouble.as_ref().filter(|_| !pod.running.as_deref().is_some_and(is_over))
 }

@@ -15,9 +15,12 @@ pub(super) fn left(observed: &Observed, wish: &Wish) -> Option<Step> {
     let made = observed.db.status.initialization.data_created_at.is_some();
     let data = |claim: &&Claim| names::data_major(&observed.db, &claim.meta.key.name).filter(|_| !made);
     let meant = |claim: &&Claim| *claim.meta.key.name == *wish.claim || data(claim).is_some();
-    let claims = observed.claims.iter().map(|claim| &**claim).filter(|claim| !claim.meta.deleting);
-    let others = claims.filter(meant).filter(|claim| !observed.is_own(claim));
-    others.max_by_key(data).and_then(|claim| is_others(observed, claim)).map(Step::stuck)
+    let claims = observed.claims.iter().map(|claim| &**claim);
+    let others = || claims.clone().filter(meant).filter(|claim| !observed.is_own(claim));
+    let left = others().filter(|claim| !claim.meta.deleting).max_by_key(data);
+    let stuck = left.and_then(|claim| is_others(observed, claim)).map(Step::stuck);
+    let going = || others().find(|claim| *claim.meta.key.name == *wish.claim);
+    stuck.or_else(|| going().map(|claim| Step::Wait("WaitingForDeletion", waits_for(claim))))
 }
 
 /// The data volume: made once, and never again.

@@ -3,6 +3,7 @@
 use super::records::{recorded, restored};
 use super::server::stand;
 use super::*;
+use crate::plan::record::RECORD;
 use api::sample_db::ADOPT;
 
 fn from() -> Value {
@@ -11,6 +12,11 @@ fn from() -> Value {
 
 fn meta() -> Value {
     json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { ADOPT: "u-0" } })
+}
+
+/// The record that a claim bears.
+fn text(claim: &Claim) -> String {
+    claim.annotations.get(RECORD).map(ToString::to_string).unwrap()
 }
 
 fn whole() -> Arc<Snapshot> {
@@ -99,4 +105,46 @@ fn a_record_of_a_volume_without_data_is_taken_over_once() {
     let adopted = restored(&seen).expect("the record comes back");
     seen.db = with(&meta(), &json!({}), &serde_json::to_value(&adopted).unwrap()).db;
     assert_eq!(restored(&seen), None);
+}
+
+/// All that it writes would be named after a database that is not there.
+#[test]
+fn a_volume_with_another_database_for_applications_is_not_taken_over() {
+    let other = |spec: Value| {
+        let mut record: Value = serde_json::from_str(&text(&recorded("u-0", &initialised(), &json!({})))).unwrap();
+        record["database"] = json!("shop");
+        let annotations = json!({ "annotations": { RECORD: record.to_string() } });
+        let mut seen = with(&meta(), &spec, &json!({}));
+        seen.claims = vec![recorded("u-0", &initialised(), &annotations)];
+        seen
+    };
+    let seen = other(json!({}));
+    assert_eq!(restored(&seen), None);
+    let told = plan(&seen, now());
+    assert!(told.effects.is_empty() && told.aside.is_empty(), "{:?}", told.effects);
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeOfOtherDatabase".to_owned()));
+    let message = &status.contract.condition("Stalled").unwrap().message;
+    assert!(message.contains("data-shop-0") && message.contains("bootstrap.database: shop"), "{message}");
+    assert!(restored(&other(json!({ "bootstrap": { "database": "shop" } }))).is_some(), "with its own it is");
+    let mut going = other(json!({}));
+    let mut meta = meta();
+    meta["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    going.db = with(&meta, &json!({}), &json!({ "deletion": { "startedAt": "2026-01-01T00:00:00Z" } })).db;
+    let left = done(&plan(&going, now()));
+    assert_eq!(left, ["apply SampleDB shop"], "the Secrets are that volume's, and stay with it");
+}
+
+/// A snapshot that somebody has deleted goes as soon as no database is being filled from it.
+#[test]
+fn a_snapshot_that_is_being_deleted_is_not_chosen() {
+    let going = json!({ "metadata": { "namespace": "n", "name": "whole", "uid": "whole", "finalizers": ["f"],
+        "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "sampleDB": "shop" },
+        "status": { "phase": "Ready", "method": "Logical", "engineVersion": "17.12" } });
+    let going = Arc::new(Snapshot::decode(&going.to_string()).unwrap());
+    let mut seen = observed(&from(), &latched());
+    seen.sources = vec![going];
+    assert_eq!(reason(&next(&seen), "Stalled").1, "SnapshotNotReady");
+    seen.db = observed(&from(), &begun()).db;
+    assert!(next(&seen).contract.condition("Stalled").is_none(), "it waits for one that had chosen it");
 }

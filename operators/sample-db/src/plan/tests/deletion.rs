@@ -2,6 +2,7 @@
 
 use super::*;
 
+mod protected;
 mod snapshots;
 
 /// One that is being deleted, with its volume and its Secrets.

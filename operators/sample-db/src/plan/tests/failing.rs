@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+mod past;
+
 use super::server::{says, stand, standing};
 use super::*;
 use crate::plan::Login;

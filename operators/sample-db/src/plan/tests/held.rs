@@ -1,7 +1,7 @@
 //! Which claims are held, from which moment on, and when they are let go.
 
 use super::failing::with_pod_of;
-use super::records::{marks, recorded};
+use super::records::{marks, recorded, restored};
 use super::server::{says, standing};
 use super::*;
 use crate::plan::record::RETAINED;
@@ -64,7 +64,7 @@ fn deleted_long_ago() -> Value {
 }
 
 /// One that is being deleted while its server runs.
-fn going(finalizers: &[&str], claim: &Value) -> Observed {
+pub(super) fn going(finalizers: &[&str], claim: &Value) -> Observed {
     let mut seen = standing(&json!({}), &initialised());
     let meta = json!({ "finalizers": finalizers, "deletionTimestamp": "2026-01-01T00:00:00Z" });
     seen.db = with(&meta, &json!({}), &deleted_long_ago()).db;
@@ -283,13 +283,20 @@ fn a_volume_that_was_replaced_before_it_had_data_is_the_databases() {
 #[test]
 fn a_claim_that_nothing_releases_any_more_is_reported_with_the_command_that_does() {
     let left = recorded("u-0", &initialised(), &json!({ "deleting": true }));
-    let mut seen = observed(&json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } }), &latched());
-    seen.sources = vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
-    seen.claims = vec![left];
-    let status = plan(&seen, now()).status.unwrap();
-    let ready = status.contract.condition("Ready").unwrap();
-    assert_eq!(&*ready.reason, "WaitingForDeletion");
-    let command =
-        "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
-    assert!(ready.message.contains(command) && ready.message.contains("Retain"), "{}", ready.message);
+    for spec in [json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } } }), json!({})] {
+        let mut seen = observed(&spec, &latched());
+        seen.sources = vec![snapshot("whole", "Manual", &json!({ "phase": "Ready", "engineVersion": "17.12" }))];
+        seen.claims = vec![left.clone()];
+        // Those of the earlier one are left, too.
+        (seen.system, seen.app) = (SecretSeen::Foreign, SecretSeen::Foreign);
+        assert_eq!(restored(&seen), None, "what is going is not taken over");
+        let status = plan(&seen, now()).status.unwrap();
+        let ready = status.contract.condition("Ready").unwrap();
+        assert_eq!(&*ready.reason, "WaitingForDeletion");
+        let command =
+            "kubectl patch pvc data-shop-0 --namespace n --type=merge --patch '{\"metadata\":{\"finalizers\":null}}'";
+        assert!(ready.message.contains(command) && ready.message.contains("Retain"), "{}", ready.message);
+        seen.db = observed(&spec, &json!({})).db;
+        assert_eq!(restored(&seen), None, "nor is it before anything is latched");
+    }
 }

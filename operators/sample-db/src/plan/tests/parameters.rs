@@ -99,3 +99,30 @@ fn parameters_that_the_server_does_not_start_with_are_told_while_it_runs_with_th
     assert_eq!(done(&plan(&seen, now())), Vec::<String>::new());
     assert!(plan(&seen, now()).status.unwrap().contract.condition("Stalled").is_none());
 }
+
+/// The later release may be the one that knows the parameter.
+#[test]
+fn an_upgrade_that_waits_for_parameters_is_told_with_them() {
+    let refused = |policy: &str| {
+        let spec = json!({ "engine": { "version": "17", "parameters": { "event_triggers": "on" } },
+            "upgrade": { "policy": policy } });
+        let mut of = settled();
+        of["engine"] = json!({ "version": "15.20", "running": "15.20", "image": "docker.io/library/postgres:15.20" });
+        let mut seen = standing(&spec, &of);
+        seen.asked = says(|answer| {
+            answer.version = "15.20".to_owned();
+            answer.parameters.refused = Some("unrecognized configuration parameter \"event_triggers\"".to_owned());
+        });
+        let told = plan(&seen, now());
+        assert_eq!(done(&told), Vec::<String>::new());
+        let status = told.status.unwrap();
+        assert_eq!(reason(&status, "Stalled").1, "ParameterRefused");
+        status.contract.condition("Stalled").unwrap().message.to_string()
+    };
+    let told = refused("Auto");
+    assert!(
+        told.contains("event_triggers") && told.contains("the upgrade to PostgreSQL 17.12 waits for that"),
+        "{told}"
+    );
+    assert!(!refused("Manual").contains("the upgrade"), "nothing would be begun");
+}

@@ -40,8 +40,7 @@ pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timesta
     }
     match target(observed, wish) {
         Target::Current => {
-            let why = "the release that runs is the one to run";
-            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", why, now)
+            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", current(observed, wish), now)
         }
         Target::Upgrade(goal) => match put_off(observed, wish, &goal, now) {
             Some((reason, why)) => no(reason, why),
@@ -56,6 +55,21 @@ pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timesta
             ),
         ),
         Target::Refused((reason, why)) => no(reason, why),
+    }
+}
+
+/// What to say of a release that is the one to run. Its image is kept, whether the spec named it once or the catalog did: how to get
+/// to the catalog's of today is told.
+fn current(observed: &Observed, wish: &Wish) -> String {
+    let why = "the release that runs is the one to run";
+    let catalog = observed.catalog.as_ref().ok().filter(|_| observed.db.spec.engine.image.is_none());
+    let offer = catalog.zip(wish.release).and_then(|(catalog, release)| catalog.offer(release));
+    match offer.filter(|offer| offer.image != wish.image) {
+        Some(offer) => format!(
+            "{why}; it runs from the image {}, and the catalog has {} for it: set engine.image to that to have the server run from it",
+            wish.image, offer.image
+        ),
+        None => why.to_owned(),
     }
 }
 

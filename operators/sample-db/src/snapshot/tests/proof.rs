@@ -118,6 +118,44 @@ fn checks_come_with_the_job_and_are_those_of_the_very_database() {
     assert!(!job.body["spec"].to_string().contains("--checks"));
 }
 
+/// A backup tool has brought the database back under another uid: its snapshots are verified again, by its spec.
+#[test]
+fn a_database_that_took_the_volumes_over_says_how_snapshots_of_before_are_verified() {
+    let made = |adopted_from: &Value| {
+        let mut status = taken(1, "Running");
+        status["sampleDBUID"] = json!("u-0");
+        let mut old = seen(&json!({}), &json!({}), &status);
+        let spec = json!({ "tolerations": [{ "key": "databases", "operator": "Exists" }],
+            "backup": { "deadlineSeconds": 7200, "verify": { "checks": [{ "sql": "select 1", "expect": "1" }] } } });
+        let mut db = (*database(&json!({}), &spec)).clone();
+        db.status.storage.adopted_from = serde_json::from_value(adopted_from.clone()).unwrap();
+        old.db = Some(Arc::new(db));
+        let made = plan(&old, now());
+        let Some(Effect::Create(job)) = made.effects.first() else { panic!("{:?}", made.effects) };
+        let spec = job.body["spec"].clone();
+        let checks = spec["template"]["spec"].to_string().contains("--checks=");
+        (spec["template"]["spec"]["tolerations"][0]["key"].clone(), spec["activeDeadlineSeconds"].clone(), checks)
+    };
+    assert_eq!(made(&json!(["u-0"])), (json!("databases"), json!(7200), true));
+    assert_eq!(
+        made(&json!([])),
+        (Value::Null, json!(3600), false),
+        "one of the same name that was made later is another"
+    );
+}
+
+/// What is yet to be taken of a database is not taken of the one that took its volumes over: its server may be on them.
+#[test]
+fn a_final_snapshot_of_before_is_not_taken_of_the_database_that_took_the_volumes_over() {
+    let mut status = running();
+    status["sampleDBUID"] = json!("u-0");
+    let mut last = seen(&json!({}), &json!({ "reason": "Final" }), &status);
+    let mut db = (*database(&json!({}), &json!({}))).clone();
+    db.status.storage.adopted_from = vec!["u-0".to_owned()];
+    last.db = Some(Arc::new(db));
+    assert_eq!(done(&plan(&last, now())), Vec::<String>::new());
+}
+
 /// Code that a user wrote runs there: it destroys no snapshot, has no token, and reaches nobody where policies are enforced.
 #[test]
 fn what_is_verified_can_neither_write_to_snapshots_nor_reach_anybody() {

@@ -109,6 +109,27 @@ fn one_of_a_database_that_is_gone_is_verified_and_ready_again() {
     }
 }
 
+/// The files of a physical one can be read by PostgreSQL of their own major version alone, and its image is known nowhere else.
+#[test]
+fn one_of_an_earlier_major_version_is_verified_with_the_image_that_took_it() {
+    let of = |repository: &str, version: &str| {
+        let mut status = proved();
+        let image = format!("{repository}:{version}");
+        (status["method"], status["engineVersion"], status["image"]) =
+            (json!("Physical"), json!(version), json!(image));
+        let mut lost = lost(&recorded(&status), &json!({}));
+        lost.db = Some(database(&json!({}), &json!({})));
+        let seen = next(lost);
+        (next(seen).snapshot.status.image.clone().unwrap(), image)
+    };
+    let (used, own) = of("postgres", "15.18");
+    assert_eq!(used, own, "the database runs 17");
+    assert_eq!(of("postgres", "17.5").0, "postgres:17", "that of the database, where that will do");
+    for forged in ["evil/postgres", "registry:5000/postgres"] {
+        assert_eq!(of(forged, "15.18").0, "postgres:17", "an annotation may be forged");
+    }
+}
+
 #[test]
 fn one_that_was_being_taken_goes_on() {
     let mut begun = running();

@@ -100,3 +100,68 @@ fn what_alone_holds_a_database_outlives_its_time_until_it_is_released() {
 fn decided(seen: &Observed) -> SampleDBSnapshotStatus {
     plan(seen, now()).status.unwrap()
 }
+
+/// Retention, the end of its time or a person may have it go while a new database reads it, perhaps to save what is nowhere else.
+#[test]
+fn files_stay_while_a_database_is_being_filled_from_them() {
+    let mut going = leaving(&json!({}), "Ready");
+    going.filling = vec!["copy".into()];
+    let waits = plan(&going, now());
+    assert_eq!(done(&waits), Vec::<String>::new());
+    let (reason, message) = ready(waits.status.as_ref().unwrap());
+    assert!(reason == "SnapshotInUse" && message.contains("the SampleDB copy"), "{reason}: {message}");
+    let kept = Observed { filling: vec!["copy".into()], ..leaving(&json!({ "reason": "Final" }), "Ready") };
+    assert_eq!(done(&plan(&kept, now())), Vec::<String>::new(), "its object is needed, too");
+    going.namespace_going = true;
+    assert_eq!(done(&plan(&going, now())), ["apply SampleDBSnapshot []"]);
+    going = leaving(&json!({}), "Ready");
+    assert_eq!(done(&plan(&going, now())), ["create Job one-prune"], "once that is over");
+
+    let over = json!({ "reason": "PreUpgrade", "retainUntil": "2027-01-15T07:59:00Z" });
+    let mut status: Value = serde_json::from_str(FILES).unwrap();
+    status["verification"] = json!({ "phase": "Passed" });
+    let mut expires = seen(&json!({}), &over, &status);
+    expires.filling = vec!["copy".into()];
+    let kept = decided(&expires);
+    assert_eq!(kept.phase, Some(SnapshotPhase::Ready));
+    assert!(ready(&kept).1.contains("its time is over, but") && ready(&kept).1.contains("copy"), "{:?}", ready(&kept));
+}
+
+#[test]
+fn who_is_being_filled_from_it_is_told_by_what_they_have_latched() {
+    let one = leaving(&json!({}), "Ready").snapshot;
+    let fills = |meta: &Value, status: &Value| {
+        let mut metadata = json!({ "namespace": "n", "name": "copy", "uid": "u-2" });
+        for (key, value) in meta.as_object().unwrap() {
+            metadata[key] = value.clone();
+        }
+        let db = json!({ "metadata": metadata, "spec": {}, "status": status });
+        super::super::observed::fills(&one, &SampleDB::decode(&db.to_string()).unwrap())
+    };
+    let restores = json!({ "restore": { "snapshot": "one", "snapshotUID": "one" } });
+    assert!(fills(&json!({}), &restores));
+    assert!(!fills(&json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" }), &restores));
+    assert!(!fills(&json!({ "namespace": "m" }), &restores));
+    let of = |restore: Value| json!({ "restore": restore });
+    assert!(!fills(&json!({}), &of(json!({ "snapshot": "one", "snapshotUID": "an-earlier-one" }))));
+    assert!(!fills(&json!({}), &of(json!({ "snapshotUID": "one", "completedAt": "2027-01-15T07:30:00Z" }))));
+    assert!(super::super::observed::is_over(&one, now()), "and then it is looked at");
+}
+
+/// That Job has no owner, and stays for a minute when its snapshot has gone.
+#[test]
+fn the_job_that_removed_the_files_of_an_earlier_snapshot_of_the_name_is_not_believed() {
+    let of = |uid: &str| {
+        let job = json!({ "metadata": { "namespace": "n", "name": "one-prune", "uid": "p",
+            "labels": { "multi-operator.example.com/owner-uid": uid } },
+            "status": { "conditions": [{ "type": "Complete", "status": "True" }] } });
+        let mut going = leaving(&json!({}), "Ready");
+        going.jobs = vec![Arc::new(Job::decode(&job.to_string()).unwrap())];
+        plan(&going, now())
+    };
+    let earlier = of("s-1");
+    assert_eq!((done(&earlier), events(&earlier)), (vec!["delete Job one-prune".to_owned()], vec![]));
+    assert_eq!(events(&of("one")), [(false, "FilesRemoved")]);
+    let Effect::Create(prune) = plan(&leaving(&json!({}), "Ready"), now()).effects.remove(0) else { panic!() };
+    assert_eq!(prune.body["metadata"]["labels"]["multi-operator.example.com/owner-uid"], "one");
+}

@@ -1,0 +1,115 @@
+//! A database that somebody has deleted although `deletion.protection` holds it: it serves on as long as its StatefulSet is there,
+//! perhaps for months. So it is backed up, and is told passwords and parameters as before; and writers whom its deletion has shut out
+//! already are let in again. Pure.
+
+use api::sample_db::SampleDBStatus;
+use jiff::Timestamp;
+use runtime::cache::View;
+use runtime::plan::{Effect, Next, Plan};
+
+use super::{end_jobs, gone, is_in_foreground, is_wanted, last, later, status, way_in};
+use crate::Snapshot;
+use crate::plan::backup::{self, Backups};
+use crate::plan::steps::{self, Step};
+use crate::plan::wish::Wish;
+use crate::plan::{DbAct, DbPlan, LATER, Login, Observed, SECRETS, STEP, beside, names, shuts_out, storage, until};
+
+/// Whether the server is asked although the database is being deleted: before its last snapshot is begun, and while it is protected.
+#[must_use]
+pub fn is_to_be_asked(observed: &Observed) -> bool {
+    let db = &*observed.db;
+    let configured = db.status.initialization.completed_at.is_some();
+    match db.spec.deletion.protection {
+        true => configured && serves_on(observed),
+        false => is_wanted(observed) && last(observed).is_none(),
+    }
+}
+
+/// What is done meanwhile.
+pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
+    let before = &observed.db.status;
+    let message = "spec.deletion.protection holds it: set that to false to have it deleted".to_owned();
+    let told = status::of(observed, None, Err(("Protected", message)), now);
+    if !serves_on(observed) {
+        return Plan { events: status::events(before, &told), status: Some(told), ..later(LATER) };
+    }
+    let open = is_open(observed);
+    let paused = observed.db.spec.paused;
+    let backups = if open && !paused { backup::decide(observed, now) } else { Backups::default() };
+    let wish = Wish::of(observed).ok();
+    let told = serving(observed, told, wish.as_ref(), &backups, now);
+    let mut events = status::events(before, &told);
+    events.extend(backup::events(before, &told));
+    let done = backup::done(&backups);
+    let step = Step::Take(effects(observed), "Protected", String::new());
+    let effects = beside::in_turn(step, backups.effect, now);
+    let next = match (effects.is_empty(), observed.asked.answer()) {
+        (false, _) => STEP,
+        (true, None) => LATER,
+        (true, Some(_)) => told.backup.next.map_or(SECRETS, |next| until(now, next)),
+    };
+    let aside = wish.filter(|_| !paused).map(|wish| storage::aside(observed, &wish)).unwrap_or_default();
+    Plan { effects, aside, events, done, status: Some(told), next: Next::After(next) }
+}
+
+/// The status, with what is told of a database that serves.
+fn serving(
+    observed: &Observed,
+    mut told: SampleDBStatus,
+    wish: Option<&Wish>,
+    backups: &Backups,
+    now: Timestamp,
+) -> SampleDBStatus {
+    told.ready = Some(format!("{}/1", usize::from(is_open(observed))));
+    told.backup = backup::status(observed, backups);
+    if let Some(wish) = wish {
+        told.volumes = storage::volumes(observed, wish);
+        told.contract.conditions.push(storage::condition_of(observed, wish, now));
+    }
+    told.contract.conditions.extend(backup::conditions(observed, backups, now));
+    told
+}
+
+/// Whether the server is there to stay.
+fn serves_on(observed: &Observed) -> bool {
+    let name = names::server(&observed.db);
+    !is_in_foreground(observed) && observed.own_servers().any(|set| *set.meta.key.name == *name)
+}
+
+/// Whether applications get in, as far as the operator has to do with it. What was not asked is as the deletion has left it.
+fn is_open(observed: &Observed) -> bool {
+    let shut_out = match observed.asked.answer() {
+        Some(answer) => answer.login == Login::ShutOut || steps::is_foreign(observed),
+        None => last(observed).is_some() || shuts_out(&observed.db),
+    };
+    observed.db.status.initialization.completed_at.is_some() && observed.is_ready() && !shut_out
+}
+
+/// What is done to the server and for its Services. A final snapshot would lack what is written from now on.
+fn effects(observed: &Observed) -> Vec<Effect<DbAct>> {
+    if let Some(super::Step::Take(_, effects, _)) = way_in::restored(observed) {
+        return effects;
+    }
+    let Some(answer) = observed.asked.answer().filter(|_| !steps::is_foreign(observed)) else { return Vec::new() };
+    // A pause ends with what the deletion has begun: nobody asked for writers to be shut out in it.
+    if observed.db.spec.paused && answer.login != Login::ShutOut {
+        return Vec::new();
+    }
+    // An upgrade is not gone on with: what it copies is of no use, and is not to be written to meanwhile.
+    if shuts_out(&observed.db) {
+        if let Some(super::Step::Take(_, effects, _)) = end_jobs(observed) {
+            return effects;
+        }
+        if !observed.jobs.is_empty()
+            || observed.pods.iter().any(|pod| !names::is_server(&observed.db, &pod.meta.key.name))
+        {
+            return Vec::new();
+        }
+    }
+    let mut effects: Vec<Effect<DbAct>> = Vec::new();
+    effects.extend(last(observed).filter(|last| !last.meta.deleting).map(|last| gone(&last.meta, Snapshot::KIND)));
+    if let Some(Step::Take(told, ..)) = steps::told_meanwhile(observed) {
+        effects.extend(told);
+    }
+    effects
+}
