@@ -42,16 +42,6 @@ check_output() {
     die "$OUTPUT has '$other', which is of no release: --output takes a folder that is new, empty, or an earlier release"
 }
 
-# The new release in place of the one that may be there, which is removed last: where a step fails, nothing is lost.
-replace_output() {
-  check_output
-  mkdir -p "$(dirname "$OUTPUT")"
-  mv -T "$NEW" "$OUTPUT.new.$$"
-  [[ ! -e $OUTPUT ]] || mv -T "$OUTPUT" "$OUTPUT.old.$$"
-  mv -T "$OUTPUT.new.$$" "$OUTPUT"
-  rm -rf "$OUTPUT.old.$$"
-}
-
 # What is generated is that of this commit, and the catalog offers this version.
 check_sources() {
   xtask generate --check || die "generated files are not those of this commit: cargo xtask generate, and commit"
@@ -68,6 +58,24 @@ check_built() {
   ! grep -qx 'manager given' "$OUTPUT/commit.txt" ||
     object "the manager in $OUTPUT is not as a release has it (MANAGER_BINARY, MANAGER_FEATURES or MANAGER_PROFILE was set)"
 }
+
+# check_earlier FILE: the registry has the bundles that the catalog, or its template, names and this release does not bring. A
+# registry that gives no answer (401, 429, 5xx) is in the way too: a channel that leads nowhere cannot be changed afterwards.
+check_earlier() {
+  local names earlier missing
+  # A trial's registry has none of them.
+  [[ -z $PUSH_TO ]] || return 0
+  names=$(earlier_bundles "$1") || die "$1 cannot be read"
+  [[ -n $names ]] || return 0
+  mapfile -t earlier <<<"$names"
+  missing=$(release_images exists "${earlier[@]}" 2>"$WORK/said") ||
+    die "whether the registry has ${earlier[*]} cannot be told. It says: $(tail -n 1 "$WORK/said")"
+  [[ -z $missing ]] ||
+    die "the catalog leads to ${missing//$'\n'/ }, which was never published: take it out of catalog/template.yaml"
+}
+
+# By tags: the bundle of this release is named by its digest in the catalog, and by its version in the template.
+earlier_bundles() { sed -n "\|:$VERSION\$|d; s|^ *image: \($RELEASE_IMAGE-bundle:.*\)\$|\1|p" "$1"; }
 
 # Who publishes can do it all, before anything is pushed: half a release is worse than none.
 check_publishing() {

@@ -41,6 +41,16 @@ make_images_and_files() {
   mv "$WORK/SHA256SUMS" "$NEW/"
 }
 
+# The new release in place of the one that may be there, which is removed last: where a step fails, nothing is lost.
+replace_output() {
+  check_output
+  mkdir -p "$(dirname "$OUTPUT")"
+  mv -T "$NEW" "$OUTPUT.new.$$"
+  [[ ! -e $OUTPUT ]] || mv -T "$OUTPUT" "$OUTPUT.old.$$"
+  mv -T "$OUTPUT.new.$$" "$OUTPUT"
+  rm -rf "$OUTPUT.old.$$"
+}
+
 # The catalog that is committed names bundles by their tags. This one's is known by more than that.
 make_catalog() {
   local file=$WORK/catalog/$PACKAGE/catalog.yaml

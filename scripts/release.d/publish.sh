@@ -27,24 +27,6 @@ oci_file() {
   printf '%s-%s.oci.tar' "${name%:*}" "$VERSION"
 }
 
-# check_earlier FILE: the registry has the bundles that the catalog, or its template, names and this release does not bring. A
-# registry that gives no answer (401, 429, 5xx) is in the way too: a channel that leads nowhere cannot be changed afterwards.
-check_earlier() {
-  local names earlier missing
-  # A trial's registry has none of them.
-  [[ -z $PUSH_TO ]] || return 0
-  names=$(earlier_bundles "$1") || die "$1 cannot be read"
-  [[ -n $names ]] || return 0
-  mapfile -t earlier <<<"$names"
-  missing=$(release_images exists "${earlier[@]}" 2>"$WORK/said") ||
-    die "whether the registry has ${earlier[*]} cannot be told. It says: $(tail -n 1 "$WORK/said")"
-  [[ -z $missing ]] ||
-    die "the catalog leads to ${missing//$'\n'/ }, which was never published: take it out of catalog/template.yaml"
-}
-
-# By tags: the bundle of this release is named by its digest in the catalog, and by its version in the template.
-earlier_bundles() { sed -n "\|:$VERSION\$|d; s|^ *image: \($RELEASE_IMAGE-bundle:.*\)\$|\1|p" "$1"; }
-
 # By whoever runs this, and not by a key: the certificate says who, and a public log says when.
 sign() {
   local what image program

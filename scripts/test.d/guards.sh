@@ -54,6 +54,7 @@ folder_of_others_is_left_alone() (
 release_takes_the_place_of_one() (
   set -e
   . scripts/release.d/checks.sh
+  . scripts/release.d/files.sh
   OUTPUT=$WORK/released NEW=$WORK/new
   local content
   for content in first second; do
@@ -73,6 +74,7 @@ release_takes_the_place_of_one() (
 # A registry that answers neither that it has a bundle nor that it has not: nothing is pushed.
 silent_registry_stops_a_release() (
   set -e
+  . scripts/release.d/checks.sh
   . scripts/release.d/publish.sh
   OUTPUT=$WORK/published RELEASE_IMAGE=r.example.org/p VERSION=2.0.0 PUSH_TO=''
   local said answer

@@ -84,7 +84,7 @@ impl EtcdClusterOperator {
             fresh_name: fresh_name(cluster),
             default_class: None,
             strangers: None,
-            going: None,
+            termination: None,
             dictated_users: false,
             agent_image: self.settings.agent_image.clone(),
             cluster: cluster.clone(),
@@ -116,7 +116,7 @@ impl EtcdClusterOperator {
     async fn look_further(&self, observed: &mut Observed, by_name: &mut Reader<'_>) -> Result<(), Error> {
         let cluster = observed.cluster.clone();
         if cluster.meta.deleting && cluster.meta.is_held_by(ETCD_VOLUMES) {
-            observed.going = self.namespaces.going(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
+            observed.termination = self.namespaces.termination(&cluster.meta.key.namespace, EtcdCluster::KIND).await;
         } else if cluster.meta.deleting {
             return Ok(());
         }

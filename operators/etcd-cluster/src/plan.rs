@@ -13,8 +13,8 @@ use runtime::views::{Kept, Pod, Running};
 
 use crate::EtcdCluster;
 
+mod claim_copies;
 mod clock;
-mod copied;
 mod deletion;
 mod effects;
 mod hold;

@@ -253,7 +253,7 @@ fn namespace(text: &str) -> Result<String, String> {
 
 fn object_name(text: &str) -> Result<String, String> {
     let name = text.trim();
-    if name.len() <= 253 && name.split('.').all(is_label) {
+    if runtime::plan::names::is_dns_subdomain(name) {
         return Ok(name.to_owned());
     }
     Err("a name is made of a-z, 0-9, - and ., at most 253 long, beginning and ending with a letter or digit".to_owned())

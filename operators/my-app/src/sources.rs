@@ -11,7 +11,7 @@ use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::{Api, Client};
-use runtime::plan::names::is_name;
+use runtime::plan::names::is_dns_subdomain;
 use sha2::{Digest, Sha256};
 use tokio::sync::watch;
 
@@ -135,7 +135,7 @@ impl Sources {
     /// What there is of one, and when to look again. Between two looks, the last one counts.
     async fn one(&self, source: &Source) -> (Found, Duration) {
         // What is no name would be another path, or a query, in the URL of a request.
-        if !is_name(&source.name) {
+        if !is_dns_subdomain(&source.name) {
             return (Found::Missing, EVERY);
         }
         loop {

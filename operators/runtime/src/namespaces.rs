@@ -17,13 +17,13 @@ const FRESH: Duration = Duration::from_secs(60);
 /// How long a namespace and a kind are taken to stay after they were seen to: 10 seconds.
 const STAYS: Duration = Duration::from_secs(10);
 
-/// With what an object goes, when nothing can be made any more of what its deletion may need.
+/// What is being deleted together with the object, so that no objects can be created for its cleanup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Going {
+pub enum Termination {
     /// Its namespace is being deleted, and with it all that is in there.
     Namespace,
-    /// Its kind is being deleted, and with it all objects of that kind; objects of others stay, but for those that they own.
-    Kind,
+    /// Its CRD is being deleted, and with it all objects of that kind; objects of others stay, but for those that they own.
+    Crd,
 }
 
 /// Namespaces, each read at most once a minute, or, where one of its objects is being deleted, six times.
@@ -75,21 +75,21 @@ impl Namespaces {
     /// Whether an object of that kind goes because its namespace is being deleted, or its kind is: then nothing can be made any
     /// more of what its deletion may need. What cannot be read is not known to go.
     pub async fn is_going(&self, namespace: &str, kind: Kind) -> bool {
-        self.going(namespace, kind).await.is_some()
+        self.termination(namespace, kind).await.is_some()
     }
 
     /// The same, and which of the two.
-    pub async fn going(&self, namespace: &str, kind: Kind) -> Option<Going> {
+    pub async fn termination(&self, namespace: &str, kind: Kind) -> Option<Termination> {
         let place = (Box::from(namespace), kind.plural);
         let seen = |stays: &HashMap<_, Instant>| stays.get(&place).is_some_and(|at| at.elapsed() < STAYS);
         if seen(&self.stays.lock().unwrap_or_else(PoisonError::into_inner)) {
             return None;
         }
         if self.is_terminating(namespace).await {
-            return Some(Going::Namespace);
+            return Some(Termination::Namespace);
         }
         if !self.can_be_made(kind).await {
-            return Some(Going::Kind);
+            return Some(Termination::Crd);
         }
         let mut stays = self.stays.lock().unwrap_or_else(PoisonError::into_inner);
         stays.retain(|_, at| at.elapsed() < STAYS);
@@ -175,8 +175,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_namespace_or_a_kind_that_is_being_deleted_takes_its_objects_along() {
-        assert_eq!(answering(&[(200, TERMINATING)]).0.going("a", KIND).await, Some(Going::Namespace));
-        assert_eq!(answering(&[(200, FREE), (200, LEFT)]).0.going("a", KIND).await, Some(Going::Kind));
+        assert_eq!(answering(&[(200, TERMINATING)]).0.termination("a", KIND).await, Some(Termination::Namespace));
+        assert_eq!(answering(&[(200, FREE), (200, LEFT)]).0.termination("a", KIND).await, Some(Termination::Crd));
         assert!(answering(&[(200, FREE), (200, LEFT)]).0.is_going("a", KIND).await);
         let (unknown, _) = answering(&[(500, AWAY)]);
         assert!(!unknown.is_going("a", KIND).await, "what cannot be read is not known to go");

@@ -17,7 +17,7 @@ pub use autoscaler::{Autoscaler, Scaling};
 pub use child::{Child, ConfigMap, DisruptionBudget, Service};
 pub use claim::Claim;
 pub use custom::{Custom, CustomKind, Resource};
-pub use deployment::{Conditions, Deployment, Rollout, RolloutCondition, Template};
+pub use deployment::{Conditions, Deployment, Port, Rollout, RolloutCondition, Template};
 pub use http_route::{HttpRoute, ParentRef, RouteCondition, RouteParent};
 pub use ingress::Ingress;
 pub use job::{Job, JobEnd};

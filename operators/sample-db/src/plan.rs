@@ -43,7 +43,7 @@ pub mod wish;
 mod words;
 
 pub use answer::{Answer, Asked, Attempt, Line, Parameters, Room, is_list, parameters, parts};
-pub(crate) use backup::{next_due, overdue_since};
+pub(crate) use backup::{next_due, overdue_since, serves_while_deleting};
 pub use deletion::{final_claim, final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
@@ -231,8 +231,8 @@ fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestam
     }
     match steps::next(observed, wish, source) {
         Step::Rest if observed.db.status.initialization.completed_at.is_some() => upgrade::decide(observed, wish, now),
-        Step::Stuck("ParameterRefused", why) => {
-            Go::On(Step::Stuck("ParameterRefused", keeps_waiting(observed, wish, why)))
+        Step::Stuck(steps::PARAMETER_REFUSED, why) => {
+            Go::On(Step::Stuck(steps::PARAMETER_REFUSED, keeps_waiting(observed, wish, why)))
         }
         step => Go::On(step),
     }
@@ -242,8 +242,8 @@ fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestam
 fn keeps_waiting(observed: &Observed, wish: &Wish, why: String) -> String {
     match target::target(observed, wish) {
         Target::Upgrade(goal) => format!(
-            "{why}; the upgrade to PostgreSQL {} waits for that: take out of engine.parameters what only that release takes, \
-             and add it after the upgrade",
+            "{why}; the upgrade to PostgreSQL {} waits: remove parameters that only the new release supports, and add them after \
+             the upgrade",
             goal.name()
         ),
         Target::Current | Target::Available(_) | Target::Refused(_) => why,
@@ -263,7 +263,7 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
     }
     // Later, what the server runs with stays in force instead.
     if let Some(why) = tuning::refusal(db).filter(|_| db.status.initialization.completed_at.is_none()) {
-        return Err(("ParameterRefused", format!("engine.parameters: {why}")));
+        return Err((steps::PARAMETER_REFUSED, format!("engine.parameters: {why}")));
     }
     if observed.snapshots_on_data {
         let claim = names::snapshot_claim(db);

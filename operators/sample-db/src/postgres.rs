@@ -68,21 +68,21 @@ struct Held {
     /// Who has yet to end since it was shut.
     leaving: Option<change::Leaving>,
     /// Parameters that it does not take, and why.
-    refused: Option<Refusal>,
+    refused: Option<RejectedParameters>,
 }
 
-/// Parameters that a server did not take. Its next pod may take them: it may be of another release, or have what they name.
-struct Refusal {
+/// Parameters that a pod's server rejected. Another pod is asked again: it may run another release.
+struct RejectedParameters {
     /// Its pod's uid.
     pod: String,
-    parameters: BTreeMap<String, String>,
+    values: BTreeMap<String, String>,
     why: String,
 }
 
-impl Refusal {
+impl RejectedParameters {
     /// Whether it is of these parameters, and of the server that runs now.
     fn holds(&self, db: &SampleDB, access: &Access) -> bool {
-        self.pod == access.pod && self.parameters == db.spec.engine.parameters
+        self.pod == access.pod && self.values == db.spec.engine.parameters
     }
 }
 
@@ -219,7 +219,8 @@ impl Servers {
         match change::parameters(&Address::of(access), access, set, reset).await.map_err(failed)? {
             None => Ok(()),
             Some(why) => {
-                let refused = Refusal { pod: access.pod.clone(), parameters: db.spec.engine.parameters.clone(), why };
+                let values = db.spec.engine.parameters.clone();
+                let refused = RejectedParameters { pod: access.pod.clone(), values, why };
                 self.lock().entry(db.meta.key.clone()).or_default().refused = Some(refused);
                 Ok(())
             }

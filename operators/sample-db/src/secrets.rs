@@ -34,9 +34,9 @@ impl Password {
     }
 }
 
-/// A Secret that can be used, as one database judges it: another one that names it, too, judges otherwise.
+/// A usable Secret as one database sees it; another database that names the same Secret has an entry of its own.
 #[derive(Clone)]
-struct Held {
+struct CachedSecret {
     at: Instant,
     /// The Secret's name, and whether the spec gives it.
     name: String,
@@ -62,7 +62,7 @@ pub(crate) struct Look {
 pub(crate) struct Secrets {
     client: Client,
     /// By the database, and which of its two it is.
-    held: Mutex<HashMap<(Key, SecretOf), Held>>,
+    held: Mutex<HashMap<(Key, SecretOf), CachedSecret>>,
 }
 
 impl Secrets {
@@ -74,10 +74,10 @@ impl Secrets {
     pub(crate) async fn look(&self, db: &SampleDB, of: SecretOf) -> Look {
         let key = key(db, of);
         let given = is_given(db, of);
-        let is_of = |held: &Held| *held.name == *key.name && held.given == given && held.uid == db.meta.uid;
-        let held = self.lock().get(&held_as(db, of)).cloned();
+        let is_of = |held: &CachedSecret| *held.name == *key.name && held.given == given && held.uid == db.meta.uid;
+        let held = self.lock().get(&cache_key(db, of)).cloned();
         let fresh = held.filter(|held| is_of(held) && held.at.elapsed() < FRESH);
-        if let Some(Held { seen, password, remade, .. }) = fresh {
+        if let Some(CachedSecret { seen, password, remade, .. }) = fresh {
             return Look { seen, password: Some(password), remade };
         }
         let only = |seen| Look { seen, password: None, remade: None };
@@ -99,7 +99,7 @@ impl Secrets {
             true => SecretSeen::Usable,
             false => SecretSeen::Outdated,
         };
-        let held = Held {
+        let held = CachedSecret {
             at: Instant::now(),
             name: key.name.to_string(),
             given,
@@ -108,7 +108,7 @@ impl Secrets {
             password: password.clone(),
             remade: remade.clone(),
         };
-        self.lock().insert(held_as(db, of), held);
+        self.lock().insert(cache_key(db, of), held);
         Look { seen, password: Some(password), remade }
     }
 
@@ -171,10 +171,10 @@ impl Secrets {
     }
 
     fn forget(&self, db: &SampleDB, of: SecretOf) {
-        self.lock().remove(&held_as(db, of));
+        self.lock().remove(&cache_key(db, of));
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, SecretOf), Held>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<(Key, SecretOf), CachedSecret>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -183,8 +183,8 @@ impl Secrets {
     }
 }
 
-/// Under what is remembered of a Secret what it is for a database.
-fn held_as(db: &SampleDB, of: SecretOf) -> (Key, SecretOf) {
+/// The key of the cache: the database, and which of its two Secrets.
+fn cache_key(db: &SampleDB, of: SecretOf) -> (Key, SecretOf) {
     (db.meta.key.clone(), of)
 }
 

@@ -103,18 +103,19 @@ impl SnapshotOperator {
             capacity: None,
         }))
     }
-}
 
-impl SnapshotOperator {
-    /// The names of the databases that are being filled from it.
-    fn filling(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
-        if !observed::is_over(snapshot, Timestamp::now()) {
+    /// The SampleDBs that are being restored from it.
+    fn restoring(&self, snapshot: &Snapshot) -> Vec<Box<str>> {
+        if !observed::may_remove_files(snapshot, Timestamp::now()) {
             return Vec::new();
         }
         let here = self.databases.keys().into_iter().filter(|key| key.namespace == snapshot.meta.key.namespace);
         let all = look::decoded(here.filter_map(|key| self.databases.get(&key)).collect());
-        let mut names: Vec<Box<str>> =
-            all.iter().filter(|db| observed::fills(snapshot, db)).map(|db| (*db.meta.key.name).into()).collect();
+        let mut names: Vec<Box<str>> = all
+            .iter()
+            .filter(|db| observed::is_restoring_from(snapshot, db))
+            .map(|db| (*db.meta.key.name).into())
+            .collect();
         names.sort();
         names
     }
@@ -158,7 +159,7 @@ impl Operator for SnapshotOperator {
             server: server.and_then(Entry::into_object),
             siblings: look::decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: self.volume(snapshot, db.as_deref()).await?,
-            filling: self.filling(snapshot),
+            restoring: self.restoring(snapshot),
             jobs,
             pods,
             namespace_going: snapshot.meta.deleting && self.namespaces.is_going(&key.namespace, Snapshot::KIND).await,

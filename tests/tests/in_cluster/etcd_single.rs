@@ -3,6 +3,8 @@
 use api::ConditionStatus;
 use e2e::etcd::{Etcd, Writer, act_on_volume, cluster_id, ids, namespace, restarts};
 use e2e::objects::Ours;
+use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt;
 use serde_json::json;
 
 use crate::writes::settled;
@@ -15,6 +17,9 @@ async fn data_outlives_the_pod_and_nothing_takes_the_place_of_lost_data() {
     let before = etcd.stands(1).await;
     let members = ids(&before);
     let name = members.keys().next().cloned().expect("a member");
+    let begins = |pod: Option<&Pod>| Some(pod?.annotations().get("multi-operator.example.com/start")?.clone());
+    let begins_none = |pod: Option<&Pod>| begins(pod).filter(|start| start == "data").map(|_| ());
+    ns.until::<Pod, ()>(&name, "its pod to begin no cluster any more", begins_none).await;
     let writer = Writer::start(&etcd).await;
     writer.writes(20).await;
     etcd.lose_pods(&[&name]).await;

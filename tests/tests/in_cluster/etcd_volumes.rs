@@ -194,3 +194,22 @@ async fn limits_fit_the_file_system_rather_than_the_claim() {
     etcd.stands(1).await;
     assert_eq!(quota_of(&etcd, &member).await, quota);
 }
+
+/// `kubectl get pvc -o yaml`, with another name, copies the labels as well.
+#[tokio::test]
+async fn a_copy_of_a_members_claim_is_told_and_left_alone() {
+    let ns = namespace("etcd-copied").await;
+    let etcd = Etcd::apply(&ns, "web", "{size: 1, storage: {onDelete: Delete}}").await;
+    etcd.stands(1).await;
+    let (name, claim) = etcd.claims().await.into_iter().next().expect("a claim");
+    let copy = json!({ "apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": { "name": "web-backup", "labels": claim.labels() },
+        "spec": { "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "64Mi" } } } });
+    ns.apply(&copy.to_string()).await;
+    let told = etcd.says("Warning", ConditionStatus::True, "ClaimCopied").await;
+    assert!(told.contains("web-backup") && !told.contains(&name), "{told}");
+    delete(&etcd).await;
+    ns.until_gone::<PersistentVolumeClaim>(&name).await;
+    let kept = ns.get::<PersistentVolumeClaim>("web-backup").await;
+    assert!(kept.metadata.deletion_timestamp.is_none() && kept.labels() == claim.labels(), "{kept:#?}");
+}

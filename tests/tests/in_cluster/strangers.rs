@@ -1,6 +1,6 @@
 //! What is not ours is never touched; what was ours is taken up again.
 
-use api::my_app::MyApp;
+use api::my_app::{MyApp, Phase};
 use api::sample::Sample;
 use e2e::cluster;
 use e2e::namespace::Namespace;
@@ -74,6 +74,29 @@ async fn a_strangers_pods_are_neither_scaled_nor_published() {
     drop(ns.kubectl(&["delete", "deployment/web", "service/srv"]).await.ok());
     ns.until::<HorizontalPodAutoscaler, ()>("web", "it once the Deployment is ours", |made| made.map(|_| ())).await;
     ns.until::<Ingress, ()>("srv", "it once the Service is ours", |made| made.map(|_| ())).await;
+}
+
+/// Nobody looks after it in a pause.
+#[tokio::test]
+async fn an_autoscaler_goes_once_its_deployment_is_a_strangers() {
+    let ns = Namespace::new("strangers-later").await;
+    let manifest =
+        |paused: bool| my_app("web", &format!("{{image: nginx:1.25, paused: {paused}, autoscaling: {{max: 2}}}}"));
+    ns.apply(&manifest(false)).await;
+    running(&ns, 1).await;
+    ns.until::<HorizontalPodAutoscaler, ()>("web", "it to be made", |made| made.map(|_| ())).await;
+    ns.apply(&manifest(true)).await;
+    let is_paused = |app: Option<&MyApp>| (app?.status.as_ref()?.phase == Some(Phase::Paused)).then_some(());
+    ns.until::<MyApp, ()>("web", "the pause", is_paused).await;
+    drop(ns.kubectl(&["delete", "deployment/web", "--cascade=foreground"]).await.ok());
+    drop(ns.kubectl(&["create", "deployment", "web", "--image=nginx:1.25", "--replicas=1"]).await.ok());
+    let theirs = ns.get::<Deployment>("web").await;
+    ns.apply(&manifest(false)).await;
+    ns.until::<MyApp, ()>("web", "NameTaken", |app| taken(app?, "Deployment").then_some(())).await;
+    ns.until_gone::<HorizontalPodAutoscaler>("web").await;
+    let after = ns.get::<Deployment>("web").await;
+    assert_eq!((after.uid(), after.metadata.generation), (theirs.uid(), theirs.metadata.generation));
+    assert!(after.owner_references().is_empty(), "{after:#?}");
 }
 
 /// Neither the spec nor an autoscaler says how many there are.

@@ -93,6 +93,6 @@ Usage: agent pg-ready [--wait SECONDS] [--pgdata DIRECTORY --reserve BYTES]
   --reserve BYTES      takes back what was held back on the volume and given up, 16 MiB each time, once the file system has
                        three times as much free
 
-Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). It ends with 0 if the server takes connections, also if not this
-one, else with 1, and says \"rejecting connections\" (it starts, ends or recovers) or \"no response\" (within 4 s or --wait); it leaves no
-termination message.";
+Environment: PGUSER (postgres), PGHOST (/var/run/postgresql). Exits with 0 if the server accepts connections, even if it rejects
+this one; else with 1 and \"rejecting connections\" (starting, stopping or recovering) or \"no response\" (within 4 s or --wait).
+Writes no termination message.";

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The port that servers listen at in their containers.
-const PORT: u16 = 5432;
+pub(crate) const PORT: u16 = 5432;
 /// Version 3.0 of the protocol.
 const PROTOCOL: [u8; 4] = [0, 3, 0, 0];
 /// What a client says before it goes.
@@ -24,30 +24,30 @@ const LENGTHS: std::ops::Range<u32> = 8..30_000;
 /// `cannot_connect_now`: the server starts, ends or recovers.
 const NOT_NOW: &[u8] = b"57P03";
 
-/// What came of it.
+/// What the server answers, as `PQping` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum Readiness {
     /// It takes connections, perhaps not this one.
-    Accepts,
+    Accepting,
     /// It takes none now.
-    Rejects,
+    Rejecting,
     /// There was none.
-    Nothing,
+    NoResponse,
 }
 
-impl Answer {
+impl Readiness {
     /// In the words of `pg_isready`.
     pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Accepts => "accepting connections",
-            Self::Rejects => "rejecting connections",
-            Self::Nothing => "no response",
+            Self::Accepting => "accepting connections",
+            Self::Rejecting => "rejecting connections",
+            Self::NoResponse => "no response",
         }
     }
 }
 
 /// Asks the server at a host, or in a folder of sockets, as if that user connected.
-pub(crate) fn ask(host: &str, user: &str, within: Duration) -> Answer {
+pub(crate) fn ask(host: &str, user: &str, within: Duration) -> Readiness {
     let until = Instant::now() + within;
     let (say, hear) = mpsc::channel();
     let (host, user) = (host.to_owned(), user.to_owned());
@@ -56,13 +56,13 @@ pub(crate) fn ask(host: &str, user: &str, within: Duration) -> Answer {
     if let Err(error) = begun {
         eprintln!("the server cannot be asked: {error}");
     }
-    let answer = hear.recv_timeout(within).unwrap_or(Answer::Nothing);
+    let answer = hear.recv_timeout(within).unwrap_or(Readiness::NoResponse);
     // Until the thread has taken its leave.
     let _ = hear.recv_timeout(until.saturating_duration_since(Instant::now()));
     answer
 }
 
-fn connect(host: &str, user: &str, say: &Sender<Answer>) -> io::Result<()> {
+fn connect(host: &str, user: &str, say: &Sender<Readiness>) -> io::Result<()> {
     if Path::new(host).is_absolute() {
         let server = UnixStream::connect(Path::new(host).join(format!(".s.PGSQL.{PORT}")))?;
         return converse(server, user, say);
@@ -70,7 +70,7 @@ fn connect(host: &str, user: &str, say: &Sender<Answer>) -> io::Result<()> {
     converse(TcpStream::connect((host, PORT))?, user, say)
 }
 
-fn converse(mut server: impl Read + Write, user: &str, say: &Sender<Answer>) -> io::Result<()> {
+fn converse(mut server: impl Read + Write, user: &str, say: &Sender<Readiness>) -> io::Result<()> {
     server.write_all(&startup(user))?;
     let mut head = [0; 5];
     server.read_exact(&mut head)?;
@@ -102,16 +102,16 @@ fn startup(user: &str) -> Vec<u8> {
 
 /// What a server's first message means, by its kind. Pure.
 /// Source: `internal_ping` of PostgreSQL's fe-connect.c. Whoever asks for a password, or refuses this user, serves others.
-fn meaning(kind: u8, body: &[u8]) -> Answer {
+fn meaning(kind: u8, body: &[u8]) -> Readiness {
     let code = || body.split(|byte| *byte == 0).find_map(|field| field.strip_prefix(b"C"));
     match kind {
-        b'R' => Answer::Accepts,
+        b'R' => Readiness::Accepting,
         b'E' => match code() {
-            Some(NOT_NOW) => Answer::Rejects,
-            Some(code) if code.len() == NOT_NOW.len() => Answer::Accepts,
-            _ => Answer::Nothing,
+            Some(NOT_NOW) => Readiness::Rejecting,
+            Some(code) if code.len() == NOT_NOW.len() => Readiness::Accepting,
+            _ => Readiness::NoResponse,
         },
-        _ => Answer::Nothing,
+        _ => Readiness::NoResponse,
     }
 }
 
@@ -121,14 +121,14 @@ mod tests {
 
     #[test]
     fn what_a_server_says_is_taken_as_pg_isready_takes_it() {
-        assert_eq!(meaning(b'R', &[0, 0, 0, 10]), Answer::Accepts);
+        assert_eq!(meaning(b'R', &[0, 0, 0, 10]), Readiness::Accepting);
         let error = |code: &str| meaning(b'E', format!("SFATAL\0VFATAL\0{code}\0MCwords\0\0").as_bytes());
-        assert_eq!(error("C57P03"), Answer::Rejects, "it starts, ends or recovers");
-        assert_eq!(error("C53300"), Answer::Accepts, "it has too many clients");
-        assert_eq!(error("C28000"), Answer::Accepts, "its rules refuse this one");
-        assert_eq!(error("C5730"), Answer::Nothing);
-        assert_eq!(error("L1"), Answer::Nothing, "no server of today says nothing of its error");
-        assert_eq!(meaning(b'N', &[0; 4]), Answer::Nothing);
+        assert_eq!(error("C57P03"), Readiness::Rejecting, "it starts, ends or recovers");
+        assert_eq!(error("C53300"), Readiness::Accepting, "it has too many clients");
+        assert_eq!(error("C28000"), Readiness::Accepting, "its rules refuse this one");
+        assert_eq!(error("C5730"), Readiness::NoResponse);
+        assert_eq!(error("L1"), Readiness::NoResponse, "no server of today says nothing of its error");
+        assert_eq!(meaning(b'N', &[0; 4]), Readiness::NoResponse);
     }
 
     #[test]

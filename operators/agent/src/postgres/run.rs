@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::hba::Access;
 use super::lock::{self, Without};
-use super::ping::{self, Answer};
+use super::ping::{self, Readiness};
 use super::tools::{OWNER_PASSWORD, PASSWORD, Tools, superuser};
 use super::{files, folder_reader, measured, proven, reserve};
 use crate::failure::{Failure, Reason};
@@ -64,13 +64,13 @@ pub(crate) fn ready(options: &Ready) -> Result<(), Failure> {
     let last = until.max(Instant::now() + ANSWERS_WITHIN);
     loop {
         let answer = ping::ask(&host, &user, last.saturating_duration_since(Instant::now()));
-        if answer == Answer::Accepts {
+        if answer == Readiness::Accepting {
             // What it was started with is kept once it serves.
             attempt.into_iter().for_each(proven::served);
             return Ok(());
         }
         if Instant::now() >= until {
-            return Err(Failure::new(Reason::NotReady, format!("{host}:5432 - {}", answer.words())));
+            return Err(Failure::new(Reason::NotReady, format!("{host}:{} - {}", ping::PORT, answer.words())));
         }
         thread::sleep(AGAIN);
     }

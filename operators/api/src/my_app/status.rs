@@ -39,7 +39,7 @@ pub struct MyAppStatus {
     /// Where the application stands, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Ready pods of those asked for, for example `2/3`.
+    /// Ready pods of those asked for, for example `2/3`. The operator reads the second number back when a Deployment is created again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     /// Pods that exist.

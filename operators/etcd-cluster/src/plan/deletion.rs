@@ -8,12 +8,12 @@ use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, OnDelete};
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View as _;
-use runtime::namespaces::Going;
+use runtime::namespaces::Termination;
 use runtime::plan::conditions::condition;
 use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan, Seen};
 use runtime::views::Claim;
 
-use super::{EtcdAct, EtcdPlan, LATER, Observed, clock, copied, hold, names, objects};
+use super::{EtcdAct, EtcdPlan, LATER, Observed, claim_copies, clock, hold, names, objects};
 use crate::EtcdCluster;
 
 /// What is being done before the object goes; absent otherwise.
@@ -34,10 +34,14 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
     if !cluster.meta.is_held_by(ETCD_VOLUMES) {
         return Plan::nothing();
     }
-    if observed.going.is_some() || objects::policy(cluster) == OnDelete::Delete || !hold::anything_to_keep(observed) {
+    if observed.termination.is_some()
+        || objects::policy(cluster) == OnDelete::Delete
+        || !hold::anything_to_keep(observed)
+    {
         return go(observed);
     }
-    let dying = hold::own(observed).filter(|claim| claim.meta.deleting && !copied::is_left(observed, claim));
+    let dying =
+        hold::own(observed).filter(|claim| claim.meta.deleting && !claim_copies::is_unused_copy(observed, claim));
     let dying: Vec<&str> = dying.map(|claim| &*claim.meta.key.name).collect();
     if !dying.is_empty() {
         return save(observed, &dying, now);
@@ -60,14 +64,18 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
 /// All is released. What an owner reference does not take along, though it is to be deleted, is deleted here.
 fn go(observed: &Observed) -> EtcdPlan {
     let cluster = &*observed.cluster;
-    let deleted = objects::policy(cluster) == OnDelete::Delete && observed.going.is_none() && !is_orphaning(observed);
+    let deleted =
+        objects::policy(cluster) == OnDelete::Delete && observed.termination.is_none() && !is_orphaning(observed);
     let left = |claim: &&Claim| {
-        deleted && !claim.meta.deleting && claim.meta.controller.is_none() && !copied::is_copy(cluster, claim)
+        deleted
+            && !claim.meta.deleting
+            && claim.meta.controller.is_none()
+            && !claim_copies::has_copied_labels(cluster, claim)
     };
     let delete = |claim| Effect::Delete(Delete::of(Claim::KIND, claim));
     // Until then they are the cluster's by an owner reference, where they were made for another policy and nothing has changed them
     // since: while it is paused, or its members are without pods.
-    let stay = observed.going != Some(Going::Namespace);
+    let stay = observed.termination != Some(Termination::Namespace);
     let kept = hold::made_for(observed).filter(|claim| stay && objects::is_owned_in_vain(cluster, claim));
     let mut effects: Vec<Effect<EtcdAct>> = kept.map(|claim| Effect::Apply(objects::adopted(cluster, claim))).collect();
     effects.extend(hold::own(observed).chain(hold::earlier(observed)).filter_map(hold::release));

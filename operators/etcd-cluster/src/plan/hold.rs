@@ -11,7 +11,7 @@ use runtime::views::Claim;
 use super::objects::{self, Facts, OWNER_UID, RETIRED};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{EtcdAct, Observed, copied, names, recovered};
+use super::{EtcdAct, Observed, claim_copies, names, recovered};
 use crate::EtcdCluster;
 
 /// Whether our finalizer keeps a claim.
@@ -49,7 +49,8 @@ pub(super) fn claims(observed: &Observed, roster: &Roster<'_>) -> Vec<Apply> {
 fn copies(observed: &Observed) -> impl Iterator<Item = &Claim> {
     let aside =
         |claim: &Claim| claim.labels.contains_key(RETIRED) && names::is_ours(&observed.cluster, &claim.meta.key.name);
-    own(observed).filter(move |claim| claim.meta.deleting && copied::is_left(observed, claim) && !aside(claim))
+    own(observed)
+        .filter(move |claim| claim.meta.deleting && claim_copies::is_unused_copy(observed, claim) && !aside(claim))
 }
 
 /// Whether a person has put a member's claim aside.
@@ -99,6 +100,6 @@ pub(super) fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
     observed.claims.iter().map(|claim| &**claim).filter(move |claim| {
         let other = claim.labels.get(OWNER_UID).is_some_and(|of| **of != *cluster.meta.uid);
         let members = other && names::is_ours(cluster, &claim.meta.key.name);
-        members && is_held(claim) && (observed.going.is_some() || !claim.meta.deleting)
+        members && is_held(claim) && (observed.termination.is_some() || !claim.meta.deleting)
     })
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use runtime::namespaces::Going;
+use runtime::namespaces::Termination;
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
 use serde::Deserialize;
@@ -68,8 +68,8 @@ pub struct Observed {
     /// Pods that bear the cluster's labels and are not its own. Only looked at before the first member is made; none if
     /// that cannot be told.
     pub strangers: Option<Vec<Stranger>>,
-    /// With what the cluster goes, if nothing can be made any more of what it needs. Only read once it is being deleted.
-    pub going: Option<Going>,
+    /// What is being deleted together with the cluster, if anything. Only read once the cluster is being deleted.
+    pub termination: Option<Termination>,
     /// Whether the namespace dictates which users pods run as (OpenShift). Only read before pods are made.
     pub dictated_users: bool,
     /// The image of the agent, which is the manager's own.

@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use api::etcd_cluster::EtcdClusterSpec;
 use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments, number};
-use runtime::views::Claim;
 
-use super::objects::{self, OWNER_UID, RETIRED};
+use super::objects;
 use super::roster::Roster;
 use super::size::{self, words};
-use super::{Observed, copied, wish};
+use super::{Observed, claim_copies, wish};
 use crate::EtcdCluster;
 
 /// The reason of the condition Stalled.
@@ -90,12 +89,7 @@ fn volume(observed: &Observed) -> Option<u64> {
     if wish::durable(observed) != Some(true) {
         return None;
     }
-    let uid = &*cluster.meta.uid;
-    let is_a_members = |claim: &&Arc<Claim>| {
-        let of_it = claim.labels.get(OWNER_UID).is_some_and(|of| *of == *uid);
-        of_it && !claim.labels.contains_key(RETIRED) && !copied::is_left(observed, claim)
-    };
-    let claims = observed.claims.iter().filter(is_a_members);
+    let claims = observed.claims.iter().filter(|claim| claim_copies::is_members_observed(observed, claim));
     claims.filter_map(|claim| objects::volume(cluster, Some(claim))).min().or_else(|| objects::volume(cluster, None))
 }
 

@@ -178,6 +178,7 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
     });
     let is_killed = ended.is_none_or(|(_, ended)| super::pull::KILLED.contains(&ended.code));
     let unusable = |why: &str| Placement::Unusable(super::pull::unavailable(observed, trial, wish, why));
+    // Not clock::lasted: where this clock is behind, each trial would be repeated as soon as its pod has failed.
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
     match (ended.map(|(program, ended)| (program, ended.code)), &trial.trouble) {
         (Some((_, 0)), _) => Placement::Proven,

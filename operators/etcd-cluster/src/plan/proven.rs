@@ -16,7 +16,7 @@ use super::objects::{self, Facts, NEXT, PROVEN, RETIRED};
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
-use super::{Observed, copied, names};
+use super::{Observed, claim_copies, names};
 use crate::EtcdCluster;
 
 /// How long etcd takes at most to load a large database, during which nobody finds it ready.
@@ -81,8 +81,10 @@ impl Proven {
 pub fn to_read(observed: &Observed) -> Vec<Arc<str>> {
     let gone = |claim: &Claim| !observed.pods.iter().any(|pod| pod.meta.key.name == claim.meta.key.name);
     let tells = |claim: &Claim| claim.labels.contains_key(PROVEN) && !claim.labels.contains_key(RETIRED);
-    let claims =
-        observed.claims.iter().filter(|claim| tells(claim) && gone(claim) && !copied::is_left(observed, claim));
+    let claims = observed
+        .claims
+        .iter()
+        .filter(|claim| tells(claim) && gone(claim) && !claim_copies::is_unused_copy(observed, claim));
     claims.map(|claim| claim.meta.key.name.clone()).collect()
 }
 

@@ -156,6 +156,7 @@ pub(super) fn ended(running: &Running) -> Option<(&'static str, &Ended)> {
 /// Whether nothing will come of the check: its node is gone, so that its kubelet neither starts nor removes the pod.
 fn is_overdue(pull: &Pod, now: Timestamp) -> bool {
     let Some(running) = &pull.running else { return false };
+    // Not clock::lasted: where this clock is behind, no image would be tried; and the time of a deletion is that of its end.
     let for_longer = |since: Option<Timestamp>, than| since.is_some_and(|since| now.duration_since(since) >= than);
     if pull.meta.deleting {
         return for_longer(running.deleted, REMOVAL);

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use api::etcd_cluster::{EtcdClusterStatus, MOVE_LEADER, MemberRole, MemberStatus, StorageStatus};
 use runtime::views::Claim;
 
-use super::objects::{Facts, OWNER_UID, RETIRED};
+use super::objects::Facts;
 use super::version::Version;
-use super::{Observed, copied};
+use super::{Observed, claim_copies};
 use crate::EtcdCluster;
 
 /// Restores of the cluster's status what the labels of its claims tell, if it is lost: it can vanish at any time, by
@@ -61,12 +61,7 @@ fn ids<'m>(members: &'m [(&str, Facts)]) -> BTreeSet<&'m str> {
 
 /// Claims of this very object, but for those of members that were removed, and copies.
 fn own<'a>(cluster: &'a EtcdCluster, claims: &'a [Arc<Claim>]) -> impl Iterator<Item = &'a Claim> {
-    let uid = &*cluster.meta.uid;
-    let ours = move |claim: &&Claim| {
-        let of_it = claim.labels.get(OWNER_UID).is_some_and(|of| of == uid);
-        of_it && !claim.labels.contains_key(RETIRED) && !copied::is_copy(cluster, claim)
-    };
-    claims.iter().map(|claim| &**claim).filter(ours)
+    claims.iter().map(|claim| &**claim).filter(move |claim| claim_copies::is_members(cluster, claim))
 }
 
 /// The members whose claims tell what they hold.

@@ -10,7 +10,7 @@ use runtime::views::{Claim, Pod};
 use super::objects::{CLUSTER_ID, OWNER_UID, RETIRED, RETIRED_BY};
 use super::roster::Roster;
 use super::wish::Wish;
-use super::{Observed, copied, objects};
+use super::{Observed, claim_copies, objects};
 
 /// So many are kept at least, and twice as many as there are members.
 const KEPT: usize = 5;
@@ -29,7 +29,7 @@ pub(super) fn excess<'o>(observed: &'o Observed, roster: &Roster<'_>, wish: &Wis
     let is = |claim: &Claim, label: &str, value: &str| claim.labels.get(label).is_some_and(|of| *of == *value);
     let retired = observed.claims.iter().map(|claim| &**claim).filter(|claim| {
         let marked = claim.labels.contains_key(RETIRED) && claim.labels.contains_key(RETIRED_BY);
-        let ours = marked && !copied::is_copy(cluster, claim);
+        let ours = marked && !claim_copies::has_copied_labels(cluster, claim);
         ours && !claim.meta.deleting && is(claim, OWNER_UID, &cluster.meta.uid) && is(claim, CLUSTER_ID, latched)
     });
     let mut retired: Vec<&Claim> = retired.collect();

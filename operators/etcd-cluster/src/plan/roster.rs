@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
-use super::objects::{OWNER_UID, RETIRED};
-use super::{Member, Observed, copied, names};
+use super::{Member, Observed, claim_copies, names};
 
 mod node;
 
@@ -41,10 +40,8 @@ impl<'a> Roster<'a> {
         for pod in observed.pods.iter().filter(|pod| pod.running.is_some()) {
             node(&pod.meta.key.name, &mut |node| node.pod = Some(pod));
         }
-        let uid = &*observed.cluster.meta.uid;
         for claim in &observed.claims {
-            let ours = claim.labels.get(OWNER_UID).is_some_and(|of| of == uid);
-            if ours && !claim.labels.contains_key(RETIRED) && !copied::is_left(observed, claim) {
+            if claim_copies::is_members_observed(observed, claim) {
                 node(&claim.meta.key.name, &mut |node| node.claim = Some(claim));
             }
         }

@@ -43,7 +43,7 @@ fn observed(spec: &Value, status: &EtcdClusterStatus) -> Observed {
         fresh_name: "c-aaaaaaaaaa".into(),
         default_class: Some(Ok(true)),
         strangers: Some(Vec::new()),
-        going: None,
+        termination: None,
         dictated_users: false,
         agent_image: "agent:1".into(),
     }
@@ -172,10 +172,9 @@ fn why_storage_is_undecided_is_told() {
 }
 
 mod bootstrap;
+mod claim_copies;
 mod claims;
 mod clocks;
-mod copied;
-mod copies;
 mod deletion;
 mod leading;
 mod learners;
@@ -187,6 +186,7 @@ mod placement;
 mod pull;
 mod quorum;
 mod refused;
+mod restored_volumes;
 mod space;
 mod unreached;
 mod volumes;

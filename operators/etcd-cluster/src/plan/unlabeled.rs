@@ -9,9 +9,9 @@ use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use runtime::views::{Claim, Pod};
 use serde_json::Value;
 
-use super::objects::{self, OWNER_UID, RETIRED};
+use super::objects::{self, OWNER_UID};
 use super::roster::{Node, Roster};
-use super::{Observed, copied, names};
+use super::{Observed, claim_copies, names};
 use crate::EtcdCluster;
 
 pub mod claims;
@@ -32,11 +32,8 @@ pub fn unseen<'a>(
     pods: impl Iterator<Item = &'a Pod>,
     claims: impl Iterator<Item = &'a Claim>,
 ) -> BTreeSet<String> {
-    let mine = |claim: &&Claim| {
-        let uid = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid);
-        uid && !claim.labels.contains_key(RETIRED) && !copied::is_copy(cluster, claim)
-    };
-    let by_claim = claims.filter(mine).map(|claim| claim.meta.key.name.to_string());
+    let by_claim = claims.filter(|claim| claim_copies::is_members(cluster, claim));
+    let by_claim = by_claim.map(|claim| claim.meta.key.name.to_string());
     let by_status = cluster.status.member_statuses.iter().map(|status| status.name.clone());
     // Its pod may have lost its labels before any status named it.
     let first = cluster.status.cluster_id.is_none().then(|| names::first(cluster));

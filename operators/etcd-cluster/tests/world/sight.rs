@@ -10,7 +10,7 @@ use etcd_cluster::plan::unlabeled::{self, Found};
 use etcd_cluster::plan::version::Version;
 use etcd_cluster::plan::{self, Etcd, NextTrial, Observed};
 use runtime::cache::{Entry, View};
-use runtime::namespaces::Going;
+use runtime::namespaces::Termination;
 use runtime::plan::Owner;
 use runtime::views::{Claim, Pod};
 
@@ -75,7 +75,7 @@ impl Bench {
             fresh_name: plan::names::of(cluster, hash(&[&self.names.to_string()])).into(),
             default_class: cluster.status.storage.is_none().then_some(Ok(self.default_class)),
             strangers: Some(Vec::new()),
-            going: self.going.then_some(Going::Namespace),
+            termination: self.going.then_some(Termination::Namespace),
             dictated_users: false,
             agent_image: "agent:1".into(),
             cluster: cluster.clone(),

@@ -1,50 +1,60 @@
 //! What waits for the Deployment, and what does not. Pure.
 //!
-//! The API server may refuse a change of the Deployment until a person has changed something. Meanwhile a Service or a
-//! PodDisruptionBudget that somebody has deleted or edited is to be whole all the same; one that the spec changes is not: it would
-//! lead to ports that the pods have yet to get, and ways in would lead to ports that the Service has yet to get.
+//! A Service with target ports that the pods do not have is applied only after the Deployment, and a route only after its Service:
+//! else requests would reach nobody. Both wait as well while the API server rejects the Deployment. Any other change of the Service,
+//! and a PodDisruptionBudget that was deleted or edited, is applied meanwhile.
 
 use runtime::cache::View;
-use runtime::plan::{Apply, Effect, Kind};
-use runtime::views::{Autoscaler, Deployment, Service};
+use runtime::plan::{Apply, Effect};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Port, Service};
 
 use super::Observed;
 
-/// The effects, and what stands beside them, in the order in which one waits for the other. With `left`, the Deployment stays as it is
-/// for now, whatever is asked for.
-pub(super) fn of(observed: &Observed, left: bool, steps: Vec<Effect>, aside: Vec<Apply>) -> (Vec<Effect>, Vec<Apply>) {
-    let changes = steps.iter().any(|step| applies(step, Deployment::KIND));
-    if observed.deployment.ours().is_none() || !changes && !left {
+/// The effects in the order in which one waits for the other, and the independent applies. With `deployment_on_hold`, the Deployment is
+/// not applied for now, and what waits for it is not either.
+pub(super) fn of(
+    observed: &Observed,
+    deployment_on_hold: bool,
+    steps: Vec<Effect>,
+    aside: Vec<Apply>,
+) -> (Vec<Effect>, Vec<Apply>) {
+    let changes = steps.iter().any(|step| matches!(step, Effect::Apply(apply) if apply.kind == Deployment::KIND));
+    let Some(live) = observed.deployment.ours().filter(|_| changes || deployment_on_hold) else {
         return (steps, aside);
-    }
-    let leads_elsewhere = steps.iter().any(|step| applies(step, Service::KIND) && !is_put_back(step));
-    let (mut effects, mut apart) = (Vec::new(), Vec::new());
+    };
+    let (mut effects, mut independent, mut service_waits) = (Vec::new(), Vec::new(), false);
     for step in steps {
         match step {
-            Effect::Apply(apply) if changes && apply.kind != Deployment::KIND && restores(&apply) => apart.push(apply),
-            Effect::Apply(apply) if left && !restores(&apply) => {}
+            Effect::Apply(apply) if apply.kind == Service::KIND && leads_elsewhere(live, &apply) => {
+                service_waits = true;
+                effects.extend((!deployment_on_hold).then_some(Effect::Apply(apply)));
+            }
+            Effect::Apply(apply) if changes && is_independent(&apply) => independent.push(apply),
             other => effects.push(other),
         }
     }
     for apply in aside {
-        match leads_elsewhere && apply.kind != Autoscaler::KIND {
-            true if left => {}
+        match service_waits && apply.kind != Autoscaler::KIND {
+            true if deployment_on_hold => {}
             true => effects.push(Effect::Apply(apply)),
-            false => apart.push(apply),
+            false => independent.push(apply),
         }
     }
-    (effects, apart)
+    (effects, independent)
 }
 
-fn applies(step: &Effect, kind: Kind) -> bool {
-    matches!(step, Effect::Apply(apply) if apply.kind == kind)
+/// Whether a Service that is there would lead to a port that the pods of that Deployment do not have. Where there is none, nobody is
+/// led away.
+fn leads_elsewhere(live: &Deployment, service: &Apply) -> bool {
+    let mut ports = service.body["spec"]["ports"].as_array().into_iter().flatten().filter(|_| service.seen.is_some());
+    ports.any(|port| {
+        let is_it = |own: &Port| port["targetPort"] == own.number && port["protocol"] == *own.protocol;
+        !live.template.ports.iter().any(is_it)
+    })
 }
 
-fn is_put_back(step: &Effect) -> bool {
-    matches!(step, Effect::Apply(apply) if restores(apply))
-}
-
-/// Whether an apply makes what is missing, or takes back what others have done, as far as that is known.
-fn restores(apply: &Apply) -> bool {
-    apply.seen.is_none() || apply.repairs || apply.live.is_some()
+/// Whether what is applied has nothing to do with the change of the Deployment. A budget of another number of pods has.
+fn is_independent(apply: &Apply) -> bool {
+    let restores = || apply.seen.is_none() || apply.repairs || apply.live.is_some();
+    apply.kind == Service::KIND || apply.kind == DisruptionBudget::KIND && restores()
 }

@@ -78,9 +78,9 @@ pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
     let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
     let metadata = metadata.clone().unwrap_or_default();
     // Before anything is parsed, and of what is parsed before it is looked into.
-    permitted::check_any(limit)?;
+    permitted::check_enabled(limit)?;
     let fields = parsed(spec.text())?;
-    permitted::check(&metadata, &fields, limit)?;
+    permitted::check_fields(&metadata, &fields, limit)?;
     let spec = strict::pod_spec(Value::Object(fields)).map_err(Refusal::invalid)?;
     protected::check(&metadata, &spec).map_err(Refusal::invalid)?;
     let mut template = json!({ "metadata": metadata });

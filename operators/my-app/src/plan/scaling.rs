@@ -23,8 +23,8 @@ pub(super) fn wanted(observed: &Observed) -> i32 {
     spec.replicas.unwrap_or_else(|| spec.autoscaling.as_ref().map_or(live.unwrap_or(1), |bounds| within(bounds, live)))
 }
 
-/// How many pods were asked for when that was last told: of how many so many are ready. The number of those that are there counts those
-/// of a rollout's surge as well, and of a new MyApp nothing is told yet, while one without pods tells of 0.
+/// How many pods were requested when the status was written last: the second number of `status.ready`, `2/3`. Not `status.replicas`,
+/// which counts surge pods, and is 0 for a new MyApp.
 fn before(observed: &Observed) -> Option<i32> {
     let (_, asked) = observed.app.status.ready.as_deref()?.split_once('/')?;
     asked.parse().ok().filter(|asked| *asked >= 0)

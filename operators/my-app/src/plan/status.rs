@@ -192,8 +192,9 @@ fn judge(
         let no_way_back = rollback::impossible(app, deadline).map(|why| format!("; {why}")).unwrap_or_default();
         return (Phase::Degraded, Summary::Stalled, reason, format!("{count}; {why}{no_way_back}"));
     }
-    // Nobody brings the number of pods into bounds that no autoscaler gets.
-    if let Some(why) = objects::unreadable_metrics(app).filter(|_| standing.current && !standing.complete()) {
+    // While the metrics cannot be read, neither the autoscaler nor the operator brings the number of pods within its bounds.
+    let out_of_bounds = observed.deployment.ours().is_some_and(|live| live.replicas != standing.wanted);
+    if let Some(why) = objects::unreadable_metrics(app).filter(|_| standing.current && out_of_bounds) {
         return (Phase::Degraded, Summary::Stalled, "MetricsInvalid".to_owned(), format!("{count}; {why}"));
     }
     let message = match pods.passing() {

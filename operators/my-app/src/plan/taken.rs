@@ -5,7 +5,7 @@
 //! deleted, and is back in this pass.
 
 use runtime::cache::View;
-use runtime::plan::adoption::tells_taken;
+use runtime::plan::adoption::reports_name_taken;
 use runtime::plan::{Effect, Seen};
 
 use super::{Observed, unwanted};
@@ -23,7 +23,7 @@ pub(super) fn service(observed: &Observed) -> bool {
 
 fn is_taken<V: View>(observed: &Observed, seen: &Seen<V>) -> bool {
     let app = &observed.app;
-    matches!(seen, Seen::Absent) && tells_taken(&app.status.contract, &MyApp::KIND, &app.meta, &V::KIND)
+    matches!(seen, Seen::Absent) && reports_name_taken(&app.status.contract, &MyApp::KIND, &app.meta, &V::KIND)
 }
 
 /// What goes since it leads to somebody else's Service: every way in, asked for or not.

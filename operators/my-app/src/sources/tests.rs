@@ -240,7 +240,7 @@ async fn what_is_no_name_is_part_of_no_request() {
             let contents = sources.look(&app("web", &json!([{ reference: { "name": name } }]))).await;
             let (told, why) = contents.trouble.expect("trouble");
             assert_eq!((contents.digest, told, contents.unread), (None, "RestartSourceMissing", None), "{name}");
-            assert!(why.contains(&format!("{name} does not exist: no object can be called so")), "{why}");
+            assert!(why.contains(&format!("{name}: invalid name; use a DNS subdomain")), "{why}");
             let optional = json!([{ reference: { "name": name, "optional": true } }]);
             assert!(sources.look(&app("web", &optional)).await.digest.is_some(), "{name} may be missing");
             assert_eq!(answers.asked(), [""; 0], "{name}");

@@ -1,6 +1,6 @@
 //! What is said of an object of `restartOn` whose content is not known. Pure.
 
-use runtime::plan::names::is_name;
+use runtime::plan::names::is_dns_subdomain;
 
 use super::{Found, Source};
 use crate::plan::Unread;
@@ -8,11 +8,9 @@ use crate::plan::Unread;
 /// What a person is told of it.
 pub(super) fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
     match found {
-        Found::Missing if !is_name(&source.name) => Some((
+        Found::Missing if !is_dns_subdomain(&source.name) => Some((
             "RestartSourceMissing",
-            format!(
-                "restartOn: {source} does not exist: no object can be called so; correct the name, which is made of a-z, 0-9, - and ."
-            ),
+            format!("restartOn: {source}: invalid name; use a DNS subdomain (a-z, 0-9, - and .)"),
         )),
         Found::Missing => Some((
             "RestartSourceMissing",

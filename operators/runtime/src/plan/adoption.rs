@@ -53,9 +53,10 @@ pub fn name_taken(child: &str, name: &str, kind: &Kind) -> Error {
     Error::Transient { reason: TAKEN.into(), message, stalled: true }
 }
 
-/// Whether `said`, what the status of `owner` tells, is that, of the child that bears its name, and of its spec as it is now.
+/// Whether the status of `owner` reports, for the current generation, that the name of the child of kind `child` is taken. Compares the
+/// message, which is the only place that names the child: after a change of its text the next reconcile writes the new one.
 #[must_use]
-pub fn tells_taken(said: &Contract, kind: &Kind, owner: &Meta, child: &Kind) -> bool {
+pub fn reports_name_taken(said: &Contract, kind: &Kind, owner: &Meta, child: &Kind) -> bool {
     let is_it = |told: &Condition| {
         told.status == ConditionStatus::True
             && told.reason == TAKEN
@@ -133,7 +134,7 @@ mod tests {
             conditions: Summary::Stalled.conditions(error.reason(), error.to_string(), now),
             ..Contract::default()
         };
-        let is_taken = |said: &Contract| tells_taken(said, &KIND, &owner, &kind("Service"));
+        let is_taken = |said: &Contract| reports_name_taken(said, &KIND, &owner, &kind("Service"));
         assert!(is_taken(&told(1, &name_taken("Service", "a", &KIND))));
         assert!(!is_taken(&told(2, &name_taken("Service", "a", &KIND))), "of another spec");
         assert!(!is_taken(&told(1, &name_taken("Deployment", "a", &KIND))), "of another child");

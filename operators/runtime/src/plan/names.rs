@@ -29,9 +29,9 @@ pub fn within(name: &str, longest: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{start}{hash}"))
 }
 
-/// Whether an object may be called so: a DNS subdomain, which is what it takes for a name to be a part of a URL as it is.
+/// Whether `text` is a DNS subdomain (RFC 1123), so that it can be an object's name and a URL path segment.
 #[must_use]
-pub fn is_name(text: &str) -> bool {
+pub fn is_dns_subdomain(text: &str) -> bool {
     let alphanumeric = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |label: &str| {
         let bytes = label.as_bytes();
@@ -68,14 +68,14 @@ mod tests {
     #[test]
     fn names_are_those_that_the_api_server_takes() {
         for name in ["a", "0", "a-b.c", "kube-root-ca.crt", &"a".repeat(LONGEST_NAME)] {
-            assert!(is_name(name), "{name}");
+            assert!(is_dns_subdomain(name), "{name}");
         }
         let long = "a".repeat(LONGEST_NAME + 1);
         for none in [
             "", ".", "..", "a..b", "-a", "a-", "a.-b", "A", "a b", "a/b", "../a", "a#b", "a?b", "a%2Fb", "\u{e4}",
             &long,
         ] {
-            assert!(!is_name(none), "{none}");
+            assert!(!is_dns_subdomain(none), "{none}");
         }
     }
 

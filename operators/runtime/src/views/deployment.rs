@@ -52,11 +52,29 @@ pub struct Template {
     pub restarted_at: Option<Box<str>>,
     /// A digest of the objects whose content pods were started with.
     pub contents: Option<Box<str>>,
+    /// The ports of its containers.
+    pub ports: Box<[Port]>,
+}
+
+/// A port of a container.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Port {
+    /// Its number.
+    #[serde(rename = "containerPort")]
+    pub number: i32,
+    /// TCP, UDP or SCTP.
+    #[serde(default = "tcp")]
+    pub protocol: Box<str>,
+}
+
+fn tcp() -> Box<str> {
+    "TCP".into()
 }
 
 impl Template {
     /// Of what was read of a Deployment.
-    fn of(live: &Live<'_>, parts: &Value) -> Self {
+    fn of(live: &Live<'_>, parts: &Value, ports: Box<[Port]>) -> Self {
         const PATH: &str = "/f:spec/f:template";
         // A `/` in a name is `~1` in a path.
         const DEFAULTS: [&str; 2] = [
@@ -70,6 +88,7 @@ impl Template {
             has_defaults: DEFAULTS.iter().any(|path| live.owns(&format!("{PATH}{path}"), false)),
             restarted_at: annotation(RESTARTED_AT),
             contents: annotation(CONTENTS),
+            ports,
         }
     }
 
@@ -187,6 +206,23 @@ impl View for Deployment {
             strategy: Strategy,
             #[serde(default)]
             paused: bool,
+            #[serde(default)]
+            template: PodTemplate,
+        }
+        #[derive(Default, Deserialize)]
+        struct PodTemplate {
+            #[serde(default)]
+            spec: Pods,
+        }
+        #[derive(Default, Deserialize)]
+        struct Pods {
+            #[serde(default)]
+            containers: Vec<Container>,
+        }
+        #[derive(Deserialize)]
+        struct Container {
+            #[serde(default)]
+            ports: Vec<Port>,
         }
         #[derive(Default, Deserialize)]
         struct Strategy {
@@ -203,10 +239,11 @@ impl View for Deployment {
         let (fingerprint, additions, parts) = live.compare_parts(&Self::KIND)?;
         let spec = live.field::<Spec>("spec")?;
         let replicas = spec.replicas.unwrap_or(1);
+        let ports = spec.template.spec.containers.into_iter().flat_map(|container| container.ports).collect();
         Ok(Self {
             fingerprint,
             additions,
-            template: Template::of(&live, &parts),
+            template: Template::of(&live, &parts, ports),
             owns_replicas: live.owns("/f:spec/f:replicas", replicas == 1),
             replicas,
             has_pace: spec.strategy.pace.is_some(),

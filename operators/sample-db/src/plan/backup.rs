@@ -19,8 +19,8 @@ use crate::{SampleDB, Snapshot};
 mod due;
 mod health;
 
-pub(crate) use due::next_due;
 use due::{due, is_ahead};
+pub(crate) use due::{next_due, serves_while_deleting};
 pub(super) use health::conditions;
 pub(crate) use health::overdue_since;
 

@@ -26,7 +26,6 @@ mod status;
 mod terminating;
 mod way_in;
 
-pub use protected::is_to_be_asked;
 use save::last;
 pub use save::{final_claim, final_name};
 
@@ -142,6 +141,16 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
     let wanted = is_wanted(observed);
     let saved = wanted.then(|| backups(observed).or_else(|| save::save(observed, now))).flatten();
     saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(Step::Release)
+}
+
+/// Whether the server is asked although the database is being deleted: before its last snapshot is begun, and while it is protected.
+#[must_use]
+pub fn is_to_be_asked(observed: &Observed) -> bool {
+    let configured = observed.db.status.initialization.completed_at.is_some();
+    match observed.db.spec.deletion.protection {
+        true => configured && protected::has_running_server(observed),
+        false => is_wanted(observed) && last(observed).is_none(),
+    }
 }
 
 /// Whether a last snapshot has to be taken before anything goes.

@@ -22,6 +22,8 @@ pub(super) use silence::{ready as silent, trouble};
 pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
 /// The reason while the server's parameters are not yet the spec's.
 pub(super) const SETTING_PARAMETERS: &str = "SettingParameters";
+/// The reason of a server that does not take the spec's parameters.
+pub(super) const PARAMETER_REFUSED: &str = "ParameterRefused";
 
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
@@ -210,10 +212,10 @@ fn answered(observed: &Observed) -> Option<Step> {
     let parameters = &answer.parameters;
     if let Some(why) = tuning::refusal(&observed.db).or_else(|| parameters.refused.clone()) {
         let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
-        return Some(Step::Stuck("ParameterRefused", message));
+        return Some(Step::Stuck(PARAMETER_REFUSED, message));
     }
     if let Some(message) = fallen_back(observed, answer.attempt.as_ref()) {
-        return Some(Step::Stuck("ParameterRefused", message));
+        return Some(Step::Stuck(PARAMETER_REFUSED, message));
     }
     if !parameters.are_settled() {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };

@@ -289,7 +289,7 @@ async fn what_one_server_refused_is_asked_of_the_next_one() {
 fn a_refusal_is_of_one_pod_and_of_these_parameters() {
     let mut db = database();
     let of = |pod: &str| Access { pod: pod.into(), ip: String::new(), major: None, system: "s".into(), app: None };
-    let refused = Refusal { pod: "p".into(), parameters: BTreeMap::new(), why: String::new() };
+    let refused = RejectedParameters { pod: "p".into(), values: BTreeMap::new(), why: String::new() };
     assert!(refused.holds(&db, &of("p")) && !refused.holds(&db, &of("q")));
     db.spec.engine.parameters = [("work_mem".to_owned(), "8MB".to_owned())].into();
     assert!(!refused.holds(&db, &of("p")));

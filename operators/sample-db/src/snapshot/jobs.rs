@@ -94,7 +94,7 @@ pub(super) fn verify(observed: &Observed, mode: VerifyMode, checks: Option<Strin
 /// Where the server is that it is loaded into: twice what the live one has, and what a new one takes. What is loaded runs code of
 /// the database's owner, which is not to fill the node's disk for all others. Of a database that is gone its size is not known.
 fn scratch(observed: &Observed) -> Volume {
-    let size = observed.heir().and_then(|db| {
+    let size = observed.adopter_or_source().and_then(|db| {
         // A volume that was taken over, or a size that was set back, may be larger than the spec says.
         let volume = db.status.volumes.iter().find(|of| of.claim == db.status.storage.claim);
         let has = volume.and_then(|volume| quantity::whole(volume.capacity.as_deref()?));
@@ -174,6 +174,6 @@ fn place(observed: &Observed) -> Place<'_> {
 
 /// As the database's pod runs now, as long as there is a database: what its spec says since may be in vain.
 fn scheduling(observed: &Observed) -> Scheduling {
-    let Some(db) = observed.heir() else { return Scheduling::default() };
+    let Some(db) = observed.adopter_or_source() else { return Scheduling::default() };
     observed.server.as_deref().and_then(placed).unwrap_or_else(|| db.spec.scheduling.clone())
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::sample_db_snapshot::SnapshotPhase;
 use jiff::Timestamp;
 use runtime::plan::trouble::Trouble;
 use runtime::views::{Job, Pod};
@@ -61,19 +62,21 @@ impl Volume {
     }
 }
 
-/// Whether it matters who is being filled from a snapshot: before its files are removed.
+/// Whether the files of a snapshot may be removed: it is being deleted, or `retainUntil` has passed.
 #[must_use]
-pub fn is_over(snapshot: &Snapshot, now: Timestamp) -> bool {
+pub fn may_remove_files(snapshot: &Snapshot, now: Timestamp) -> bool {
     snapshot.meta.deleting || snapshot.spec.retain_until.is_some_and(|until| until < now)
 }
 
-/// Whether a new database is being filled from a snapshot: its pod or its Job reads the files, or is about to.
+/// Whether a new database is being restored from a snapshot: its pod or its Job reads the files, or is about to. Nothing is restored from
+/// files that verification has found damaged.
 #[must_use]
-pub fn fills(snapshot: &Snapshot, db: &SampleDB) -> bool {
+pub fn is_restoring_from(snapshot: &Snapshot, db: &SampleDB) -> bool {
     let status = &db.status;
     let chosen = status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
     let ended = status.restore.completed_at.is_some() || status.initialization.completed_at.is_some();
-    chosen && !ended && !db.meta.deleting && db.meta.key.namespace == snapshot.meta.key.namespace
+    let damaged = snapshot.status.phase == Some(SnapshotPhase::Failed);
+    chosen && !ended && !damaged && !db.meta.deleting && db.meta.key.namespace == snapshot.meta.key.namespace
 }
 
 /// A snapshot and what belongs to it.
@@ -87,8 +90,8 @@ pub struct Observed {
     pub server: Option<Arc<Pod>>,
     /// All snapshots of databases of that name, itself among them.
     pub siblings: Vec<Arc<Snapshot>>,
-    /// The names of the databases that are being filled from it; only looked at while it goes, or its time is over.
-    pub filling: Vec<Box<str>>,
+    /// The SampleDBs that are being restored from it; only read if [`may_remove_files`].
+    pub restoring: Vec<Box<str>>,
     /// The claim of the volume that its files are on.
     pub volume: Volume,
     /// Its Jobs, by name.
@@ -112,10 +115,10 @@ impl Observed {
         self.db.as_deref().filter(|db| uid.is_none_or(|uid| *uid == *db.meta.uid))
     }
 
-    /// The database that has its data: also one that took over the volumes of the one that it is of, under another uid. By that one's
-    /// spec its Jobs run; what it is taken of is [`Self::source`] alone.
+    /// The SampleDB whose spec its Jobs follow: [`Self::source`], or the one that adopted its volumes under another UID. A new snapshot
+    /// is taken of [`Self::source`] only.
     #[must_use]
-    pub fn heir(&self) -> Option<&SampleDB> {
+    pub fn adopter_or_source(&self) -> Option<&SampleDB> {
         let latched = self.snapshot.status.sample_db_uid.as_deref();
         let taken_over =
             |db: &&SampleDB| latched.is_some_and(|uid| db.status.storage.adopted_from.iter().any(|of| of == uid));

@@ -14,7 +14,7 @@ use super::observed::Observed;
 use super::{events, jobs, proof, record, release, status, volume};
 use crate::Snapshot;
 use crate::plan::retention::{self, Alone};
-use crate::plan::{Heard, Words};
+use crate::plan::{Heard, Words, serves_while_deleting};
 
 /// After a step: its own events are no news, so look again by ourselves.
 pub(super) const STEP: Duration = Duration::from_millis(50);
@@ -94,7 +94,7 @@ fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
             started(observed, now)
         }
         // What is protected serves on, and may do so for long.
-        () if db.meta.deleting && !db.spec.deletion.protection => {
+        () if db.meta.deleting && !serves_while_deleting(db) => {
             stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted"))
         }
         () if serves(db) => started(observed, now),
@@ -189,7 +189,7 @@ fn settled(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if snapshot.spec.reason != SnapshotReason::Scheduled && snapshot.spec.retain_until.is_some_and(|until| until < now)
     {
         // Its files would go while they are read, and may be all there is of what is being saved by that.
-        if !observed.filling.is_empty() {
+        if !observed.restoring.is_empty() {
             return told_later(observed, status::read(observed, now));
         }
         let held = held_alone(observed);

@@ -106,7 +106,7 @@ fn job(observed: &Observed) -> runtime::plan::Create {
 
 /// How it is to be proved: a final one by restoring it, whatever the spec says, since the data go next.
 pub(super) fn mode(observed: &Observed) -> VerifyMode {
-    let asked = observed.heir().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
+    let asked = observed.adopter_or_source().map(|db| db.spec.backup.verify.mode).unwrap_or_default();
     match (observed.snapshot.spec.reason, asked) {
         (SnapshotReason::Final, _) => VerifyMode::Restore,
         (SnapshotReason::Scheduled, _) if !is_its_turn(observed) => VerifyMode::None,
@@ -116,7 +116,7 @@ pub(super) fn mode(observed: &Observed) -> VerifyMode {
 
 /// Of the schedule's snapshots every n-th is proved, and the first.
 fn is_its_turn(observed: &Observed) -> bool {
-    let every = observed.heir().map_or(1, |db| db.spec.backup.verify.every_nth());
+    let every = observed.adopter_or_source().map_or(1, |db| db.spec.backup.verify.every_nth());
     let snapshot = &*observed.snapshot;
     // What was asked for counts even if that is why it is proved.
     if every <= 1 || is_under_way(&snapshot.status) {
@@ -140,7 +140,7 @@ fn is_its_turn(observed: &Observed) -> bool {
 
 /// What the database's spec wants to be true of what is restored, as the agent reads it.
 fn checks(observed: &Observed) -> Option<String> {
-    let checks = &observed.heir()?.spec.backup.verify.checks;
+    let checks = &observed.adopter_or_source()?.spec.backup.verify.checks;
     let all: Vec<_> = checks.iter().map(|check| json!({ "sql": check.sql, "expect": check.expect })).collect();
     (!all.is_empty()).then(|| serde_json::Value::from(all).to_string())
 }
@@ -150,7 +150,7 @@ fn deadline(observed: &Observed) -> i64 {
         SnapshotReason::Final => db.spec.deletion.timeout_seconds(),
         _ => db.spec.backup.deadline_seconds(),
     };
-    observed.heir().map_or(3600, of)
+    observed.adopter_or_source().map_or(3600, of)
 }
 
 /// What becomes of a snapshot whose proof failed for that reason, and what is to be said of it.

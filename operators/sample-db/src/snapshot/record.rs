@@ -96,8 +96,8 @@ impl Record {
         status.location.path.is_none() || self.completed_at.is_some() && status.completed_at.is_none()
     }
 
-    /// The image for its Jobs: that of the database, since whoever annotates a snapshot may record another one; but where the files
-    /// are of another major version, only the recorded one may be able to read them, if it is from where the database's is.
+    /// The image for its Jobs: the SampleDB's, because anyone who may annotate the snapshot can forge the recorded one. Exception:
+    /// files of another major version need the recorded image; it is used only if it is of the same repository.
     fn image(&self, observed: &Observed) -> Option<String> {
         let engine = observed.db.as_ref().map(|db| &db.status.engine);
         let runs = engine.and_then(|engine| {

@@ -36,7 +36,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         return let_go(snapshot, None);
     }
     // Without the object a restore would not go on either, even where its files stay.
-    if !observed.filling.is_empty() {
+    if !observed.restoring.is_empty() {
         return Plan { status: Some(status::in_use(observed, now)), next: Next::After(READ), ..Plan::nothing() };
     }
     if keeps(snapshot) {

@@ -202,9 +202,9 @@ pub(super) fn in_use(observed: &Observed, now: Timestamp) -> Status {
 
 /// Who reads it, and until when.
 fn readers(observed: &Observed) -> String {
-    let names = observed.filling.join(", ");
+    let names = observed.restoring.join(", ");
     format!(
-        "the operator restores it into the SampleDB {names}: it stays until that has ended, or that SampleDB is deleted"
+        "it is being restored into SampleDB {names}: the files stay until the restore ends or that SampleDB is deleted"
     )
 }
 

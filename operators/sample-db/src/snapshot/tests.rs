@@ -49,7 +49,7 @@ fn database(meta: &Value, spec: &Value) -> Arc<SampleDB> {
     for (key, value) in meta.as_object().unwrap() {
         metadata[key] = value.clone();
     }
-    let status = json!({ "ready": "1/1", "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" },
+    let status = json!({ "ready": "1/1", "replicas": 1, "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" },
         "engine": { "image": "postgres:17" }, "storage": { "claim": "data-shop-0" } });
     let db = json!({ "metadata": metadata, "spec": spec, "status": status });
     Arc::new(SampleDB::decode(&db.to_string()).unwrap())
@@ -62,7 +62,7 @@ fn seen(meta: &Value, spec: &Value, status: &Value) -> Observed {
         snapshot: snapshot("one", meta, spec, status),
         db: Some(database(&json!({}), &json!({}))),
         siblings: Vec::new(),
-        filling: Vec::new(),
+        restoring: Vec::new(),
         volume: Volume::Unknown,
         jobs: Vec::new(),
         pods: Vec::new(),
@@ -153,13 +153,16 @@ fn a_last_one_is_nobodys_to_take_of_a_database_that_stays() {
 /// It serves on, perhaps for months.
 #[test]
 fn one_is_taken_of_a_database_that_is_deleted_and_protected() {
-    let begins = |protection: bool| {
+    let begins = |protection: bool, replicas: i32| {
         let mut by_hand = seen(&json!({}), &json!({}), &json!({}));
         let spec = json!({ "deletion": { "protection": protection } });
-        by_hand.db = Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &spec));
+        let mut db = (*database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &spec)).clone();
+        db.status.replicas = Some(replicas);
+        by_hand.db = Some(Arc::new(db));
         plan(&by_hand, now()).status.unwrap().phase
     };
-    assert_eq!((begins(true), begins(false)), (Some(SnapshotPhase::Running), Some(SnapshotPhase::Pending)));
+    assert_eq!((begins(true, 1), begins(false, 1)), (Some(SnapshotPhase::Running), Some(SnapshotPhase::Pending)));
+    assert_eq!(begins(true, 0), Some(SnapshotPhase::Pending), "its server has gone");
 }
 
 #[test]

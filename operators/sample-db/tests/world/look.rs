@@ -198,12 +198,12 @@ impl Stores {
             (decoded(self.jobs.owned(&key.namespace, &owner)), decoded(self.pods.owned(&key.namespace, &owner)));
         plan::earlier::leave_out(&snapshot.meta.uid, &mut jobs, &mut pods);
         let databases = decoded(self.databases.keys().iter().filter_map(|key| self.databases.get(key)).collect());
-        let filled = databases.iter().filter(|db| snapshot::observed::fills(snapshot, db));
+        let restoring = databases.iter().filter(|db| snapshot::observed::is_restoring_from(snapshot, db));
         snapshot::observed::Observed {
             server: server.and_then(Entry::into_object),
             siblings: decoded(self.snapshots.owned(&key.namespace, &of)),
             volume: snapshot.status.location.claim.as_deref().map_or(Volume::Absent, of_claim),
-            filling: filled.map(|db| (*db.meta.key.name).into()).collect(),
+            restoring: restoring.map(|db| (*db.meta.key.name).into()).collect(),
             jobs,
             pods,
             namespace_going: snapshot.meta.deleting && site.going,

@@ -9,7 +9,7 @@ use runtime::views::Claim;
 
 use super::{Observed, Roster, Step};
 use crate::plan::objects::{CLUSTER_ID, NAMESPACE, OWNER_UID, RETIRED};
-use crate::plan::{copied, hold};
+use crate::plan::{claim_copies, hold};
 
 /// The uid that the object's annotation asks to adopt from.
 fn asked(observed: &Observed) -> Option<&str> {
@@ -36,7 +36,7 @@ fn earlier(observed: &Observed) -> impl Iterator<Item = &Claim> {
         !made_for(claim).is_empty()
             && *made_for(claim) != *cluster.meta.uid
             && !claim.labels.contains_key(RETIRED)
-            && !copied::is_copy(cluster, claim)
+            && !claim_copies::has_copied_labels(cluster, claim)
             && holds(claim)
             && stays(claim)
     })

@@ -13,7 +13,7 @@ use runtime::views::Container;
 use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
 use crate::plan::objects::{CLUSTER_ID, ETCD, OWNER_UID, RETIRED, START, Start, selector};
 use crate::plan::roster::Node;
-use crate::plan::{names, objects, recovered};
+use crate::plan::{clock, names, objects, recovered};
 
 /// What is said first where only claims and pods are left of a cluster.
 const LOST: &str = "the status that told of this cluster is gone";
@@ -62,7 +62,7 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestam
     let waiting = roster.nodes.iter().find(|node| node.pod.is_some()).map(waiting_for).unwrap_or_default();
     let ready = observed.cluster.status.contract.condition(READY);
     let waits = ready.filter(|ready| ready.status != ConditionStatus::True).map(|ready| ready.last_transition_time);
-    if waits.is_some_and(|since| now.duration_since(since) >= UNANSWERED) {
+    if waits.is_some_and(|since| clock::lasted(since, now) >= UNANSWERED) {
         return Step::Stuck("StatusLost", unanswered(observed, &waiting));
     }
     Step::ask_again("StatusLost", format!("{LOST}, and no member answers yet that could tell of it: {waiting}"))

@@ -130,6 +130,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
 /// its id: before that it waited to be listed.
 pub(in crate::plan) fn is_late(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let joining = observed.cluster.status.member(&node.name).filter(|status| status.id.is_some() && is_to_vote(status));
+    // Not clock::lasted: a clock that is ahead must not make a member replaceable at once.
     let late = joining.and_then(|status| status.since).is_some_and(|since| now.duration_since(since) > CATCH_UP);
     late && node.member.is_some() && (node.is_learner() || !node.has_started())
 }

@@ -90,7 +90,9 @@ pub(super) fn isolated(
 /// Another member in the place of one that has not answered for long and would not come back in another pod as itself, since its
 /// volume, or its data, goes with the one that it has; if there are to be enough members without volumes.
 fn as_another(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, now: Timestamp) -> Option<Step> {
-    let dispensable = roster.listed && roster.can_lose(node) && unreached::is_silent(observed, node, now);
+    // Not clock::lasted: a clock that is ahead must not make a member replaceable at once.
+    let silent = unreached::silent_since(observed, node).is_some_and(|since| now.duration_since(since) >= SILENCE);
+    let dispensable = roster.listed && roster.can_lose(node) && silent;
     if !(dispensable && rolling::needs_other_pod(node, wish)) {
         return None;
     }
@@ -112,6 +114,7 @@ fn is_second(observed: &Observed) -> bool {
 fn is_useless(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     let lost = observed.cluster.status.contract.condition(QUORUM_HEALTHY);
     let lost = lost.filter(|lost| lost.status == ConditionStatus::False);
+    // Not clock::lasted: a clock that is ahead must not make a member replaceable at once.
     let long = lost.is_some_and(|lost| now.duration_since(lost.last_transition_time) >= PATIENCE);
     long && node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready)
 }
@@ -129,6 +132,7 @@ pub(super) fn hung(
     let version = node.annotation(objects::VERSION).and_then(Version::parse)?;
     let started = node.container(ETCD).filter(|etcd| etcd.running)?.since?;
     let silent = unreached::silent_since(observed, node).filter(|_| node.endpoint.is_none())?;
+    // Not clock::lasted: by a time that is yet to come, the member would be restarted again and again.
     let hangs = started <= silent && now.duration_since(silent) >= SILENCE && node.running()?.ready;
     let keeps_data = wish.durable && !node.is_doomed();
     // Of two, the read that has just been answered has taken both: neither hangs.

@@ -7,8 +7,8 @@ use jiff::{SignedDuration, Timestamp};
 use super::{Observed, Roster, Step, Wish, pull, rolling};
 use crate::EtcdCluster;
 use crate::plan::objects::CLIENT_PORT;
-use crate::plan::proven;
 use crate::plan::roster::{Node, is_to_vote};
+use crate::plan::{clock, proven};
 
 /// How long a member does not answer, though its pod is ready, before somebody should know.
 pub(super) const SILENCE: SignedDuration = SignedDuration::from_mins(2);
@@ -21,8 +21,8 @@ pub(super) fn is_unreached(observed: &Observed, node: &Node<'_>, now: Timestamp)
 }
 
 /// Whether a member has not answered for long, whatever the reason.
-pub(super) fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
-    silent_since(observed, node).is_some_and(|since| now.duration_since(since) >= SILENCE)
+fn is_silent(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
+    silent_since(observed, node).is_some_and(|since| clock::lasted(since, now) >= SILENCE)
 }
 
 /// Since when a member has not answered, as status remembers.

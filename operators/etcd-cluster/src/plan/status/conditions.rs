@@ -1,17 +1,21 @@
 //! Conditions. Pure.
 
-use api::etcd_cluster::MemberStatus;
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
-use super::super::membership::{Step, Wait, is_full, is_outdated, why_not_led};
+use super::super::membership::{Step, Wait, is_full, is_outdated};
 use super::super::roster::{Node, Roster};
 use super::super::wish::Wish;
-use super::super::{AUTHENTICATION_REQUIRED, Alarm, Observed, proven, quorum, space, unlabeled};
+use super::super::{AUTHENTICATION_REQUIRED, Alarm, Observed, quorum, unlabeled};
 use super::words::{alarm, alarmed, doing};
-use super::{asks_for_ephemeral, old, summary, warnings};
+use super::{asks_for_ephemeral, old, summary};
 use crate::EtcdCluster;
+
+mod standing;
+
+pub(super) use standing::Standing;
+use standing::is_restarting;
 
 /// Whether a linearizable read has just been answered.
 pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
@@ -25,108 +29,9 @@ pub(super) const RESTARTING: &str = "RestartingMember";
 pub(super) const NOT_DURABLE: &str = "there is no default StorageClass, so members keep their data in their pods, and lose it \
     with them: give spec.storage.storageClassName in a new cluster";
 
-/// How the cluster fares, in what conditions need.
-pub(super) struct Standing {
-    pub(super) summary: Summary,
-    pub(super) reason: &'static str,
-    pub(super) message: String,
-    /// Whether any member answers.
-    pub(super) answers: bool,
-    quorum: Result<(), String>,
-    /// Whether quorum is called lost, should it not answer.
-    lost: bool,
-    /// Whether etcd has ever been asked, that is, whether there is a member to ask.
-    made: bool,
-    members: usize,
-    healing: Option<String>,
-    /// Whether there are to be more members or fewer; none where it is not known how many there are.
-    scaling: Option<bool>,
-    upgrading: bool,
-    alarm: Option<Alarm>,
-    /// Whether etcd answers, and does not tell strangers how it fares.
-    denied: bool,
-    /// Whether nobody is missing but members that are being restarted as the spec asks.
-    restarting: bool,
-    /// Whether claims that hold data are being deleted.
-    terminating: bool,
-    /// What works, but not as well as a person might think: the reason and message.
-    warning: Option<(&'static str, String)>,
-}
-
 /// Whether a member serves clients: it is a healthy voter, and its pod is ready.
 pub(super) fn serves(node: &Node<'_>) -> bool {
     node.is_healthy() && node.ready
-}
-
-impl Standing {
-    /// Whether etcd refuses writes, or all requests, by an alarm.
-    pub(super) fn refuses(&self) -> bool {
-        self.alarm.is_some()
-    }
-
-    /// Whether no linearizable read has been answered for long, though etcd had no reason to refuse it.
-    pub(super) fn has_no_quorum(&self) -> bool {
-        self.quorum.is_err() && !self.denied && self.lost
-    }
-
-    pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step, now: Timestamp) -> Self {
-        let cluster = &*observed.cluster;
-        let made = cluster.status.cluster_id.is_some();
-        let members =
-            if roster.listed { roster.members().count() } else { usize::try_from(cluster.status.size).unwrap_or(0) };
-        let sick = roster.members().find(|node| !node.is_learner() && !node.is_healthy());
-        let healing = match step {
-            _ if !made => None,
-            _ if observed.etcd.denied => None,
-            _ if is_restarting(observed, roster, wish) => None,
-            _ if !roster.listed => Some("waiting for quorum".to_owned()),
-            Step::Remove { name, dead: Some(why), .. } => Some(format!("replacing member {name}: {why}")),
-            _ => sick.map(super::super::membership::waiting_for),
-        };
-        let current = cluster.status.current_version.as_deref();
-        let upgrading = made && current.is_some_and(|current| current != wish.version.to_string());
-        let lost = quorum::is_lost(cluster, now);
-        let (summary, reason, mut message) = judge(observed, roster, wish, step, lost);
-        if let Some(why) = why_not_led(observed, roster, step) {
-            message = format!("{message}; {why}");
-        }
-        Self {
-            summary,
-            reason,
-            message,
-            answers: roster.nodes.iter().any(|node| node.endpoint.is_some()),
-            quorum: observed.etcd.members.as_ref().map(drop).map_err(Clone::clone),
-            lost,
-            made,
-            members,
-            healing,
-            scaling: is_scaling(observed, roster, wish, members),
-            upgrading,
-            alarm: alarm(observed).map(|(_, alarm)| alarm),
-            denied: observed.etcd.denied,
-            restarting: is_restarting(observed, roster, wish),
-            terminating: roster.nodes.iter().any(space::is_terminating),
-            warning: warnings::worst(observed, roster),
-        }
-    }
-}
-
-/// Whether etcd's list is not as long as is asked for; without quorum, as long as it was last.
-fn is_scaling(observed: &Observed, roster: &Roster<'_>, wish: &Wish, members: usize) -> Option<bool> {
-    let made = observed.cluster.status.cluster_id.is_some();
-    let known = !made || roster.listed || members > 0;
-    known.then(|| made && (members != wish.size || roster.listed && roster.voters().count() != wish.size))
-}
-
-/// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.
-fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
-    let node = |status: &MemberStatus| roster.nodes.iter().find(|node| node.name == status.name);
-    let listed = observed.cluster.status.listed();
-    let mut silent = listed.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
-    let planned = |status: &MemberStatus| {
-        node(status).is_some_and(|node| proven::is_being_renewed(&observed.cluster, node, wish))
-    };
-    !roster.listed && silent.peek().is_some() && silent.all(planned)
 }
 
 /// The summary: whether all is as asked, and if not, why.

@@ -2,7 +2,7 @@
 
 use super::super::objects::{OWNER_UID, RETIRED};
 use super::super::roster::Roster;
-use super::super::{Observed, copied, objects, space};
+use super::super::{Observed, claim_copies, objects, space};
 use super::members::largest;
 
 /// The worst of it, with its reason.
@@ -47,11 +47,11 @@ fn marked(observed: &Observed) -> Option<(&'static str, String)> {
 
 /// Claims that bear the labels of members' and are none.
 fn copies(observed: &Observed) -> Option<(&'static str, String)> {
-    let names: Vec<&str> = copied::told(observed).map(|claim| &*claim.meta.key.name).collect();
+    let names: Vec<&str> = claim_copies::reported(observed).map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
-            "claims bear this cluster's labels and belong to no member, as copies of members' claims do: {}; they are left alone; \
-             to make that clear, take the label off that says whose they are: kubectl label pvc -n {} {} {OWNER_UID}-",
+            "PVCs have this cluster's labels but belong to no member: {}; the operator neither uses nor deletes them; remove the \
+             owner label: kubectl label pvc -n {} {} {OWNER_UID}-",
             names.join(", "),
             observed.cluster.meta.key.namespace,
             names.join(" "),

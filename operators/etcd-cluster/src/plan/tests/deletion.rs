@@ -1,7 +1,7 @@
 //! What holds volumes, and what a deletion waits for.
 
 use api::UNSAVED_DATA;
-use runtime::namespaces::Going;
+use runtime::namespaces::Termination;
 use runtime::views::Claim;
 
 use super::members::{NAMES, after, three};
@@ -93,7 +93,7 @@ fn a_deletion_releases_claims_that_are_not_being_deleted() {
     for claims in [&held, &dying] {
         assert_eq!(finalizers(&after(&going(&delete, &[ETCD_VOLUMES], claims), 60)), all);
         let mut seen = going(&retain, &[ETCD_VOLUMES], claims);
-        seen.going = Some(Going::Namespace);
+        seen.termination = Some(Termination::Namespace);
         assert_eq!(finalizers(&after(&seen, 60)), all, "with the namespace");
         assert_eq!(after(&going(&retain, &[], claims), 60), EtcdPlan::nothing(), "what holds nothing is not asked");
     }
@@ -133,9 +133,9 @@ fn claims_that_are_to_stay_are_no_longer_owned_before_the_cluster_goes() {
         seen.pods.clear();
         Arc::get_mut(&mut seen.cluster).unwrap().status = after(&seen, 60).status.unwrap_or_else(made);
         assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}");
-        seen.going = Some(Going::Kind);
+        seen.termination = Some(Termination::Crd);
         assert_eq!(disowned(&after(&seen, 70)), expected, "{spec}: claims outlive the kind");
-        seen.going = Some(Going::Namespace);
+        seen.termination = Some(Termination::Namespace);
         assert_eq!(disowned(&after(&seen, 70)), 0, "with the namespace nothing can stay");
     }
 }
@@ -238,7 +238,7 @@ fn claims_that_are_held_for_an_earlier_cluster_are_released_with_this_one() {
             of["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
         }
         let mut seen = going(&json!({ "size": 3 }), &[ETCD_VOLUMES], &of);
-        seen.going = namespace_goes.then_some(Going::Namespace);
+        seen.termination = namespace_goes.then_some(Termination::Namespace);
         if let Some(status) = after(&seen, 60).status {
             Arc::get_mut(&mut seen.cluster).unwrap().status = status;
         }

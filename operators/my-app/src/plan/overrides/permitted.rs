@@ -21,20 +21,19 @@ const PLACEMENT: [&str; 7] = [
 const CONFINING: [&str; 2] =
     ["container.apparmor.security.beta.kubernetes.io/", "seccomp.security.alpha.kubernetes.io/"];
 
-/// Whether any overrides are within the limit; else a sentence.
-pub(super) fn check_any(limit: Limit) -> Result<(), Refusal> {
+/// Refuses all overrides if the limit is `None`.
+pub(super) fn check_enabled(limit: Limit) -> Result<(), Refusal> {
     match limit {
         Limit::All | Limit::Placement => Ok(()),
         Limit::None => Err(forbidden(PATH, "this manager takes none (--pod-overrides=none)")),
     }
 }
 
-/// Whether all of these overrides are within the limit, by the names of their fields; else a sentence.
-pub(super) fn check(metadata: &PodMetadata, fields: &Map<String, Value>, limit: Limit) -> Result<(), Refusal> {
-    if limit == Limit::All {
+/// Refuses overrides that are not within the limit, by the names of their fields; of `None`, [`check_enabled`] has refused them all.
+pub(super) fn check_fields(metadata: &PodMetadata, fields: &Map<String, Value>, limit: Limit) -> Result<(), Refusal> {
+    if limit != Limit::Placement {
         return Ok(());
     }
-    check_any(limit)?;
     let field = fields.keys().find(|field| !PLACEMENT.contains(&&***field));
     let confines = |key: &&String| CONFINING.iter().any(|prefix| key.starts_with(prefix));
     let annotation = metadata.annotations.keys().find(confines);

@@ -96,6 +96,17 @@ fn metrics_of_no_size_for_a_metric_are_not_read_and_leave_the_autoscaler_as_it_i
 }
 
 #[test]
+fn a_rollout_beside_metrics_that_cannot_be_read_is_progressing() {
+    let large = json!({ "type": "Pods", "x": vec![json!({ "a": 1 }); 2000] });
+    let app = app(json!({ "image": "i:2", "autoscaling": { "max": 5, "metrics": [large] } }), json!({}));
+    let Seen::Ours(mut deployment) = pods(&app, 3, false) else { unreachable!() };
+    Arc::get_mut(&mut deployment.view).unwrap().rollout.updated_replicas = 1;
+    let planned = plan(&observed(app, Seen::Ours(deployment)), NOW);
+    assert_eq!(ready(&planned).0, "Progressing", "the number of pods is within the bounds");
+    assert_eq!(status(&planned).contract.condition(SCALING_ACTIVE).unwrap().reason, "MetricsInvalid");
+}
+
+#[test]
 fn the_number_stays_when_an_autoscaler_comes_and_when_it_goes() {
     let with = scaled(1, 10);
     let comes = plan(&observed(with.clone(), pods(&with, 4, true)), NOW);

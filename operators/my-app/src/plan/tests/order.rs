@@ -1,10 +1,10 @@
 //! What waits for a change of the Deployment, which a policy may refuse for as long as it stands.
 
-use runtime::views::Service;
+use runtime::views::{DisruptionBudget, Service};
 
 use super::additions::{edited, with_port};
 use super::autoscaling::kinds;
-use super::route::{by_ingress, made, settled};
+use super::route::{by_ingress, ingress, made, settled};
 use super::*;
 
 /// The Deployment of `app`, which is to be changed.
@@ -14,42 +14,73 @@ fn to_change(app: &MyApp) -> Seen<Deployment> {
     Seen::Ours(changed)
 }
 
-/// The Service of `app` as an earlier spec had it.
-fn of_before(app: &MyApp) -> Seen<Service> {
-    let mut before = objects::service(app).unwrap();
-    before.body["spec"]["ports"][0]["port"] = json!(8080);
-    made(before, &json!({}))
+/// The same app with overrides that are refused, so that its Deployment is left as it is.
+fn refused(app: &MyApp) -> Arc<MyApp> {
+    let mut spec = serde_json::to_value(&app.spec).unwrap();
+    spec["podOverrides"] = json!({ "spec": { "containers": [{ "name": "app", "imagge": "x" }] } });
+    super::app(spec, json!({ "observedGeneration": 2 }))
+}
+
+/// The Service of `app`, of a type that somebody has set.
+fn by_hand(app: &MyApp) -> Seen<Service> {
+    let service = objects::service(app).unwrap();
+    let fingerprint = service.fingerprint();
+    let owned = json!({ "f:spec": { "f:type": {} } });
+    let view = Arc::new(edited(service, &owned, |service| service["spec"]["type"] = json!("NodePort")));
+    Seen::Ours(Live { view, fingerprint })
 }
 
 #[test]
-fn what_somebody_has_deleted_or_edited_does_not() {
+fn a_deleted_or_edited_service_does_not_wait_for_the_deployment() {
     let app = with_port();
-    let gone = plan(&observed(app.clone(), to_change(&app)), NOW);
-    assert_eq!(kinds(&gone), ["apply Deployment", "aside Service", "aside PodDisruptionBudget"]);
-    let service = objects::service(&app).unwrap();
-    let fingerprint = service.fingerprint();
-    let typed = json!({ "f:spec": { "f:type": {} } });
-    let by_hand = Arc::new(edited(service, &typed, |service| service["spec"]["type"] = json!("NodePort")));
-    let service = Seen::Ours(Live { view: by_hand, fingerprint });
-    let by_hand = plan(&Observed { service, ..observed(app.clone(), to_change(&app)) }, NOW);
-    assert_eq!(kinds(&by_hand), ["apply Deployment", "aside Service", "aside PodDisruptionBudget"]);
+    let beside = ["apply Deployment", "aside Service", "aside PodDisruptionBudget"];
+    let deployment = || to_change(&app);
+    assert_eq!(kinds(&plan(&observed(app.clone(), deployment()), NOW)), beside);
+    let edited = Observed { service: by_hand(&app), ..observed(app.clone(), deployment()) };
+    assert_eq!(kinds(&plan(&edited, NOW)), beside);
+    let mut selected = objects::service(&app).unwrap();
+    selected.body["spec"]["selector"] = json!({ "app": "x" });
+    let service = || made::<Service>(selected.clone(), &json!({}));
+    let applied = Observed { service: service(), ..observed(app.clone(), deployment()) };
+    assert_eq!(kinds(&plan(&applied, NOW)), beside);
+    let left = Observed { service: service(), app: refused(&app), ..observed(app.clone(), deployment()) };
+    assert_eq!(kinds(&plan(&left, NOW)), ["apply Service", "apply PodDisruptionBudget"]);
     let new = plan(&observed(app, Seen::Absent), NOW);
     assert_eq!(kinds(&new), ["apply Deployment", "apply Service", "apply PodDisruptionBudget"]);
 }
 
+/// It goes by the number of pods.
+#[test]
+fn a_changed_budget_waits_for_the_deployment() {
+    let app = with_port();
+    let mut before = objects::disruption_budget(&app).unwrap();
+    before.body["spec"]["minAvailable"] = json!(3);
+    let budget = || made::<DisruptionBudget>(before.clone(), &json!({}));
+    let changed = Observed { budget: budget(), ..observed(app.clone(), to_change(&app)) };
+    assert_eq!(kinds(&plan(&changed, NOW)), ["apply Deployment", "apply PodDisruptionBudget", "aside Service"]);
+    let left = Observed { budget: budget(), app: refused(&app), ..observed(app.clone(), to_change(&app)) };
+    assert_eq!(kinds(&plan(&left, NOW)), ["apply Service", "apply PodDisruptionBudget"], "no change is waited for");
+}
+
 /// Pods have the ports of the earlier spec until they are replaced.
 #[test]
-fn a_service_that_the_spec_changes_does_and_ways_in_do_with_it() {
+fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_service() {
     let app = by_ingress();
-    let changed = Observed { service: of_before(&app), deployment: to_change(&app), ..settled(&app) };
-    assert_eq!(kinds(&plan(&changed, NOW)), ["apply Deployment", "apply Service", "apply Ingress"]);
-    let service = Observed { service: of_before(&app), ..settled(&app) };
-    assert_eq!(kinds(&plan(&service, NOW)), ["apply Service", "aside Ingress"], "the pods have them");
-    let refused = json!({ "image": "i:2", "replicas": 0, "port": 80, "route": app.spec.route,
-        "podOverrides": { "spec": { "containers": [{ "name": "app", "imagge": "x" }] } } });
-    let refused = super::app(refused, json!({ "observedGeneration": 2 }));
-    let left = plan(&Observed { app: refused.clone(), ..changed }, NOW);
-    assert_eq!(kinds(&left), [""; 0], "the Deployment is left as it is");
-    let gone = Observed { service: Seen::Absent, ..settled(&app) };
-    assert_eq!(kinds(&plan(&Observed { app: refused, ..gone }, NOW)), ["apply Service"]);
+    let before = super::app(json!({ "image": "i:2", "replicas": 0, "port": 8080 }), json!({}));
+    let of_before = || made::<Service>(objects::service(&before).unwrap(), &json!({}));
+    let changed = |service: Seen<Service>| Observed { service, deployment: to_change(&before), ..settled(&app) };
+    let in_turn = ["apply Deployment", "apply Service", "apply Ingress"];
+    assert_eq!(kinds(&plan(&changed(of_before()), NOW)), in_turn);
+    let typed = objects::service(&before).unwrap();
+    let owned = json!({ "f:spec": { "f:type": {} } });
+    let typed = || edited(typed.clone(), &owned, |service| service["spec"]["type"] = json!("NodePort"));
+    let typed = || Seen::Ours(Live { view: Arc::new(typed()), fingerprint: Fingerprint::of_nothing() });
+    assert_eq!(kinds(&plan(&changed(typed()), NOW)), in_turn, "whatever somebody has added to it");
+    for service in [of_before(), typed()] {
+        let left = plan(&Observed { app: refused(&app), ..changed(service) }, NOW);
+        assert_eq!(kinds(&left), [""; 0], "the Deployment is left as it is");
+    }
+    let known = ingress(&app, &json!({}));
+    let there = Observed { service: of_before(), ingress: known, ..settled(&app) };
+    assert_eq!(kinds(&plan(&there, NOW)), ["apply Service"], "the pods have its port");
 }

@@ -32,8 +32,12 @@ pub(super) fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
 
 /// Whether the schedule rests. That of a database that is being deleted does, unless `deletion.protection` keeps its server.
 pub(super) fn rests(db: &SampleDB) -> bool {
-    let serves_on = db.spec.deletion.protection && db.status.replicas.is_some_and(|replicas| replicas > 0);
-    db.spec.paused || db.spec.backup.suspend || db.meta.deleting && !serves_on
+    db.spec.paused || db.spec.backup.suspend || db.meta.deleting && !serves_while_deleting(db)
+}
+
+/// Whether a database that is being deleted serves on: `deletion.protection` keeps its server, which is there.
+pub(crate) fn serves_while_deleting(db: &SampleDB) -> bool {
+    db.spec.deletion.protection && db.status.replicas.is_some_and(|replicas| replicas > 0)
 }
 
 /// When the schedule's next snapshot is due: if that has come and nothing was done about it, then still that time. None

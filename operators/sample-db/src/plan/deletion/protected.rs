@@ -7,30 +7,19 @@ use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Effect, Next, Plan};
 
-use super::{end_jobs, gone, is_in_foreground, is_wanted, last, later, status, way_in};
+use super::{end_jobs, gone, is_in_foreground, last, later, status, way_in};
 use crate::Snapshot;
 use crate::plan::backup::{self, Backups};
 use crate::plan::steps::{self, Step};
 use crate::plan::wish::Wish;
 use crate::plan::{DbAct, DbPlan, LATER, Login, Observed, SECRETS, STEP, beside, names, shuts_out, storage, until};
 
-/// Whether the server is asked although the database is being deleted: before its last snapshot is begun, and while it is protected.
-#[must_use]
-pub fn is_to_be_asked(observed: &Observed) -> bool {
-    let db = &*observed.db;
-    let configured = db.status.initialization.completed_at.is_some();
-    match db.spec.deletion.protection {
-        true => configured && serves_on(observed),
-        false => is_wanted(observed) && last(observed).is_none(),
-    }
-}
-
 /// What is done meanwhile.
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let before = &observed.db.status;
     let message = "spec.deletion.protection holds it: set that to false to have it deleted".to_owned();
     let told = status::of(observed, None, Err(("Protected", message)), now);
-    if !serves_on(observed) {
+    if !has_running_server(observed) {
         return Plan { events: status::events(before, &told), status: Some(told), ..later(LATER) };
     }
     let open = is_open(observed);
@@ -71,7 +60,7 @@ fn serving(
 }
 
 /// Whether the server is there to stay.
-fn serves_on(observed: &Observed) -> bool {
+pub(super) fn has_running_server(observed: &Observed) -> bool {
     let name = names::server(&observed.db);
     !is_in_foreground(observed) && observed.own_servers().any(|set| *set.meta.key.name == *name)
 }

@@ -121,7 +121,7 @@ fn an_upgrade_that_waits_for_parameters_is_told_with_them() {
     };
     let told = refused("Auto");
     assert!(
-        told.contains("event_triggers") && told.contains("the upgrade to PostgreSQL 17.12 waits for that"),
+        told.contains("event_triggers") && told.contains("the upgrade to PostgreSQL 17.12 waits: remove"),
         "{told}"
     );
     assert!(!refused("Manual").contains("the upgrade"), "nothing would be begun");

@@ -66,7 +66,7 @@ fn current(observed: &Observed, wish: &Wish) -> String {
     let offer = catalog.zip(wish.release).and_then(|(catalog, release)| catalog.offer(release));
     match offer.filter(|offer| offer.image != wish.image) {
         Some(offer) => format!(
-            "{why}; it runs from the image {}, and the catalog has {} for it: set engine.image to that to have the server run from it",
+            "{why}; it runs image {}, the catalog lists {}: set engine.image to the latter to switch",
             wish.image, offer.image
         ),
         None => why.to_owned(),

@@ -105,12 +105,12 @@ fn decided(seen: &Observed) -> SampleDBSnapshotStatus {
 #[test]
 fn files_stay_while_a_database_is_being_filled_from_them() {
     let mut going = leaving(&json!({}), "Ready");
-    going.filling = vec!["copy".into()];
+    going.restoring = vec!["copy".into()];
     let waits = plan(&going, now());
     assert_eq!(done(&waits), Vec::<String>::new());
     let (reason, message) = ready(waits.status.as_ref().unwrap());
-    assert!(reason == "SnapshotInUse" && message.contains("the SampleDB copy"), "{reason}: {message}");
-    let kept = Observed { filling: vec!["copy".into()], ..leaving(&json!({ "reason": "Final" }), "Ready") };
+    assert!(reason == "SnapshotInUse" && message.contains("restored into SampleDB copy"), "{reason}: {message}");
+    let kept = Observed { restoring: vec!["copy".into()], ..leaving(&json!({ "reason": "Final" }), "Ready") };
     assert_eq!(done(&plan(&kept, now())), Vec::<String>::new(), "its object is needed, too");
     going.namespace_going = true;
     assert_eq!(done(&plan(&going, now())), ["apply SampleDBSnapshot []"]);
@@ -121,7 +121,7 @@ fn files_stay_while_a_database_is_being_filled_from_them() {
     let mut status: Value = serde_json::from_str(FILES).unwrap();
     status["verification"] = json!({ "phase": "Passed" });
     let mut expires = seen(&json!({}), &over, &status);
-    expires.filling = vec!["copy".into()];
+    expires.restoring = vec!["copy".into()];
     let kept = decided(&expires);
     assert_eq!(kept.phase, Some(SnapshotPhase::Ready));
     assert!(ready(&kept).1.contains("its time is over, but") && ready(&kept).1.contains("copy"), "{:?}", ready(&kept));
@@ -130,22 +130,25 @@ fn files_stay_while_a_database_is_being_filled_from_them() {
 #[test]
 fn who_is_being_filled_from_it_is_told_by_what_they_have_latched() {
     let one = leaving(&json!({}), "Ready").snapshot;
-    let fills = |meta: &Value, status: &Value| {
+    let restores = |from: &Snapshot, meta: &Value, status: &Value| {
         let mut metadata = json!({ "namespace": "n", "name": "copy", "uid": "u-2" });
         for (key, value) in meta.as_object().unwrap() {
             metadata[key] = value.clone();
         }
         let db = json!({ "metadata": metadata, "spec": {}, "status": status });
-        super::super::observed::fills(&one, &SampleDB::decode(&db.to_string()).unwrap())
+        super::super::observed::is_restoring_from(from, &SampleDB::decode(&db.to_string()).unwrap())
     };
-    let restores = json!({ "restore": { "snapshot": "one", "snapshotUID": "one" } });
-    assert!(fills(&json!({}), &restores));
-    assert!(!fills(&json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" }), &restores));
-    assert!(!fills(&json!({ "namespace": "m" }), &restores));
+    let restores_from = |meta: &Value, status: &Value| restores(&one, meta, status);
+    let latched = json!({ "restore": { "snapshot": "one", "snapshotUID": "one" } });
+    assert!(restores_from(&json!({}), &latched));
+    assert!(!restores_from(&json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" }), &latched));
+    assert!(!restores_from(&json!({ "namespace": "m" }), &latched));
     let of = |restore: Value| json!({ "restore": restore });
-    assert!(!fills(&json!({}), &of(json!({ "snapshot": "one", "snapshotUID": "an-earlier-one" }))));
-    assert!(!fills(&json!({}), &of(json!({ "snapshotUID": "one", "completedAt": "2027-01-15T07:30:00Z" }))));
-    assert!(super::super::observed::is_over(&one, now()), "and then it is looked at");
+    assert!(!restores_from(&json!({}), &of(json!({ "snapshot": "one", "snapshotUID": "an-earlier-one" }))));
+    assert!(!restores_from(&json!({}), &of(json!({ "snapshotUID": "one", "completedAt": "2027-01-15T07:30:00Z" }))));
+    let damaged = leaving(&json!({}), "Failed").snapshot;
+    assert!(!restores(&damaged, &json!({}), &latched), "nothing can be restored from damaged files");
+    assert!(super::super::observed::may_remove_files(&one, now()), "and then it is looked at");
 }
 
 /// That Job has no owner, and stays for a minute when its snapshot has gone.

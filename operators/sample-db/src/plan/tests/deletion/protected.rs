@@ -24,7 +24,7 @@ fn protected(login: Login, upgrade: &Value) -> Observed {
 }
 
 #[test]
-fn it_is_backed_up_and_that_is_reported() {
+fn a_deleted_but_protected_database_is_backed_up_and_reports_it() {
     let mut seen = protected(Login::In, &json!({}));
     assert!(is_to_be_asked(&seen));
     let told = plan(&seen, now());

@@ -26,7 +26,7 @@ fn with_others(mut seen: Observed) -> Observed {
 }
 
 #[test]
-fn other_parameters_do_not_cut_its_recovery_short() {
+fn changed_parameters_do_not_restart_a_recovering_server() {
     for restarts in [1, 3] {
         let of = |since: &str| with_others(with_pod(&json!({}), &once_ended(since, restarts, 137, "")));
         let (done, status) = told(&of(CAME_UP));
@@ -41,7 +41,7 @@ fn other_parameters_do_not_cut_its_recovery_short() {
 }
 
 #[test]
-fn what_it_said_then_is_not_said_of_now() {
+fn the_termination_message_of_an_earlier_start_is_not_reported() {
     let storage = |since: &str| {
         let status = told(&with_pod(&json!({}), &once_ended(since, 1, 1, FULL))).1;
         reason(&status, "StorageHealthy").1
@@ -61,7 +61,7 @@ fn what_it_said_then_is_not_said_of_now() {
 
 /// What runs beside the server in its pod, put there by a webhook, may keep the pod from being ready.
 #[test]
-fn what_ends_beside_it_is_still_told() {
+fn a_crashing_sidecar_is_still_reported() {
     let mut pod = once_ended(CAME_UP, 1, 137, "");
     let beside = json!({ "name": "proxy", "image": "p", "restartCount": 4,
         "state": { "waiting": { "reason": "CrashLoopBackOff" } },
@@ -73,7 +73,7 @@ fn what_ends_beside_it_is_still_told() {
 
 /// While the database is deleted with its claim, the spec's parameters are brought to a server that does not start, and to no other.
 #[test]
-fn a_deletion_does_not_take_it_for_one_that_does_not_start() {
+fn a_deletion_does_not_treat_a_restarted_server_as_failing_to_start() {
     let is_configured = |since: &str| {
         let mut seen = going(&[FINAL_SNAPSHOT], &json!({ "deleting": true }));
         seen.pods = with_pod(&json!({}), &once_ended(since, 3, 137, "")).pods;

@@ -98,5 +98,8 @@ fn another_image_of_the_release_than_the_catalogs_is_told_with_the_way_to_that()
     };
     assert_eq!(message("docker.io/library/postgres:17.12"), "the release that runs is the one to run");
     let told = message("mirror/postgres:17.12");
-    assert!(told.contains("mirror/postgres:17.12") && told.contains("has docker.io/library/postgres:17.12"), "{told}");
+    assert!(
+        told.contains("mirror/postgres:17.12") && told.contains("the catalog lists docker.io/library/postgres:17.12"),
+        "{told}"
+    );
 }

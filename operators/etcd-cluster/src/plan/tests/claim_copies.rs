@@ -36,7 +36,7 @@ fn leaves_alone(seen: &Observed, name: &str, why: &str) {
 }
 
 #[test]
-fn a_copy_is_neither_deleted_nor_put_aside_nor_a_member_s() {
+fn a_copied_claim_is_not_deleted_retired_or_used_by_a_member() {
     for (name, policy) in COPIES.iter().flat_map(|name| ["Retain", "Delete"].map(|policy| (*name, policy))) {
         for bound in [true, false] {
             let mut seen = growing(&json!({ "size": 3, "storage": { "onDelete": policy } }));
