@@ -11,6 +11,7 @@ use runtime::views::{Autoscaler, Deployment, Ingress, Kept};
 
 mod contents;
 mod deadline;
+mod free_json;
 mod objects;
 mod observed;
 mod order;

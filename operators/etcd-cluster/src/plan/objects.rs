@@ -29,7 +29,7 @@ pub(super) use pod::{
     pod_labels, retiring,
 };
 pub(super) use probes::is_asked_for_health;
-pub(super) use pull::{AGENT_IMAGE, IMAGE, pull, trial_labels};
+pub(super) use pull::{pull, trial_labels, tries};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
 pub(super) use trial::{MEMBER, trial};

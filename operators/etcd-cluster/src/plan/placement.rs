@@ -12,7 +12,7 @@ use runtime::views::{Pod, Running};
 use serde_json::Value;
 
 use super::membership::{Step, rolling};
-use super::objects::{self, AGENT_IMAGE, ETCD, IMAGE, MEMBER, PLACEMENT};
+use super::objects::{self, ETCD, MEMBER, PLACEMENT};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
 use super::{Observed, names};
@@ -197,11 +197,8 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
 
 /// Whether a trial is of the pod that `node` would get.
 fn is_of(observed: &Observed, trial: &Pod, node: &Node<'_>, wish: &Wish) -> bool {
-    let of = |key| annotation(trial, key);
-    of(MEMBER) == Some(&node.name)
-        && of(IMAGE) == Some(&wish.image())
-        && of(AGENT_IMAGE) == Some(&observed.agent_image)
-        && of(PLACEMENT) == Some(&objects::placement(&observed.cluster))
+    annotation(trial, MEMBER) == Some(&node.name)
+        && objects::tries(trial, &observed.cluster, wish, Some(&observed.agent_image))
 }
 
 fn annotation<'t>(trial: &'t Pod, key: &str) -> Option<&'t str> {

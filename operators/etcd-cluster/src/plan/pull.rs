@@ -62,8 +62,10 @@ pub(super) fn step(
         Check::Passed => None,
         Check::Missing => Some(Step::Pull { beside: node.name.clone() }),
         Check::Runs => {
-            let of_another =
-                observed.pull.as_ref().is_some_and(|pull| !is_of(observed, pull, wish, agent(observed, node, wish)));
+            let of_another = observed
+                .pull
+                .as_ref()
+                .is_some_and(|pull| !objects::tries(pull, &observed.cluster, wish, agent(observed, node, wish)));
             let agents = roster.nodes.iter().any(|node| runs(node, &wish.image()));
             let image = if agents { observed.agent_image.to_string() } else { wish.image() };
             let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
@@ -99,8 +101,11 @@ pub(super) fn unavailable(observed: &Observed, tried: &Pod, wish: &Wish, why: &s
 /// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.
 pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let waits = |node: &Node<'_>| !runs(node, &wish.image()) || rolling::is_to_change(observed, roster, node, wish);
-    let is_of_these =
-        |pull: &Pod| [None, Some(&*observed.agent_image)].into_iter().any(|agent| is_of(observed, pull, wish, agent));
+    let is_of_these = |pull: &Pod| {
+        [None, Some(&*observed.agent_image)]
+            .into_iter()
+            .any(|agent| objects::tries(pull, &observed.cluster, wish, agent))
+    };
     let needed = roster.voters().any(waits) && observed.pull.as_deref().is_some_and(is_of_these);
     drop(observed).filter(|_| !needed)
 }
@@ -119,7 +124,7 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
     let Some(pull) = &observed.pull else {
         return if observed.pull_refused { Check::Passed } else { Check::Missing };
     };
-    let is_current = !pull.meta.deleting && is_of(observed, pull, wish, agent);
+    let is_current = !pull.meta.deleting && objects::tries(pull, &observed.cluster, wish, agent);
     let failed = |why: &str| Check::Failed(unavailable(observed, pull, wish, why));
     // What has been found out holds however long ago that was.
     match pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
@@ -172,13 +177,6 @@ fn runs(node: &Node<'_>, image: &str) -> bool {
 /// Whether a member's pod has the agent of an image. A runtime may name images otherwise; then a pod of its own finds out.
 fn has_run(node: &Node<'_>, agent: &str) -> bool {
     node.container(WAIT).is_some_and(|wait| *wait.image == *agent && (wait.running || wait.ended.is_some()))
-}
-
-/// Whether it tries these images, in a pod like those that members are to get: it may be a Secret that an image cannot be pulled without.
-fn is_of(observed: &Observed, pull: &Pod, wish: &Wish, agent: Option<&str>) -> bool {
-    let told = |key| pull.running.as_ref()?.annotations.get(key).map(String::as_str);
-    let images = told(objects::IMAGE) == Some(&wish.image()) && told(objects::AGENT_IMAGE) == agent;
-    images && told(objects::PLACEMENT) == Some(&objects::placement(&observed.cluster))
 }
 
 /// The pod of the check, on the node of the member that is the first to get the image.

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use api::my_app::PodOverrides;
 use serde_json::{Map, Value, json};
 
+use super::free_json;
 use crate::MyApp;
 
 mod merge;
@@ -69,8 +70,7 @@ impl Refusal {
 /// Where overrides are in a MyApp, as messages tell it.
 const PATH: &str = "spec.podOverrides";
 
-/// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them; parsed, some JSON takes
-/// a hundred times the room of its text, and the manager's memory is that of all MyApps.
+/// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them.
 const LONGEST: usize = 64 * 1024;
 
 /// The template to merge over ours, as it is written; nothing if there is none.
@@ -89,14 +89,8 @@ pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
 }
 
 fn parsed(text: &str) -> Result<Map<String, Value>, Refusal> {
-    let bytes = text.len();
-    if bytes > LONGEST {
-        return Err(Refusal::invalid(format!(
-            "{PATH}.spec: {bytes} bytes of JSON, more than the {LONGEST} that are taken: ask for less, or keep contents in ConfigMaps \
-             and name them"
-        )));
-    }
-    serde_json::from_str(text).map_err(|error| Refusal::invalid(format!("{PATH}.spec: {error}")))
+    const REMEDY: &str = "ask for less, or keep contents in ConfigMaps and name them";
+    free_json::parse(&format!("{PATH}.spec"), text, LONGEST, REMEDY).map_err(Refusal::invalid)
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ use crate::plan::names;
 use crate::plan::wish::Wish;
 
 /// Annotation with the image that is asked about.
-pub(in crate::plan) const IMAGE: &str = "multi-operator.example.com/image";
+const IMAGE: &str = "multi-operator.example.com/image";
 
 /// Annotation with the agent's image, if that is asked about as well.
-pub(in crate::plan) const AGENT_IMAGE: &str = "multi-operator.example.com/agent-image";
+const AGENT_IMAGE: &str = "multi-operator.example.com/agent-image";
 
 /// The pod, on `node`, of etcd's image and that of the `agent`, if its members are to get that as well.
 pub(in crate::plan) fn pull(
@@ -30,18 +30,26 @@ pub(in crate::plan) fn pull(
     dictated_users: bool,
 ) -> Create {
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
-    let mut annotations: BTreeMap<String, String> = images(wish, agent).collect();
-    annotations.insert(PLACEMENT.to_owned(), placement(cluster));
+    let annotations = tried(cluster, wish, agent);
     let spec = PodSpec { node_name: node.map(str::to_owned), ..trying(cluster, wish, agent, dictated_users) };
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
     let pod = CorePod { metadata, spec: Some(spec), status: None };
     Create::new(Pod::KIND, cluster.meta.key.sibling(&names::pull(cluster)), &pod)
 }
 
-/// The annotations that say which images a pod tries.
-pub(super) fn images(wish: &Wish, agent: Option<&str>) -> impl Iterator<Item = (String, String)> {
-    let agent = agent.map(|agent| (AGENT_IMAGE.to_owned(), agent.to_owned()));
-    [(IMAGE.to_owned(), wish.image())].into_iter().chain(agent)
+/// The annotations that say what a pod tries: these images, in a pod like those that members are to get. It may be a Secret that an
+/// image cannot be pulled without.
+pub(super) fn tried(cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>) -> BTreeMap<String, String> {
+    let agent = agent.map(|agent| (AGENT_IMAGE, agent.to_owned()));
+    let all = [(IMAGE, wish.image()), (PLACEMENT, placement(cluster))].into_iter().chain(agent);
+    all.map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Whether that, and no more, is what a pod tries.
+pub(in crate::plan) fn tries(pod: &Pod, cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>) -> bool {
+    let (running, wanted) = (pod.running.as_ref(), tried(cluster, wish, agent));
+    let same = |name: &&str| running.is_some_and(|running| running.annotations.get(*name) == wanted.get(*name));
+    [IMAGE, AGENT_IMAGE, PLACEMENT].iter().all(same)
 }
 
 /// What every pod is made of that only tries something: the agent and etcd tell their versions there, and that is all.

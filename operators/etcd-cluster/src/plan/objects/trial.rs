@@ -1,7 +1,5 @@
 //! The pod that finds out whether one as the spec asks starts. It has none of the labels by which Services select members.
 
-use std::collections::BTreeMap;
-
 use k8s_openapi::api::core::v1::{PersistentVolumeClaimVolumeSource, Pod as CorePod, Volume};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use runtime::cache::View;
@@ -10,8 +8,7 @@ use runtime::plan::{Create, beside};
 use runtime::views::Pod;
 
 use super::container::{self, DATA_VOLUME};
-use super::pod::{PLACEMENT, placement};
-use super::pull::{images, trial_labels, trying};
+use super::pull::{trial_labels, tried, trying};
 use crate::EtcdCluster;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names};
@@ -33,8 +30,7 @@ pub(in crate::plan) fn trial(
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let owned = child_meta(&EtcdCluster::KIND, &cluster.meta);
     let agent = Some(&*observed.agent_image);
-    let mut annotations: BTreeMap<String, String> = images(wish, agent).collect();
-    annotations.insert(PLACEMENT.to_owned(), placement(cluster));
+    let mut annotations = tried(cluster, wish, agent);
     annotations.insert(MEMBER.to_owned(), member.to_owned());
     let metadata = ObjectMeta { labels: Some(trial_labels(cluster)), annotations: Some(annotations), ..owned };
     let mut spec = trying(cluster, wish, agent, observed.dictated_users);

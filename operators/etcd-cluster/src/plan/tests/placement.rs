@@ -39,7 +39,7 @@ fn tried_of(seen: &mut Observed, whole: bool, image: &str, status: &Value) {
             "creationTimestamp": "1970-01-01T00:00:00Z", "labels": objects::trial_labels(&seen.cluster),
             "ownerReferences": [{ "apiVersion": "etcd.database.coreos.com/v1beta2", "kind": "EtcdCluster", "name": "c",
                 "uid": "u", "controller": true }],
-            "annotations": { objects::IMAGE: image, objects::MEMBER: NAMES[1], objects::AGENT_IMAGE: "agent:1",
+            "annotations": { "multi-operator.example.com/image": image, objects::MEMBER: NAMES[1], "multi-operator.example.com/agent-image": "agent:1",
                 objects::PLACEMENT: objects::placement(&seen.cluster) } },
         "spec": { "nodeName": "two" },
         "status": status,

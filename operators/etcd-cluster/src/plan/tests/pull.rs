@@ -143,7 +143,7 @@ fn trying_both(agent: &Value, etcd: &Value) -> Observed {
         "metadata": { "namespace": "n", "name": "c-pull", "uid": "p",
             "labels": { "multi-operator.example.com/owner-kind": "EtcdCluster.etcd.database.coreos.com",
                 "multi-operator.example.com/owner-uid": "u", "app.kubernetes.io/instance": "c" },
-            "annotations": { objects::IMAGE: image, objects::AGENT_IMAGE: "agent:2" } },
+            "annotations": { "multi-operator.example.com/image": image, "multi-operator.example.com/agent-image": "agent:2" } },
         "status": { "initContainerStatuses": [of("agent", "agent:2", agent)],
             "containerStatuses": [of("etcd", image, etcd)] },
     });

@@ -9,12 +9,12 @@ use runtime::views::{Autoscaler, Deployment};
 use serde_json::{Value, json};
 
 use crate::MyApp;
+use crate::plan::free_json;
 
 /// What is aimed at where nothing is given, as Kubernetes does; sent all the same, so that it is ours.
 const CPU: IntOrString = IntOrString::Int(80);
 
-/// How many bytes of JSON one of `spec.autoscaling.metrics` may have: one that Kubernetes takes has hundreds. As with overrides, some JSON
-/// takes a hundred times the room once it is parsed.
+/// How many bytes of JSON one of `spec.autoscaling.metrics` may have: one that Kubernetes takes has hundreds.
 const LONGEST: usize = 8 * 1024;
 
 /// The autoscaler of `app`, wanted if it asks for one whose metrics can be read.
@@ -51,14 +51,7 @@ fn metrics(wanted: &Autoscaling) -> Result<Vec<Value>, String> {
 }
 
 fn parsed(at: usize, metric: &Metric) -> Result<Value, String> {
-    let (path, text) = (format!("spec.autoscaling.metrics[{at}]"), metric.text());
-    if text.len() > LONGEST {
-        let bytes = text.len();
-        return Err(format!(
-            "{path}: {bytes} bytes of JSON, more than the {LONGEST} that are taken: leave out what is no metric"
-        ));
-    }
-    serde_json::from_str(text).map_err(|error| format!("{path}: {error}"))
+    free_json::parse(&format!("spec.autoscaling.metrics[{at}]"), metric.text(), LONGEST, "leave out what is no metric")
 }
 
 fn resource(name: &str, target: &IntOrString) -> Value {
