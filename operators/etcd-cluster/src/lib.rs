@@ -40,6 +40,14 @@ impl CustomKind for EtcdClusterKind {
     const KIND: Kind = Kind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
     const ANNOTATIONS: &'static [&'static str] =
         &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
+    const FREE: &'static [&'static str] = &[
+        "pod.affinity",
+        "pod.tolerations",
+        "pod.topologySpreadConstraints",
+        "pod.securityContext",
+        "pod.etcdEnv",
+        "pod.persistentVolumeClaimSpec",
+    ];
     type Spec = api::etcd_cluster::EtcdClusterSpec;
     type Status = api::etcd_cluster::EtcdClusterStatus;
 }
@@ -169,5 +177,30 @@ impl Operator for EtcdClusterOperator {
     fn manages(&self, cluster: &EtcdCluster) -> bool {
         let annotated = cluster.annotations.get(api::etcd_cluster::SCOPE).map(|scope| &**scope);
         self.settings.scope.manages(annotated, self.settings.all_namespaces)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use runtime::cache::Entry;
+    use serde_json::json;
+
+    use super::*;
+
+    /// An empty term has three bytes of JSON, and takes some fifty in memory.
+    #[test]
+    fn a_spec_that_would_take_many_times_its_text_in_memory_is_not_kept() {
+        let decoded = |terms: usize| {
+            let terms = vec![json!({}); terms];
+            let required = json!({ "requiredDuringSchedulingIgnoredDuringExecution": { "nodeSelectorTerms": terms } });
+            let pod = json!({ "affinity": { "nodeAffinity": required } });
+            let object =
+                json!({ "metadata": { "namespace": "n", "name": "c", "uid": "u" }, "spec": { "size": 3, "pod": pod } });
+            Entry::<EtcdCluster>::decode(&object.to_string()).unwrap()
+        };
+        assert!(matches!(decoded(20_000), Entry::Object(_)));
+        let Entry::Broken(broken) = decoded(470_000) else { panic!("it is kept") };
+        assert!(broken.error.starts_with("spec.pod.affinity is too long: "), "{}", broken.error);
+        assert!(broken.error.ends_with("make it shorter"), "{}", broken.error);
     }
 }

@@ -90,6 +90,7 @@ impl EtcdClusterOperator {
             cluster: cluster.clone(),
         };
         claims::unmark(&mut observed);
+        plan::anew::distrust(&mut observed);
         plan::options::leave_out(&mut observed);
         self.look_further(&mut observed, &mut by_name).await?;
         Ok(observed)

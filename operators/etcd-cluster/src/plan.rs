@@ -13,6 +13,7 @@ use runtime::views::{Kept, Pod, Running};
 
 use crate::EtcdCluster;
 
+pub mod anew;
 mod claim_copies;
 mod clock;
 mod deletion;
@@ -56,6 +57,8 @@ const SOON: Duration = Duration::from_millis(120);
 const NUDGED: Duration = Duration::from_secs(1);
 /// The same, while no member has changed for [`STAGNATION`]: each look may take requests to the API server as well.
 const SLOWLY: Duration = Duration::from_secs(5);
+/// After a removal that is not the first try: etcd refuses it for as long as the others have not been connected for 5 s.
+const REFUSED: Duration = Duration::from_secs(1);
 /// For how long members change before it is looked less often.
 const STAGNATION: SignedDuration = SignedDuration::from_mins(2);
 /// While something is waited for that a watch tells; and for a person. A look takes up to five requests to the API server, of
@@ -278,6 +281,7 @@ fn look_again(
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
             if stagnates(cluster, now) { SLOWLY } else { SOON }
         }
+        Step::Remove { name, .. } if roster.is_retiring(name) => REFUSED,
         Step::Nudge { .. } if !stagnates(cluster, now) => NUDGED,
         Step::Nudge { .. } => SLOWLY,
         _ => STEP,

@@ -1,6 +1,6 @@
 //! What the probes say: how the watches of each kind fare, and its CRD.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use runtime::cache;
 use runtime::plan::crd::{Crd, sentence};
@@ -9,7 +9,17 @@ use runtime::plan::sight;
 use crate::server::{Check, Health, State};
 
 /// Ready once every kind has been listed, or listing it has been tried: what others break must not take this pod away.
-pub struct Watches(pub Vec<Arc<cache::Health>>);
+/// Until the watches are known, this process is starting: it may have to wait for an API server that is away, and is well meanwhile.
+#[derive(Default)]
+pub struct Watches(OnceLock<Vec<Arc<cache::Health>>>);
+
+impl Watches {
+    /// From now on these are looked at.
+    pub fn set(&self, watches: Vec<Arc<cache::Health>>) {
+        // It is told once.
+        drop(self.0.set(watches));
+    }
+}
 
 impl Health for Watches {
     fn live(&self) -> Result<(), String> {
@@ -17,6 +27,10 @@ impl Health for Watches {
     }
 
     fn ready(&self) -> Vec<Check> {
+        let Some(watches) = self.0.get() else {
+            let why = "starting: the image of this manager's own pod is not known yet".to_owned();
+            return vec![Check { name: "start".to_owned(), state: State::Failed { why, blocks_readiness: true } }];
+        };
         let check = |health: &Arc<cache::Health>| {
             let state = match health.failing() {
                 _ if !health.tried() => State::Failed { why: "listing".to_owned(), blocks_readiness: true },
@@ -25,7 +39,7 @@ impl Health for Watches {
             };
             Check { name: format!("watch-{}", health.kind().plural), state }
         };
-        self.0.iter().map(check).chain(self.0.iter().filter_map(|health| crd(health))).collect()
+        watches.iter().map(check).chain(watches.iter().filter_map(|health| crd(health))).collect()
     }
 }
 

@@ -60,13 +60,17 @@ async fn run(args: Args) -> Result<(), Failure> {
     let fence = elector.as_ref().map_or_else(Fence::open, Elector::fence);
     tokio::spawn(outages.clone().probe(client.clone()));
     let leading = Leading { lease: lease.clone(), fence, outages };
-    let manager = Manager::new(&args, &client, &identity, leading);
-    let Some(manager) = stop.run_until_cancelled(manager).await else { return Ok(()) };
-    let manager = manager?;
-    let background = CancellationToken::new();
-    let servers = serve(&args, &manager, &client, recorder, &background).await?;
-    let leader = manager.start(&client, &background);
-    let result = lead(elector, leader, &stop).await;
+    let (health, background) = (Arc::new(health::Watches::default()), CancellationToken::new());
+    // Before anything is asked of an API server that may be away: a process whose probes are not answered is killed.
+    let servers = serve(&args, health.clone(), &client, recorder, &background).await?;
+    let result = match stop.run_until_cancelled(Manager::new(&args, &client, &identity, leading)).await {
+        Some(Ok(manager)) => {
+            health.set(manager.health());
+            lead(elector, manager.start(&client, &background), &stop).await
+        }
+        Some(Err(error)) => Err(error),
+        None => Ok(()),
+    };
     background.cancel();
     servers.join_all().await;
     telemetry.shutdown().await;
@@ -87,13 +91,12 @@ fn record_metrics() -> Result<PrometheusHandle, Failure> {
 /// Serves health and metrics, each where asked for; that may be the same address, if metrics are plain.
 async fn serve(
     args: &Args,
-    manager: &Manager,
+    health: Arc<dyn Health>,
     client: &Client,
     recorder: PrometheusHandle,
     stop: &CancellationToken,
 ) -> Result<JoinSet<()>, Failure> {
     let mut servers = JoinSet::new();
-    let health: Arc<dyn Health> = Arc::new(health::Watches(manager.health()));
     let together = !args.metrics_secure && args.metrics_bind_address == args.health_probe_bind_address;
     let with_metrics = together.then(|| health.clone());
     if let Some(address) = args.health_probe_bind_address.0.filter(|_| !together) {

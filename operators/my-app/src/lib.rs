@@ -21,10 +21,12 @@ use runtime::{Error, Operator};
 mod observe;
 pub mod plan;
 mod sources;
+mod stands;
 mod trials;
 
 use plan::{Limit, Observed};
 use sources::Sources;
+use stands::Stands;
 use trials::Trials;
 
 /// The kind MyApp.
@@ -90,6 +92,7 @@ pub struct MyAppOperator {
     http_routes: Arc<Store<HttpRoute>>,
     pods: Arc<Store<Pod>>,
     limit: Limit,
+    stands: Stands,
     server: Option<Server>,
 }
 
@@ -115,6 +118,7 @@ impl MyAppOperator {
             http_routes,
             pods: cache.store(),
             limit: Limit::default(),
+            stands: Stands::default(),
             server: None,
         }
     }
@@ -155,6 +159,7 @@ impl Operator for MyAppOperator {
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
         let mut observed = self.look(app);
+        observed.stand = self.stands.look(&observed, Timestamp::now(), |key| self.apps.get(key).is_some());
         if let Some(server) = self.server.as_ref().filter(|_| !app.meta.deleting) {
             // While it is paused as well: whether all is as asked is told then, too.
             observed.contents = server.sources.look(app).await;

@@ -36,6 +36,7 @@ impl MyAppOperator {
             limit: self.limit,
             contents: Contents::default(),
             refused: None,
+            stand: None,
             service: self.services.child(key, &app.meta),
             budget: self.budgets.child(key, &app.meta),
             autoscaler: self.autoscalers.child(key, &app.meta),

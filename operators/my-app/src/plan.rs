@@ -28,6 +28,7 @@ pub use contents::{Contents, Refused, Unread};
 pub use observed::Observed;
 pub use overrides::Limit;
 use rollback::Course;
+pub use wedged::Stand;
 use wish::Wish;
 pub use wish::trial;
 

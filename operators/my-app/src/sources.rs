@@ -6,7 +6,6 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use api::my_app::RestartOn;
 use futures::future::join_all;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -18,14 +17,18 @@ use tokio::sync::watch;
 use crate::MyApp;
 use crate::plan::{Contents, Unread};
 
+mod named;
 mod words;
 
+use named::sources;
 use words::{trouble, unread};
 
 /// Each object is asked for once in so long, whoever names it.
 const EVERY: Duration = Duration::from_secs(60);
 /// For so long pods that are yet to be made wait for the first answer, and so long each request may take.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What is known, or will not be awaited any more, makes a pass wait no longer than this; the request goes on.
+const HURRY: Duration = Duration::from_secs(1);
 /// Meanwhile it is asked for this often.
 const SOON: Duration = Duration::from_secs(2);
 /// What nobody has asked for in so long is forgotten.
@@ -90,22 +93,23 @@ struct Held {
 enum Turn {
     /// Nobody's: this holds for so long.
     Told(Found, Duration),
-    /// Another pass's.
-    Waits(watch::Receiver<()>),
-    /// This pass's, which knew that. All others wait until the sender is gone.
+    /// A request is under way, and that was known before.
+    Waits(watch::Receiver<()>, Found),
+    /// This pass's, which knew that. All wait until the sender is gone.
     Asks(Held, watch::Sender<()>),
 }
 
 /// Looks at them.
+#[derive(Clone)]
 pub(crate) struct Sources {
     client: Client,
-    held: Mutex<HashMap<Source, Held>>,
+    held: Arc<Mutex<HashMap<Source, Held>>>,
 }
 
 impl Sources {
     /// Nothing seen yet.
     pub(crate) fn new(client: Client) -> Self {
-        Self { client, held: Mutex::default() }
+        Self { client, held: Arc::default() }
     }
 
     /// What there is of the objects that `app` names.
@@ -141,21 +145,32 @@ impl Sources {
         loop {
             match self.turn(source) {
                 Turn::Told(found, due) => return (found, due),
-                // It is never sent to: it closes with the answer, or with the pass that has asked.
-                Turn::Waits(mut answer) => drop(answer.changed().await),
+                // It is never sent to: it closes with the answer.
+                Turn::Waits(mut answer, known) => {
+                    if tokio::time::timeout(HURRY, answer.changed()).await.is_err() {
+                        let due = if matches!(known, Found::Awaited) { SOON } else { PATIENCE };
+                        return (known, due);
+                    }
+                }
+                // A task of its own: a pass must not be held up, nor the next one begin anew.
                 Turn::Asks(before, asking) => {
-                    let (since, asked) = (before.since, Instant::now());
-                    let late = (before.version.clone(), before.found.clone(), 1);
-                    let answer = tokio::time::timeout(PATIENCE, self.ask(source, before)).await;
-                    let (version, found, requests) = answer.unwrap_or(late);
-                    let (found, pause) = judged(found, since.elapsed(), requests);
-                    let next = (asked + pause).max(Instant::now() + SOON);
-                    let held = Held { since, next, answer: None, version, found };
-                    self.lock().insert(source.clone(), held);
-                    drop(asking);
+                    drop(tokio::spawn(self.clone().refresh(source.clone(), before, asking)));
                 }
             }
         }
+    }
+
+    /// Asks, and keeps the answer.
+    async fn refresh(self, source: Source, before: Held, asking: watch::Sender<()>) {
+        let (since, asked) = (before.since, Instant::now());
+        let late = (before.version.clone(), before.found.clone(), 1);
+        let answer = tokio::time::timeout(PATIENCE, self.ask(&source, before)).await;
+        let (version, found, requests) = answer.unwrap_or(late);
+        let (found, pause) = judged(found, since.elapsed(), requests);
+        let next = (asked + pause).max(Instant::now() + SOON);
+        let held = Held { since, next, answer: None, version, found };
+        self.lock().insert(source, held);
+        drop(asking);
     }
 
     fn turn(&self, source: &Source) -> Turn {
@@ -165,9 +180,9 @@ impl Sources {
         let unseen = || Held { since: now, next: now, answer: None, version: None, found: Found::Awaited };
         let held = all.entry(source.clone()).or_insert_with(unseen);
         match held.answer.clone() {
-            Some(answer) if answer.has_changed().is_ok() => return Turn::Waits(answer),
+            Some(answer) if answer.has_changed().is_ok() => return Turn::Waits(answer, held.found.clone()),
             None if now < held.next => return Turn::Told(held.found.clone(), held.next - now),
-            // The pass that has asked is gone, or it is time to ask.
+            // What has asked is gone, or it is time to ask.
             Some(_) | None => {}
         }
         let (asking, answer) = watch::channel(());
@@ -240,26 +255,6 @@ impl Sources {
     fn lock(&self) -> MutexGuard<'_, HashMap<Source, Held>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// The objects, in an order of their own, and whether each may be missing.
-fn sources(app: &MyApp) -> BTreeMap<Source, bool> {
-    let mut all = BTreeMap::new();
-    for (source, optional) in app.spec.restart_on.iter().filter_map(|on| source(app, on)) {
-        all.entry(source).and_modify(|may_miss| *may_miss &= optional).or_insert(optional);
-    }
-    all
-}
-
-/// The object, and whether it may be missing.
-fn source(app: &MyApp, on: &RestartOn) -> Option<(Source, bool)> {
-    let (kind, of) = match (&on.config_map_ref, &on.secret_ref) {
-        (Some(map), _) => (Kind::ConfigMap, map),
-        (None, Some(secret)) => (Kind::Secret, secret),
-        (None, None) => return None,
-    };
-    let source = Source { namespace: app.meta.key.namespace.clone(), kind, name: of.name.clone() };
-    Some((source, of.optional == Some(true)))
 }
 
 fn version(meta: &ObjectMeta) -> Option<(String, String)> {

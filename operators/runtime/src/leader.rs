@@ -35,7 +35,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(4);
 /// How long giving the lease back may take; the process is about to exit.
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The API server will never accept this lease; trying again cannot help.
+/// The API server will never accept a lease of this name; trying again cannot help.
 #[derive(Debug, thiserror::Error)]
 #[error("the API server refuses the lease {lease}: {message}")]
 pub struct Refused {
@@ -102,7 +102,7 @@ impl Elector {
     /// rights included, is logged once and tried again every 2 s (up to 2.4 s).
     ///
     /// # Errors
-    /// When the API server will never accept the lease, for its name say.
+    /// When the API server will never accept the lease, for its name.
     pub async fn acquire(&mut self, stop: &CancellationToken) -> Result<bool, Refused> {
         tokio::select! {
             biased;

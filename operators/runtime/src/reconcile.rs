@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use crate::act::{Aside, Beside};
 use crate::plan::conditions::Announcement;
 use crate::plan::report::Came;
-use crate::plan::{Effect, Next, Told, is_aside_due};
+use crate::plan::{Effect, Next, Told, adoption, is_aside_due};
 use crate::status::StatusWriter;
 use crate::views::Resource as _;
 use crate::{Error, Operator, cache::View};
@@ -56,8 +56,10 @@ pub async fn reconcile<O: Operator>(
     }
     let fight = shell.writer.fight(object.meta());
     let fight = fight.map(|fight| (Error::contested(&fight), fight.left));
+    let both = acted.as_ref().err().zip(beside.failed.as_ref());
+    let both = both.and_then(|(error, aside)| adoption::with_taken(error, &aside.error));
     let (came, failures, next) = match (&acted, &beside.failed) {
-        (Err(error), _) => (Came::Failed(error), failures, next),
+        (Err(error), _) => (Came::Failed(both.as_ref().unwrap_or(error)), failures, next),
         (Ok(()), Some(Aside { error, failures, again })) => {
             (Came::FailedBeside(error), *failures, next.no_later_than(*again))
         }

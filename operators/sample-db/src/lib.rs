@@ -48,6 +48,8 @@ impl CustomKind for SampleDBKind {
     const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "SampleDB", plural: "sampledbs" };
     const ANNOTATIONS: &'static [&'static str] =
         &[api::sample_db::ADOPT, api::sample_db::SKIP_FINAL_SNAPSHOT, api::sample_db::ACCEPT_FINAL_SNAPSHOT];
+    const FREE: &'static [&'static str] =
+        &["affinity", "tolerations", "topologySpreadConstraints", "podSecurityContext"];
     type Spec = api::sample_db::SampleDBSpec;
     type Status = api::sample_db::SampleDBStatus;
 }
@@ -227,3 +229,24 @@ impl Operator for SampleDBOperator {
 
 #[cfg(test)]
 mod mounted;
+
+#[cfg(test)]
+mod tests {
+    use runtime::cache::Entry;
+    use serde_json::json;
+
+    use super::SampleDB;
+
+    /// An empty toleration has three bytes of JSON, and takes a hundred in memory.
+    #[test]
+    fn a_spec_that_would_take_many_times_its_text_in_memory_is_not_kept() {
+        let decoded = |tolerations: usize| {
+            let object = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "u" },
+                "spec": { "tolerations": vec![json!({}); tolerations] } });
+            Entry::<SampleDB>::decode(&object.to_string()).unwrap()
+        };
+        assert!(matches!(decoded(20_000), Entry::Object(_)));
+        let Entry::Broken(broken) = decoded(30_000) else { panic!("it is kept") };
+        assert!(broken.error.starts_with("spec.tolerations is too long: "), "{}", broken.error);
+    }
+}

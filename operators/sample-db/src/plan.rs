@@ -44,6 +44,7 @@ mod words;
 
 pub use answer::{Answer, Asked, Attempt, Line, Parameters, Room, is_list, parameters, parts};
 pub(crate) use backup::{next_due, overdue_since, serves_while_deleting};
+pub(crate) use deletion::has_volume;
 pub use deletion::{final_claim, final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
@@ -52,6 +53,7 @@ pub use storage::may_have_data;
 pub(crate) use storage::{VOLUME_FULL, inodes_used};
 pub use tuning::wanted;
 pub use upgrade::{Note, is_young, note_of, shuts_out, successor};
+pub(crate) use words::is_of as is_of_job;
 pub use words::{Heard, Said, Words};
 
 use backup::Backups;
@@ -253,7 +255,10 @@ fn keeps_waiting(observed: &Observed, wish: &Wish, why: String) -> String {
 /// What no rule of the API can tell.
 fn sound(observed: &Observed) -> Result<(), Refusal> {
     let db = &*observed.db;
-    if let Some(why) = recovered::lost(observed).or_else(|| recovered::of_other_database(observed)) {
+    if let Some(why) = recovered::lost(observed)
+        .or_else(|| recovered::of_other_database(observed))
+        .or_else(|| recovered::to_adopt_missing(observed))
+    {
         return Err(why);
     }
     let given = db.spec.credentials.secret_ref.as_ref();

@@ -17,7 +17,7 @@ const OURS: &str = "multi-operator-my-app";
 const SPEC: &str = "{
   image: nginx:1.25, replicas: 0,
   ports: [{name: dns, port: 53}, {name: web, port: 80}, {name: admin, port: 81}],
-  env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: s, key: b}}}, {name: C, value: c}],
+  env: [{name: A, value: a}, {name: B, valueFrom: {secretKeyRef: {name: s, key: b}}}, {name: C, value: 'c && d > <e>'}],
   files: [{mountPath: /a, configMap: {name: a}}, {mountPath: /b, configMap: {name: b}}],
   resources: {requests: {cpu: 10m, memory: 16Mi}},
 }";

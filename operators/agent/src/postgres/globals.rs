@@ -21,10 +21,26 @@ pub(crate) struct Place<'a> {
 /// A role that is there keeps its password and attributes, since what uses the new server was told those. What roles are
 /// members of, and their settings, come from the snapshot all the same. Tablespaces are folders of another machine.
 pub(crate) fn adapted(globals: &str, place: &Place<'_>) -> Result<Vec<String>, Open> {
-    // What newer minor versions begin and end with, for psql alone.
-    let lines = globals.lines().filter(|line| !line.starts_with("\\restrict ") && !line.starts_with("\\unrestrict "));
-    let sql = lines.fold(String::with_capacity(globals.len()), |sql, line| sql + line + "\n");
-    Ok(statements::split(&sql)?.iter().filter_map(|statement| adapt(statement.text, place)).collect())
+    Ok(split(globals)?.into_iter().filter_map(|statement| adapt(statement, place)).collect())
+}
+
+/// The statements, byte for byte, without what newer minor versions begin and end with for psql alone. That stands where a statement
+/// begins; in a literal the same words are data.
+fn split(text: &str) -> Result<Vec<&str>, Open> {
+    let mut found = Vec::new();
+    for statement in statements::split(text)? {
+        match after_restriction(statement.text) {
+            Some(rest) => found.extend(split(rest)?),
+            None => found.push(statement.text),
+        }
+    }
+    Ok(found)
+}
+
+/// What follows the line of `\restrict` or `\unrestrict` that a text begins with.
+fn after_restriction(text: &str) -> Option<&str> {
+    let is_one = text.starts_with("\\restrict ") || text.starts_with("\\unrestrict ");
+    is_one.then(|| text.split_once('\n').map_or("", |(_, rest)| rest))
 }
 
 fn adapt(statement: &str, place: &Place<'_>) -> Option<String> {
@@ -143,6 +159,24 @@ CREATE TABLESPACE t OWNER app LOCATION '/x';
                 r#"GRANT app TO "o""dd one" WITH INHERIT TRUE"#,
             ]
         );
+    }
+
+    #[test]
+    fn what_a_literal_holds_stays_as_it_is() {
+        let literal = "COMMENT ON ROLE app IS 'one\r\ntwo\n\\restrict three\n\\unrestrict four\r\n'";
+        let globals = GLOBALS.replace("CREATE ROLE postgres;", &format!("{literal};\nCREATE ROLE postgres;"));
+        let place = Place { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
+        let statements = adapted(&globals, &place).unwrap();
+        assert!(statements.iter().any(|statement| statement == literal), "{statements:?}");
+        assert_eq!(statements.len(), adapted(GLOBALS, &place).unwrap().len() + 1);
+    }
+
+    #[test]
+    fn what_is_for_psql_alone_goes_wherever_statements_begin() {
+        let place = Place { superuser: "postgres", superuser_then: "postgres", roles: BTreeSet::new() };
+        let sql = |text: &str| adapted(text, &place).unwrap();
+        assert_eq!(sql("\\restrict a\n-- none\n\\unrestrict a\n\n-- end"), Vec::<String>::new());
+        assert_eq!(sql("-- roles\r\n\\restrict a\r\n\r\nCREATE ROLE b;\n\\unrestrict a"), ["CREATE ROLE b"]);
     }
 
     #[test]

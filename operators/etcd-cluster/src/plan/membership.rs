@@ -16,6 +16,7 @@ use super::{placement, pull};
 
 pub(super) mod adopting;
 mod beginning;
+mod corrupt;
 mod failed;
 mod healing;
 mod leading;
@@ -93,7 +94,7 @@ pub fn next(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: jiff::Ti
     }
     let wish = &with_a_spare(observed, roster, wish);
     let verified = |step| verified(observed, roster, wish, step);
-    carry_through(roster, wish)
+    carry_through(observed, roster, wish)
         .or_else(|| resizing::dead(observed, roster, wish).map(verified))
         .or_else(|| healing::step(observed, roster, wish, now).map(verified))
         .or_else(|| resizing::promote(observed, roster, wish, now))
@@ -130,14 +131,15 @@ fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
 fn with_a_spare(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Wish {
     let few = roster.voters().count() <= wish.size;
     let spare = few
-        && is_spare_needed(roster, wish)
+        && is_spare_needed(observed, roster, wish)
         && (wish.durable || observed.refused.is_none() && observed.options_refused.is_none());
     Wish { size: wish.size + usize::from(spare), ..wish.clone() }
 }
 
-/// Whether a healthy voter has to make way for a new member. Fewer than three without volumes stay as they are.
-fn is_spare_needed(roster: &Roster<'_>, wish: &Wish) -> bool {
-    let enough = wish.durable || roster.voters().count() >= 3;
+/// Whether a healthy voter has to make way for a new member. Fewer than three without volumes stay as they are; so do any while the data
+/// of one of them differ, with which the leader might fill the new one.
+fn is_spare_needed(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
+    let enough = wish.durable || roster.voters().count() >= 3 && !corrupt::is_on(observed);
     enough && roster.voters().any(|node| node.is_healthy() && makes_way(node, wish))
 }
 
@@ -170,13 +172,13 @@ fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -
     Step::ask_again("ClaimUnknown", message)
 }
 
-/// What a removal has left to do.
-fn carry_through(roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
+/// What a removal has left to do. One that etcd has yet to make waits while it might take a good copy.
+fn carry_through(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let grows = roster.members().count() < wish.size;
     for node in &roster.nodes {
         let retiring = node.annotation(RETIRING).is_some();
         match (node.member, node.pod) {
-            (Some(member), Some(_)) if retiring && roster.can_lose(node) => {
+            (Some(member), Some(_)) if retiring && roster.can_lose(node) && corrupt::may_go(observed, roster, node) => {
                 return Some(Step::Remove { name: node.name.clone(), id: member.id, dead: None });
             }
             (None, Some(_)) if node.is_leaving() => {}

@@ -82,6 +82,16 @@ pub fn first(cluster: &EtcdCluster) -> String {
     of(cluster, fingerprint(&cluster.meta.uid))
 }
 
+/// The same where names are `taken` by volumes that were put aside: a member of such a name would start on that volume.
+#[must_use]
+pub fn first_but(cluster: &EtcdCluster, taken: impl Fn(&str) -> bool) -> String {
+    let mut name = first(cluster);
+    while taken(&name) {
+        name = of(cluster, fingerprint(&format!("{}/{name}", cluster.meta.uid)));
+    }
+    name
+}
+
 /// A member's name as the old operator made them: ten letters and digits after the cluster's.
 #[must_use]
 pub fn of(cluster: &EtcdCluster, random: u64) -> String {

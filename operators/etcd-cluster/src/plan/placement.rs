@@ -39,6 +39,8 @@ enum Placement {
     Refused(String),
     /// Nor would any other of these images: what is told of that.
     Unusable(Step),
+    /// One is on its way out, and its node does not remove it: what is told of that.
+    Stranded(String),
 }
 
 /// What is known of the present pod of the member that comes next, and of the API server's answer.
@@ -82,6 +84,7 @@ pub(super) fn step(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Times
         Placement::Useless => Some(Step::DropTrials),
         Placement::Trying(how) => Some(Step::wait("RestartingMember", format!("{WAITS}, {how}"))),
         Placement::Unusable(told) => Some(told),
+        Placement::Stranded(why) => Some(Step::Stuck("PodRefused", why)),
         Placement::Refused(why) => {
             let message = format!(
                 "a pod as the spec asks does not start, so member {} keeps the one that it has: {why}; correct spec.pod, or \
@@ -163,6 +166,9 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         let impossible = observed.beside == Some(Beside::Impossible);
         return if impossible { Placement::Proven } else { Placement::Due { whole } };
     };
+    if trial.meta.deleting && super::pull::is_overdue(trial, now) {
+        return Placement::Stranded(stranded(observed, trial, node));
+    }
     if trial.meta.deleting {
         return Placement::Trying(format!("waiting until an earlier pod {name} is gone"));
     }
@@ -173,26 +179,37 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
     let ended = running.and_then(super::pull::ended);
     let failure = running.filter(|running| running.over).map(|running| match (&running.failure, ended) {
         (Some(failure), _) => failure.to_string(),
-        (None, Some((program, ended))) => format!("{program} --version was killed with exit code {}", ended.code),
+        (None, Some((program, ended))) => super::pull::how(program, ended),
         (None, None) => "it has ended".to_owned(),
     });
-    let is_killed = ended.is_none_or(|(_, ended)| super::pull::KILLED.contains(&ended.code));
+    let is_killed = ended.is_none_or(|(_, ended)| super::pull::is_of_no_account(ended));
     let unusable = |why: &str| Placement::Unusable(super::pull::unavailable(observed, trial, wish, why));
     // Not clock::lasted: where this clock is behind, each trial would be repeated as soon as its pod has failed.
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
-    match (ended.map(|(program, ended)| (program, ended.code)), &trial.trouble) {
-        (Some((_, 0)), _) => Placement::Proven,
-        // What the kubelet has ended it for, or would not start it for, may be otherwise by now.
-        _ if failure.is_some() && is_killed && old() => Placement::Useless,
-        (Some((program, code)), _) if !is_killed => {
-            unusable(&format!("{program} --version ends with exit code {code}"))
-        }
+    match (ended, &trial.trouble) {
+        (Some((_, ended)), _) if ended.code == 0 => Placement::Proven,
+        // What the kubelet has ended it for, or would not start it for, may be otherwise by now; so may what the agent has ended with,
+        // which no spec corrects.
+        _ if failure.is_some() && (is_killed || super::pull::is_of_agent(trial)) && old() => Placement::Useless,
+        (Some((program, ended)), _) if !is_killed => unusable(&super::pull::how(program, ended)),
         (_, Some(trouble)) if trouble.is_of_image() => unusable(&trouble.message),
         (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
         _ if let Some(failure) = failure => Placement::Refused(failure),
         (_, Some(trouble)) => Placement::Trying(format!("the pod {name} tries how: {}", trouble.message)),
         (_, None) => Placement::Trying(format!("the pod {name} tries whether one starts")),
     }
+}
+
+/// What to do about a trial whose pod its node does not remove. Its name is taken for as long as it is there, and nothing that it has is
+/// needed, so that it may be removed by force.
+fn stranded(observed: &Observed, trial: &Pod, node: &Node<'_>) -> String {
+    let (namespace, name) = (&observed.cluster.meta.key.namespace, &trial.meta.key.name);
+    let place = trial.running.as_ref().and_then(|running| running.node.as_deref()).unwrap_or("that it is on");
+    format!(
+        "pod {name}, which is to try whether a pod as the spec asks starts, is not removed by node {place}, so member {} keeps the pod \
+         that it has: kubectl delete pod -n {namespace} {name} --force",
+        node.name
+    )
 }
 
 /// Whether a trial is of the pod that `node` would get.

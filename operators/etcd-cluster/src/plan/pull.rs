@@ -19,8 +19,16 @@ const START: SignedDuration = SignedDuration::from_mins(10);
 /// The same to remove a pod, after the time that the pod has been given for that.
 const REMOVAL: SignedDuration = SignedDuration::from_mins(1);
 
+/// How long what the agent ended with is held against its image, which nobody can correct by the spec, before it is tried anew; and how
+/// long after a container that could not be started.
+const ANEW: SignedDuration = SignedDuration::from_mins(10);
+
 /// Exit codes of a process that was killed, as those of an evicted pod are: SIGKILL, and SIGTERM.
-pub(super) const KILLED: [i32; 2] = [137, 143];
+const KILLED: [i32; 2] = [137, 143];
+/// The exit code of a container that could not be started (reason StartError): a runtime that was too slow, a node out of processes.
+const NOT_STARTED: i32 = 128;
+/// What runc, or crun, says of a container that could not be started because its program is not in the image, or is of no use.
+const NO_PROGRAM: [&str; 3] = ["exec: \"", "executable file", "exec format error"];
 
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,6 +41,8 @@ enum Check {
     Runs,
     /// That one of them is of no use.
     Failed(Step),
+    /// That it was of no use, or could not be started, some time ago, which may be otherwise by now.
+    Old,
 }
 
 /// Takes the pod of the check from among the members'.
@@ -72,6 +82,7 @@ pub(super) fn step(
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
         Check::Failed(told) => Some(told),
+        Check::Old => Some(Step::DropPull),
     }
 }
 
@@ -126,9 +137,14 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
     };
     let is_current = !pull.meta.deleting && objects::tries(pull, &observed.cluster, wish, agent);
     let failed = |why: &str| Check::Failed(unavailable(observed, pull, wish, why));
+    let is_not_started = |running| ended(running).is_some_and(|(_, ended)| is_not_started(ended));
+    if is_current && pull.running.as_deref().is_some_and(is_not_started) {
+        return if has_lasted(pull, ANEW, now) { Check::Old } else { Check::Runs };
+    }
     // What has been found out holds however long ago that was.
     match pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
         Some(Ok(())) => return Check::Passed,
+        Some(Err(_)) if is_of_agent(pull) && has_lasted(pull, ANEW, now) => return Check::Old,
         Some(Err(why)) => return failed(&why),
         None => {}
     }
@@ -142,14 +158,43 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
 
 /// What the check has come to in a pod in which etcd has ended, or that has ended itself: why an image is of no use, if one is.
 fn verdict(running: &Running) -> Option<Result<(), String>> {
-    match ended(running).map(|(program, ended)| (program, ended.code)) {
-        Some((_, 0)) => Some(Ok(())),
+    match ended(running) {
+        Some((_, ended)) if ended.code == 0 => Some(Ok(())),
         // Evicted, or without room from the start: nothing has been found out.
         None if running.over => Some(Ok(())),
-        Some((_, code)) if running.over && KILLED.contains(&code) => Some(Ok(())),
-        Some((program, code)) => Some(Err(format!("{program} --version ends with exit code {code}"))),
+        Some((_, ended)) if running.over && is_of_no_account(ended) => Some(Ok(())),
+        Some((program, ended)) => Some(Err(how(program, ended))),
         None => None,
     }
+}
+
+/// How a program has ended that tells its version, in words.
+pub(super) fn how(program: &str, ended: &Ended) -> String {
+    match ended.code {
+        NOT_STARTED => format!("{program} --version could not be started: {}", ended.message),
+        code if KILLED.contains(&code) => format!("{program} --version was killed with exit code {code}"),
+        code => format!("{program} --version ends with exit code {code}"),
+    }
+}
+
+/// Whether a program was killed, or has never begun, which says nothing of its image.
+pub(super) fn is_of_no_account(ended: &Ended) -> bool {
+    KILLED.contains(&ended.code) || is_not_started(ended)
+}
+
+/// Whether a container could not be started, for another reason than that its program cannot be run.
+fn is_not_started(ended: &Ended) -> bool {
+    ended.code == NOT_STARTED && !NO_PROGRAM.iter().any(|sign| ended.message.contains(sign))
+}
+
+/// Whether it is the agent that has failed, after which etcd was not started.
+pub(super) fn is_of_agent(tried: &Pod) -> bool {
+    tried.running.as_deref().and_then(ended).is_some_and(|(program, _)| program == AGENT)
+}
+
+/// Whether a pod was made so long ago. Not `clock::lasted`: where this clock is behind, it would be made again and again.
+fn has_lasted(tried: &Pod, than: SignedDuration, now: Timestamp) -> bool {
+    tried.running.as_ref().and_then(|running| running.created).is_some_and(|since| now.duration_since(since) >= than)
 }
 
 /// How etcd has ended in a pod that tries images, or the agent, after which etcd was not started.
@@ -158,15 +203,14 @@ pub(super) fn ended(running: &Running) -> Option<(&'static str, &Ended)> {
     of(ETCD).or_else(|| of(AGENT).filter(|(_, ended)| ended.code != 0))
 }
 
-/// Whether nothing will come of the check: its node is gone, so that its kubelet neither starts nor removes the pod.
-fn is_overdue(pull: &Pod, now: Timestamp) -> bool {
-    let Some(running) = &pull.running else { return false };
-    // Not clock::lasted: where this clock is behind, no image would be tried; and the time of a deletion is that of its end.
-    let for_longer = |since: Option<Timestamp>, than| since.is_some_and(|since| now.duration_since(since) >= than);
-    if pull.meta.deleting {
-        return for_longer(running.deleted, REMOVAL);
+/// Whether nothing will come of a pod that tries something: its node is gone, so that its kubelet neither starts nor removes it.
+pub(super) fn is_overdue(tried: &Pod, now: Timestamp) -> bool {
+    if !tried.meta.deleting {
+        return tried.trouble.is_none() && has_lasted(tried, START, now);
     }
-    pull.trouble.is_none() && for_longer(running.created, START)
+    // Not clock::lasted: the time of a deletion is that of its end.
+    let deleted = tried.running.as_ref().and_then(|running| running.deleted);
+    deleted.is_some_and(|since| now.duration_since(since) >= REMOVAL)
 }
 
 /// Whether the kubelet reports that a member's etcd runs that image.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
+use super::objects::RETIRING;
 use super::{Member, Observed, claim_copies, names};
 
 mod node;
@@ -88,6 +89,12 @@ impl<'a> Roster<'a> {
             let applied = if endpoint.applied_index == 0 { endpoint.raft_index } else { endpoint.applied_index };
             applied + CAUGHT_UP >= self.newest
         })
+    }
+
+    /// Whether a member's removal has been tried before: the step that marks its pod is the one that asks etcd.
+    #[must_use]
+    pub fn is_retiring(&self, name: &str) -> bool {
+        self.nodes.iter().any(|node| node.name == name && node.annotation(RETIRING).is_some())
     }
 
     /// Whether the kubelet says of a pod that it is ready, and may take that back.

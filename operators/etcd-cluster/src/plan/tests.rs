@@ -175,6 +175,7 @@ mod bootstrap;
 mod claim_copies;
 mod claims;
 mod clocks;
+mod corrupt;
 mod deletion;
 mod leading;
 mod learners;

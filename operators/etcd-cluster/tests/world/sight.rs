@@ -81,6 +81,7 @@ impl Bench {
             cluster: cluster.clone(),
         };
         unlabeled::claims::unmark(&mut observed);
+        plan::anew::distrust(&mut observed);
         plan::options::leave_out(&mut observed);
         observed.proven = self.proven(&plan::proven::to_read(&observed));
         if !self.mute && plan::awaits_dns(&observed) {

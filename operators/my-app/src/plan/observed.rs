@@ -10,6 +10,7 @@ use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingres
 
 use super::contents::{Contents, Refused};
 use super::overrides::Limit;
+use super::wedged::Stand;
 use crate::MyApp;
 
 /// A MyApp and what belongs to it.
@@ -41,6 +42,8 @@ pub struct Observed {
     pub contents: Contents,
     /// That the API server would not take pods with its overrides, or does not say.
     pub refused: Option<Refused>,
+    /// What this process has seen of its Deployment, if that seems to be at a standstill.
+    pub stand: Option<Stand>,
 }
 
 impl Observed {

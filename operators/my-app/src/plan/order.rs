@@ -1,14 +1,17 @@
 //! What waits for the Deployment, and what does not. Pure.
 //!
 //! A Service with target ports that the pods do not have is applied only after the Deployment, and a route only after its Service:
-//! else requests would reach nobody. Both wait as well while the API server rejects the Deployment. Any other change of the Service,
-//! and a PodDisruptionBudget that was deleted or edited, is applied meanwhile.
+//! else requests would reach nobody. Both wait as well while the API server rejects the Deployment, and the ports of the Service until
+//! the pods with the new ones have taken over from those without. Any other change of the Service, and a PodDisruptionBudget that was
+//! deleted or edited, is applied meanwhile.
 
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect};
 use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Port, Service};
 
 use super::Observed;
+
+mod handover;
 
 /// The effects in the order in which one waits for the other, and the independent applies. With `deployment_on_hold`, the Deployment is
 /// not applied for now, and what waits for it is not either.
@@ -19,28 +22,47 @@ pub(super) fn of(
     aside: Vec<Apply>,
 ) -> (Vec<Effect>, Vec<Apply>) {
     let changes = steps.iter().any(|step| matches!(step, Effect::Apply(apply) if apply.kind == Deployment::KIND));
-    let Some(live) = observed.deployment.ours().filter(|_| changes || deployment_on_hold) else {
-        return (steps, aside);
-    };
-    let (mut effects, mut independent, mut service_waits) = (Vec::new(), Vec::new(), false);
+    let Some(live) = observed.deployment.ours() else { return (steps, aside) };
+    let (mut effects, mut independent, mut way_in) = (Vec::new(), Vec::new(), WayIn::Independent);
     for step in steps {
-        match step {
-            Effect::Apply(apply) if apply.kind == Service::KIND && leads_elsewhere(live, &apply) => {
-                service_waits = true;
-                effects.extend((!deployment_on_hold).then_some(Effect::Apply(apply)));
+        let (step, waits) = match step {
+            Effect::Apply(apply) if apply.kind == Service::KIND => {
+                let elsewhere = (changes || deployment_on_hold) && leads_elsewhere(live, &apply);
+                let (apply, next) = match handover::of(observed, live, &apply, elsewhere) {
+                    _ if elsewhere && deployment_on_hold => (None, WayIn::Held),
+                    Some(kept) => (kept.apply, if kept.lacks_port { WayIn::Held } else { WayIn::Independent }),
+                    None if elsewhere => (Some(apply), WayIn::AfterService),
+                    None => (Some(apply), WayIn::Independent),
+                };
+                way_in = next;
+                let Some(apply) = apply else { continue };
+                (Effect::Apply(apply), matches!(way_in, WayIn::AfterService))
             }
-            Effect::Apply(apply) if changes && is_independent(&apply) => independent.push(apply),
+            other => (other, false),
+        };
+        match step {
+            Effect::Apply(apply) if changes && !waits && is_independent(&apply) => independent.push(apply),
             other => effects.push(other),
         }
     }
     for apply in aside {
-        match service_waits && apply.kind != Autoscaler::KIND {
-            true if deployment_on_hold => {}
-            true => effects.push(Effect::Apply(apply)),
-            false => independent.push(apply),
+        match way_in {
+            WayIn::Held if apply.kind != Autoscaler::KIND => {}
+            WayIn::AfterService if apply.kind != Autoscaler::KIND => effects.push(Effect::Apply(apply)),
+            _ => independent.push(apply),
         }
     }
     (effects, independent)
+}
+
+/// When a way in is applied.
+enum WayIn {
+    /// Whatever becomes of the rest.
+    Independent,
+    /// Once its Service has been.
+    AfterService,
+    /// In another pass.
+    Held,
 }
 
 /// Whether a Service that is there would lead to a port that the pods of that Deployment do not have. Where there is none, nobody is

@@ -73,6 +73,9 @@ const PATH: &str = "spec.podOverrides";
 /// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them.
 const LONGEST: usize = 64 * 1024;
 
+/// How many items each of its lists may have. A volume takes three bytes of JSON at least, and some 3 KB as what it is.
+const MOST: usize = 512;
+
 /// The template to merge over ours, as it is written; nothing if there is none.
 pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
     let Some(PodOverrides { metadata, spec }) = &app.spec.pod_overrides else { return Ok(None) };
@@ -81,6 +84,9 @@ pub(super) fn of(app: &MyApp, limit: Limit) -> Result<Option<Value>, Refusal> {
     permitted::check_enabled(limit)?;
     let fields = parsed(spec.text())?;
     permitted::check_fields(&metadata, &fields, limit)?;
+    if let Some(why) = free_json::too_long(&fields, &format!("{PATH}.spec"), MOST) {
+        return Err(Refusal::invalid(why));
+    }
     let spec = strict::pod_spec(Value::Object(fields)).map_err(Refusal::invalid)?;
     protected::check(&metadata, &spec).map_err(Refusal::invalid)?;
     let mut template = json!({ "metadata": metadata });

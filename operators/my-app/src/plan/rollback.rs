@@ -89,7 +89,7 @@ fn differs_in_number_alone(wish: &Wish<'_>, image: &str, live: &Live<Deployment>
 fn fails(observed: &Observed, wish: &Wish<'_>, now: Timestamp) -> Option<String> {
     let app = &*observed.app;
     let live = observed.deployment.ours().filter(|live| !live.paused && !app.spec.paused)?;
-    let Deadline::Passed(late) = deadline::of(app, live, now) else { return None };
+    let Deadline::Passed(late) = deadline::of(&observed.app, live, now) else { return None };
     let as_asked = wish.deployment(&app.spec.image).has_made(live.fingerprint, &live.additions);
     let rollout = &live.rollout;
     let observed_now = rollout.observed_generation >= live.meta.generation;

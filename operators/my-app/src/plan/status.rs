@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use api::my_app::{MyAppStatus, Phase, Security};
 use api::{ConditionStatus, Contract, condition_type};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 use runtime::plan::{Apply, Effect, Next, Seen};
@@ -32,6 +32,10 @@ const RIDE_ALONG: Duration = Duration::from_secs(10);
 /// pods) is followed by no event of another's, and the event of our own write is no news: look again by ourselves.
 pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
+/// For so long after a repair its Deployment's controller may take to see it, before the app is told to be waiting for that. Times of
+/// writes are whole seconds.
+const SETTLES: SignedDuration = SignedDuration::from_secs(3);
+
 /// What has been told before it is done is done in the next pass, as soon as the status has come back; what is made anew, as soon as
 /// it is seen to go.
 pub(super) const AT_ONCE: Duration = Duration::from_millis(1);
@@ -50,11 +54,12 @@ pub(super) fn of(
 ) -> (MyAppStatus, Next) {
     let app = &observed.app;
     let beside = beside::conditions(observed, aside, now);
+    let standing = Standing::of(observed, steps);
     // Where something else is told, all that is told is to be so.
-    if repairs(observed, steps) && aside.is_empty() && !beside::are_news(observed, &beside) {
+    let is_no_news = repairs(observed, steps) || settles(observed, steps, &standing, now);
+    if is_no_news && wish.refusal().is_none() && aside.is_empty() && !beside::are_news(observed, &beside) {
         return (app.status.clone(), Next::After(LOOK_AGAIN));
     }
-    let standing = Standing::of(observed, steps);
     let rollout = standing.rollout;
     let pods = Pods::of(observed, now);
     let deadline = observed.deployment.ours().map_or(Deadline::Ahead, |live| deadline::of(app, live, now));
@@ -114,11 +119,26 @@ fn left_by_a_pause(steps: &[Effect], aside: &[Apply]) -> Option<String> {
 /// Whether `steps` merely undo what somebody changed in the children of an app that was ready. That is over within this
 /// pass, so it is no news; what it did to the pods, the next look tells.
 fn repairs(observed: &Observed, steps: &[Effect]) -> bool {
+    !steps.is_empty() && was_ready(observed) && observed.deployment.ours().is_some()
+}
+
+/// Whether all that keeps an app that was ready from being so is that the Deployment's own controller has not seen our last write
+/// yet, which was made [just now](SETTLES). That controller's status follows within milliseconds; to tell of the time until then would
+/// take two writes and an Event for each repair.
+fn settles(observed: &Observed, steps: &[Effect], standing: &Standing<'_>, now: Timestamp) -> bool {
+    let written = observed.deployment.ours().and_then(|live| live.applied);
+    // In the API server's time. If that is ahead of ours, nothing is held back.
+    let is_fresh =
+        written.is_some_and(|written| (SignedDuration::ZERO..SETTLES).contains(&now.duration_since(written)));
+    steps.is_empty() && is_fresh && was_ready(observed) && standing.waits_to_be_observed()
+}
+
+/// Whether the app is told to be ready, for its spec as it is, with nothing missing beside its pods.
+fn was_ready(observed: &Observed) -> bool {
     let (app, before) = (&observed.app, &observed.app.status.contract);
     let same_wish = before.observed_generation == app.meta.generation && before.is_true(condition_type::READY);
     // What was in the way of what stands beside the pods may be gone by now.
-    let same_wish = same_wish && !SHORTCOMINGS.iter().any(|type_| before.is_true(type_));
-    !steps.is_empty() && same_wish && !app.spec.paused && observed.deployment.ours().is_some()
+    same_wish && !SHORTCOMINGS.iter().any(|type_| before.is_true(type_)) && !app.spec.paused
 }
 
 type Judgement = (Phase, Summary, String, String);

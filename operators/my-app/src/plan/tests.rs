@@ -70,6 +70,7 @@ fn observed(app: Arc<MyApp>, deployment: Seen<Deployment>) -> Observed {
         limit: Limit::All,
         contents: Contents::default(),
         refused: None,
+        stand: None,
     }
 }
 

@@ -5,9 +5,13 @@
 //! to replacing pods (kubernetes: pkg/controller/deployment/sync.go, `isScalingEvent` and `scale`). It takes a change of the type
 //! amid a rollout together with one of the number; the pods then stay, whatever is asked for, none included. As a paused rolling
 //! update it is scaled, and then goes on as it was.
+//!
+//! Every rollout of that type looks so for a moment, and to pause one starts the earlier pods again. So it has to have looked so,
+//! without any change, for a while by the clock that `now` is of.
 
 use std::time::Duration;
 
+use api::condition_type;
 use jiff::{SignedDuration, Timestamp};
 use runtime::views::Deployment;
 
@@ -16,16 +20,75 @@ use super::Observed;
 /// A controller that is merely at work is done with this sooner: pods that are on their way out are not counted.
 const STANDS: SignedDuration = SignedDuration::from_secs(15);
 
+/// So many pods a second it deletes at least, and it counts them after all (it may send 20 requests a second).
+const DELETED_A_SECOND: i32 = 10;
+
+/// So often the time is doubled, if it did not help.
+const DOUBLINGS: u32 = 6;
+
+/// What this process has seen of a Deployment that looks so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stand {
+    /// Of which one, as it was last applied, and its numbers.
+    of: (Box<str>, Option<Timestamp>, i32, i32),
+    /// Since when it has looked like that, by our own clock.
+    since: Timestamp,
+    /// How often it has been set going.
+    tries: u32,
+    /// Whether the last of these has been counted.
+    counted: bool,
+}
+
+impl Stand {
+    /// What is to be remembered at `now`, after `before`; nothing of one that goes on.
+    #[must_use]
+    pub fn seen(before: Option<&Self>, live: &Deployment, now: Timestamp) -> Option<Self> {
+        let before = before.filter(|before| before.of.0 == live.meta.uid);
+        if live.paused {
+            return before.map(|before| Self {
+                tries: before.tries + u32::from(!before.counted),
+                counted: true,
+                ..before.clone()
+            });
+        }
+        if !is_observed(live) {
+            return before.cloned();
+        }
+        if !looks_so(live) {
+            return None;
+        }
+        let of = (live.meta.uid.clone(), live.applied, live.rollout.replicas, live.rollout.updated_replicas);
+        let since = before.filter(|before| before.of == of && !before.counted).map_or(now, |before| before.since);
+        Some(Self { of, since, tries: before.map_or(0, |before| before.tries), counted: false })
+    }
+}
+
 /// For how long it is still taken for work, if it looks like a standstill.
 pub(super) fn left(observed: &Observed, now: Timestamp) -> Option<Duration> {
-    let live = observed.deployment.ours().filter(|_| !observed.app.spec.paused)?;
-    let since = live.applied.filter(|_| looks_so(live))?;
-    Some(Duration::try_from(STANDS - now.duration_since(since)).unwrap_or_default())
+    let live = observed.deployment.ours().filter(|live| !observed.app.spec.paused && looks_so(live))?;
+    let tries = observed.stand.as_ref().map_or(0, |stand| stand.tries);
+    let deletions = SignedDuration::from_secs((live.rollout.replicas / DELETED_A_SECOND).into());
+    let takes = STANDS * (1 << tries.min(DOUBLINGS)) + deletions;
+    let since = match &observed.stand {
+        Some(stand) => stand.since,
+        None => since_applied(observed, live.applied?),
+    };
+    Some(Duration::try_from(takes - now.duration_since(since)).unwrap_or_default())
+}
+
+/// When what was applied then was, as far as our own clock can be later than the API server's, which tells `applied`: what has been
+/// under way since then was not done before.
+pub(super) fn since_applied(observed: &Observed, applied: Timestamp) -> Timestamp {
+    let working = observed.app.status.contract.condition(condition_type::RECONCILING);
+    working.map_or(applied, |working| working.last_transition_time.max(applied))
 }
 
 fn looks_so(live: &Deployment) -> bool {
     let rollout = &live.rollout;
     let recreates = !live.has_pace;
-    let observed = rollout.observed_generation >= live.meta.generation;
-    recreates && !live.paused && observed && rollout.replicas > rollout.updated_replicas
+    recreates && !live.paused && is_observed(live) && rollout.replicas > rollout.updated_replicas
+}
+
+fn is_observed(live: &Deployment) -> bool {
+    live.rollout.observed_generation >= live.meta.generation
 }

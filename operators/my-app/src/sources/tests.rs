@@ -1,7 +1,9 @@
 //! What is asked of the API server for `restartOn`, and what becomes of the answers.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use http::{Request, Response};
+use kube::client::Body;
 use runtime::cache::View;
 use serde_json::{Value, json};
 
@@ -109,6 +111,37 @@ async fn what_was_seen_holds_while_the_api_server_does_not_say() {
     forward(&sources, 1);
     let contents = sources.look(&app("web", &on_map())).await;
     assert!(contents.digest.is_some() && contents.digest == digest && contents.trouble.is_none());
+}
+
+/// Each pass has one of few workers, and all MyApps of the cluster share them.
+#[tokio::test]
+async fn a_request_that_hangs_holds_up_no_pass_that_knows_what_was_seen() {
+    let (hangs, asked) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let (now, count) = (hangs.clone(), asked.clone());
+    let service = tower::service_fn(move |_: Request<Body>| {
+        count.fetch_add(1, Ordering::SeqCst);
+        let hangs = now.load(Ordering::SeqCst);
+        async move {
+            if hangs {
+                std::future::pending::<()>().await;
+            }
+            let body = Body::from(map(1, &json!({ "a": "1" })).to_string().into_bytes());
+            Ok::<_, std::convert::Infallible>(Response::new(body))
+        }
+    });
+    let sources = Sources::new(Client::new(service, "n"));
+    let digest = sources.look(&app("web", &on_map())).await.digest;
+    assert!(digest.is_some());
+    hangs.store(true, Ordering::SeqCst);
+    forward(&sources, 1);
+    for name in ["web", "other"] {
+        let begun = Instant::now();
+        let contents = sources.look(&app(name, &on_map())).await;
+        assert!(begun.elapsed() < HURRY * 3, "{:?}", begun.elapsed());
+        assert_eq!(contents.digest, digest);
+        assert!(contents.due.is_some_and(|due| due <= PATIENCE), "and looks once it is over: {:?}", contents.due);
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2, "nor is it asked anew meanwhile");
 }
 
 #[tokio::test]

@@ -26,6 +26,7 @@ pub fn children(app: &Value) -> Vec<Value> {
         limit: Limit::All,
         contents: Contents::default(),
         refused: None,
+        stand: None,
     };
     let first = plan(&observed, NOW);
     let mut children: Vec<Apply> = first.effects.into_iter().map(applied).chain(first.aside).collect();

@@ -44,18 +44,20 @@ impl Writer {
     /// Puts back what others have changed or removed by a patch, which costs the API server less than an apply; false if it takes an
     /// apply.
     pub(super) async fn restore(&self, owner: &Meta, apply: &Apply) -> Result<bool, Error> {
-        let Some(patch) = apply.restores() else { return Ok(false) };
+        let Some(restore) = apply.restores() else { return Ok(false) };
         self.check_fence()?;
-        let request = request::merge_as(&self.manager, &apply.kind.path_of(&apply.key), &patch)?;
+        let request = request::json_patch_as(&self.manager, &apply.kind.path_of(&apply.key), &restore.patch)?;
         let version = match self.client.request::<Answer>(request).await {
             Ok(answer) => answer.metadata.version,
-            // It has changed since. An apply does without a version.
-            Err(kube::Error::Api(status)) if status.code == 409 => return Ok(false),
+            // What it tests has changed since (422), the child changes faster than the API server tries again (409), or what is there by now
+            // is too large to be tested (413). An apply does without.
+            Err(kube::Error::Api(status)) if matches!(status.code, 409 | 413 | 422) => return Ok(false),
             Err(error) => return Err(of_seen(apply, error)),
         };
         // What differs is written another way by the API server, or by a webhook, and the next patch would change nothing either. An
-        // apply makes the field ours, and what comes of it is learned.
-        if patch["metadata"]["resourceVersion"] == *version.to_string() {
+        // apply makes the field ours, and what comes of it is learned. (If something else has been written meanwhile, the next look
+        // finds that out.)
+        if restore.version == *version.to_string() {
             return Ok(false);
         }
         self.queue.repaired(&owner.key, apply.kind, &apply.key);

@@ -7,10 +7,11 @@ use std::time::Duration;
 use futures::TryStreamExt;
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::api::{PostParams, WatchEvent, WatchParams};
+use kube::core::Status;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::LeaseName;
+use super::{LeaseName, retry_period};
 use crate::outage::Outages;
 use crate::plan::lease::{RETRY_PERIOD, Record, SILENCE, Seen};
 
@@ -20,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(2500);
 
 /// What went wrong.
 pub(super) enum Trouble {
-    /// The API server will never accept it.
+    /// The API server will never accept it, for its name.
     Refused(String),
     /// It may pass: what was tried, and the sentence for the log.
     Passing(&'static str, String),
@@ -122,7 +123,7 @@ impl Remote {
                 self.take_in(None);
                 return Ok(false);
             }
-            Ok(Err(kube::Error::Api(status))) if status.code == 422 => {
+            Ok(Err(kube::Error::Api(status))) if refuses_name(&status) => {
                 return Err(Trouble::Refused(status.message.clone()));
             }
             Ok(Err(error)) => return Err(Trouble::Passing("write", self.explain(verb, &error))),
@@ -142,6 +143,10 @@ impl Remote {
     ) -> Result<(), Trouble> {
         let trouble = |sentence| Err(Trouble::Passing("watch", sentence));
         let Some(version) = self.object.as_ref().and_then(|lease| lease.metadata.resource_version.clone()) else {
+            // There is none to watch from: who held it makes it again soon, or it is free when that time has passed.
+            if let Some(left) = patience(&self.seen, self.elapsed()) {
+                sleep(left.min(retry_period())).await;
+            }
             return Ok(());
         };
         let opened = Instant::now();
@@ -196,6 +201,10 @@ impl Remote {
             kube::Error::Api(status) if status.code == 404 => {
                 format!("cannot {verb} the lease: is there a namespace {namespace}? ({})", status.message)
             }
+            kube::Error::Api(status) if status.code == 422 => format!(
+                "cannot {verb} the lease: the API server refuses it ({}); change the policy or webhook that does",
+                status.message
+            ),
             kube::Error::Api(status) => format!("{} {}", status.code, status.message),
             other => with_causes(other),
         }
@@ -218,6 +227,13 @@ impl Remote {
             tracing::info!(lease = %self.name, "{topic} works again");
         }
     }
+}
+
+/// Whether the API server will never accept a Lease of that name. Any other refusal is a policy's or a webhook's, most likely, and those
+/// come and go.
+fn refuses_name(status: &Status) -> bool {
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    status.code == 422 && causes.into_iter().any(|cause| cause.field == "metadata.name")
 }
 
 /// An error with its causes: the outermost alone says no more than "client error".

@@ -5,6 +5,7 @@ use tokio::time::Instant;
 use self::server::{Fault, Server};
 use super::*;
 
+mod deleted;
 mod lost;
 mod server;
 
@@ -167,6 +168,22 @@ async fn a_standby_that_may_not_watch_polls_at_the_retry_period() {
     stop.cancel();
     assert!(until_held_by(&server, "second").await < Duration::from_millis(2500));
     assert_eq!(first.await.unwrap(), Some(Held::Stopped));
+}
+
+/// Policies and webhooks come and go.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_is_refused_is_tried_again_unless_it_is_for_its_name() {
+    let (server, stop) = (Server::new(), CancellationToken::new());
+    server.set(Fault::Refuses(""));
+    let first = process(&server, "first", &stop);
+    sleep(Duration::from_secs(20)).await;
+    assert!(!first.is_finished() && server.holder().is_none());
+    server.set(Fault::None);
+    assert!(until_held_by(&server, "first").await < Duration::from_millis(2500));
+
+    let other = Server::new();
+    other.set(Fault::Refuses("metadata.name"));
+    assert!(other.candidate("second").acquire(&stop).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]

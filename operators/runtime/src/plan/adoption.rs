@@ -53,14 +53,27 @@ pub fn name_taken(child: &str, name: &str, kind: &Kind) -> Error {
     Error::Transient { reason: TAKEN.into(), message, stalled: true }
 }
 
-/// Whether the status of `owner` reports, for the current generation, that the name of the child of kind `child` is taken. Compares the
-/// message, which is the only place that names the child: after a change of its text the next reconcile writes the new one.
+/// `error`, which also tells of what failed beside it, if that is a name that is taken: what leads to that name goes by what is told.
+#[must_use]
+pub fn with_taken(error: &Error, beside: &Error) -> Option<Error> {
+    if beside.reason() != TAKEN {
+        return None;
+    }
+    let mut both = error.clone();
+    let (Error::Invalid { message, .. } | Error::Blocked { message, .. } | Error::Transient { message, .. }) =
+        &mut both;
+    *message = format!("{message}; {beside}");
+    Some(both)
+}
+
+/// Whether the status of `owner` reports, for the current generation, that the name of the child of kind `child` is taken. Looks into the
+/// message, which is the only place that names the child, and may tell of another failure first ([`with_taken`]): after a change of its
+/// text the next reconcile writes the new one.
 #[must_use]
 pub fn reports_name_taken(said: &Contract, kind: &Kind, owner: &Meta, child: &Kind) -> bool {
     let is_it = |told: &Condition| {
         told.status == ConditionStatus::True
-            && told.reason == TAKEN
-            && told.message == name_taken(child.kind, &owner.key.name, kind).to_string()
+            && told.message.contains(&name_taken(child.kind, &owner.key.name, kind).to_string())
     };
     said.observed_generation == owner.generation && said.condition(condition_type::STALLED).is_some_and(is_it)
 }
@@ -136,6 +149,14 @@ mod tests {
         };
         let is_taken = |said: &Contract| reports_name_taken(said, &KIND, &owner, &kind("Service"));
         assert!(is_taken(&told(1, &name_taken("Service", "a", &KIND))));
+        let rejected = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let both = with_taken(&rejected, &name_taken("Service", "a", &KIND)).unwrap();
+        assert!(is_taken(&told(1, &both)) && both.reason() == "Rejected" && both.stalled(), "after what else failed");
+        assert_eq!(
+            with_taken(&rejected, &Error::transient("Forbidden", "no")),
+            None,
+            "all else is tried again by itself"
+        );
         assert!(!is_taken(&told(2, &name_taken("Service", "a", &KIND))), "of another spec");
         assert!(!is_taken(&told(1, &name_taken("Deployment", "a", &KIND))), "of another child");
         assert!(!is_taken(&told(1, &Error::blocked("NameTaken", "another owner waits"))), "for another reason");

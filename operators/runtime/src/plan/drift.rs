@@ -23,12 +23,14 @@ mod overlay;
 mod ownership;
 pub mod repair;
 mod rules;
+mod selector;
 
 pub use additions::{Additions, Unapplied};
 pub(crate) use defaults::are_known as are_defaults_known;
 pub use defaults::{Made, Rendered};
 pub use ownership::{Owners, Ownership};
 pub use rules::{Rules, rules};
+use selector::{Items, Named, Selector};
 
 /// Hash of the part of an object that is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -102,34 +104,8 @@ fn object_part(fields: &Map<String, Value>, owned: &Map<String, Value>) -> Map<S
 }
 
 fn list_part(items: &[Value], owned: &Map<String, Value>) -> Vec<Value> {
-    let selectors: Vec<(Selector, &Value)> =
-        owned.iter().filter_map(|(path, below)| Some((Selector::parse(path)?, below))).collect();
-    let select = |item| selectors.iter().find(|(selector, _)| selector.matches(item));
-    items.iter().filter_map(|item| select(item).map(|(_, below)| part(item, below))).collect()
-}
-
-/// Names items of a list.
-enum Selector {
-    Keys(Map<String, Value>),
-    Value(Value),
-}
-
-impl Selector {
-    fn parse(path: &str) -> Option<Self> {
-        let (prefix, json) = path.split_at_checked(2)?;
-        match prefix {
-            "k:" => serde_json::from_str(json).ok().map(Self::Keys),
-            "v:" => serde_json::from_str(json).ok().map(Self::Value),
-            _ => None,
-        }
-    }
-
-    fn matches(&self, item: &Value) -> bool {
-        match self {
-            Self::Keys(keys) => keys.iter().all(|(key, value)| *overlay::key_of(item, key) == *value),
-            Self::Value(value) => item == value,
-        }
-    }
+    let named = Named::by(owned);
+    items.iter().filter_map(|item| named.of(item).map(|below| part(item, below))).collect()
 }
 
 /// Maps of strings, not of fields.

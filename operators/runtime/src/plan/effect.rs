@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::drift::repair::restoring;
+use super::drift::repair::{Restore, restoring};
 use super::drift::{Additions, Fingerprint, Made, are_defaults_known};
 use super::meta::{Key, Kind, Meta};
 
@@ -139,7 +139,7 @@ impl Apply {
 
     /// The patch that puts back what others have changed or removed; `None` if it takes an apply.
     #[must_use]
-    pub fn restores(&self) -> Option<Value> {
+    pub fn restores(&self) -> Option<Restore> {
         let live = serde_json::from_str(self.live.as_deref()?).ok()?;
         restoring(&live, &self.body)
     }

@@ -76,7 +76,9 @@ impl Record {
 pub struct Seen {
     /// `None`: the Lease does not exist.
     pub record: Option<Record>,
-    /// When we first saw this record.
+    /// What a Lease said that has been deleted since. Whoever held it may not have noticed, and acts until its renew deadline.
+    pub deleted: Option<Record>,
+    /// When we first saw this record, or that there is none any more.
     pub since: Duration,
 }
 
@@ -84,8 +86,14 @@ impl Seen {
     /// Takes in what was read at `monotonic`; only a change restarts the clock.
     pub fn observe(&mut self, record: Option<Record>, monotonic: Duration) {
         if self.record != record {
-            *self = Self { record, since: monotonic };
+            let deleted = self.record.take().filter(|_| record.is_none());
+            *self = Self { record, deleted, since: monotonic };
         }
+    }
+
+    /// What somebody holds, or held when the Lease was deleted; it counts from `since`.
+    fn claim(&self) -> Option<&Record> {
+        self.record.as_ref().or(self.deleted.as_ref()).filter(|record| !record.holder.is_empty())
     }
 }
 
@@ -134,18 +142,18 @@ fn stay(seen: &Seen, me: &str, renewed: Duration, now: Now) -> Step {
 }
 
 fn contend(seen: &Seen, me: &str, now: Now) -> Step {
-    let Some(record) = &seen.record else {
-        return Step::Acquire(claim(me, 0, now.wall));
-    };
-    if record.holder == me {
+    if let Some(record) = seen.record.as_ref().filter(|record| record.holder == me) {
         // Our write arrived although its answer did not.
         return Step::Renew(Record { duration: LEASE_DURATION, renewed: Some(now.wall), ..record.clone() });
     }
     let still = now.monotonic.saturating_sub(seen.since);
-    if record.holder.is_empty() || still >= record.duration {
-        return Step::Acquire(claim(me, record.transitions.saturating_add(1), now.wall));
+    match seen.claim() {
+        Some(theirs) if theirs.holder != me && still < theirs.duration => Step::Wait(theirs.duration - still),
+        _ => {
+            let transitions = seen.record.as_ref().map_or(0, |record| record.transitions.saturating_add(1));
+            Step::Acquire(claim(me, transitions, now.wall))
+        }
     }
-    Step::Wait(record.duration - still)
 }
 
 fn claim(me: &str, transitions: i32, wall: Timestamp) -> Record {
@@ -155,136 +163,13 @@ fn claim(me: &str, transitions: i32, wall: Timestamp) -> Record {
 
 /// Whether another manager's lease, last read at `read` (monotonic), still has a live holder.
 ///
-/// It has until it was seen unchanged for its own duration plus 2 s: one reading never proves death.
+/// It has until it was seen unchanged, or absent, for its own duration plus 2 s: one reading never proves death, and a leader
+/// whose Lease is deleted acts on and makes it again. One that was never seen held is nobody's.
 #[must_use]
 pub fn foreign_is_live(seen: &Seen, read: Duration) -> bool {
-    seen.record.as_ref().is_some_and(|record| {
-        !record.holder.is_empty() && read.saturating_sub(seen.since) < record.duration.saturating_add(FOREIGN_GRACE)
-    })
+    let passed = read.saturating_sub(seen.since);
+    seen.claim().is_some_and(|claim| passed < claim.duration.saturating_add(FOREIGN_GRACE))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const ME: &str = "me_1";
-
-    fn at(seconds: u64) -> Duration {
-        Duration::from_secs(seconds)
-    }
-
-    fn now(seconds: u64) -> Now {
-        Now { monotonic: at(seconds), wall: wall(seconds) }
-    }
-
-    /// A wall clock that has nothing to do with the monotonic one.
-    fn wall(seconds: u64) -> Timestamp {
-        Timestamp::from_second(1_000 - seconds as i64).unwrap()
-    }
-
-    fn held_by(holder: &str, transitions: i32) -> Record {
-        Record { holder: holder.into(), ..claim("", transitions, wall(0)) }
-    }
-
-    fn seen(record: Record, since: u64) -> Seen {
-        Seen { record: Some(record), since: at(since) }
-    }
-
-    #[test]
-    fn an_absent_lease_is_claimed_with_no_transition() {
-        let step = decide(&Seen::default(), ME, None, now(3));
-        assert_eq!(step, Step::Acquire(claim(ME, 0, wall(3))));
-    }
-
-    #[test]
-    fn a_held_lease_is_waited_for_from_when_we_saw_it_change() {
-        let mut seen = seen(held_by("other", 4), 10);
-        assert_eq!(decide(&seen, ME, None, now(12)), Step::Wait(at(13)));
-        // The same record again does not restart the wait, a renewed one does.
-        seen.observe(Some(held_by("other", 4)), at(20));
-        assert_eq!(decide(&seen, ME, None, now(24)), Step::Wait(at(1)));
-        seen.observe(Some(Record { renewed: Some(wall(7)), ..held_by("other", 4) }), at(24));
-        assert_eq!(decide(&seen, ME, None, now(24)), Step::Wait(at(15)));
-    }
-
-    #[test]
-    fn an_expired_lease_is_claimed_with_one_more_transition() {
-        let seen = seen(held_by("other", 4), 10);
-        assert_eq!(decide(&seen, ME, None, now(25)), Step::Acquire(claim(ME, 5, wall(25))));
-    }
-
-    #[test]
-    fn a_released_lease_is_claimed_at_once() {
-        let released = held_by("other", 4).released(wall(1));
-        assert_eq!((released.holder.as_str(), released.duration), ("", at(1)));
-        assert_eq!(decide(&seen(released, 10), ME, None, now(10)), Step::Acquire(claim(ME, 5, wall(10))));
-    }
-
-    #[test]
-    fn the_times_that_others_wrote_decide_nothing() {
-        for far in [Timestamp::MIN, Timestamp::MAX] {
-            let record = Record { renewed: Some(far), acquired: Some(far), ..held_by("other", 0) };
-            assert_eq!(decide(&seen(record, 0), ME, None, now(14)), Step::Wait(at(1)));
-        }
-    }
-
-    #[test]
-    fn a_claim_whose_answer_was_lost_is_ours() {
-        let step = decide(&seen(held_by(ME, 2), 0), ME, None, now(1));
-        assert!(matches!(step, Step::Renew(record) if record.transitions == 2 && record.acquired == Some(wall(0))));
-    }
-
-    #[test]
-    fn a_leader_renews_every_two_seconds_and_keeps_when_it_acquired() {
-        let seen = seen(held_by(ME, 2), 0);
-        assert_eq!(decide(&seen, ME, Some(at(5)), now(6)), Step::Wait(at(1)));
-        let Step::Renew(record) = decide(&seen, ME, Some(at(5)), now(7)) else { panic!("no renewal") };
-        assert_eq!((record.transitions, record.acquired, record.renewed), (2, Some(wall(0)), Some(wall(7))));
-    }
-
-    /// The write is of the version that was seen, so it is refused if anybody has led meanwhile.
-    #[test]
-    fn a_leader_that_missed_its_deadline_renews_a_lease_that_nobody_has_taken() {
-        assert!(matches!(decide(&Seen::default(), ME, Some(at(5)), now(15)), Step::Lost(_)), "somebody may have led");
-        let seen = seen(held_by(ME, 2), 5);
-        assert!(matches!(decide(&seen, ME, Some(at(5)), now(14)), Step::Renew(_)));
-        assert!(matches!(decide(&seen, ME, Some(at(5)), now(1000)), Step::Renew(record) if record.transitions == 2));
-        assert!(matches!(decide(&seen, "other", None, now(19)), Step::Wait(_)));
-        assert!(matches!(decide(&seen, "other", None, now(20)), Step::Acquire(_)));
-    }
-
-    #[test]
-    fn a_leader_that_was_replaced_is_lost_at_once_and_one_whose_lease_was_deleted_writes_it_anew() {
-        assert!(matches!(decide(&seen(held_by("other", 3), 6), ME, Some(at(5)), now(6)), Step::Lost(_)));
-        assert!(
-            matches!(decide(&Seen::default(), ME, Some(at(5)), now(7)), Step::Renew(record) if record.holder == ME)
-        );
-    }
-
-    #[test]
-    fn a_record_survives_the_way_through_a_lease() {
-        let mut spec = LeaseSpec { strategy: Some("kept".into()), ..LeaseSpec::default() };
-        let record = held_by("other", 7);
-        record.write(&mut spec);
-        assert_eq!(Record::read(&spec), record);
-        assert_eq!(spec.strategy.as_deref(), Some("kept"));
-        for junk in [None, Some(0), Some(-5)] {
-            spec.lease_duration_seconds = junk;
-            assert_eq!(Record::read(&spec).duration, LEASE_DURATION);
-        }
-    }
-
-    #[test]
-    fn a_foreign_lease_lives_until_it_was_seen_still_for_its_duration_and_two_seconds() {
-        let mut seen = seen(held_by("them", 0), 100);
-        assert!(foreign_is_live(&seen, at(100)));
-        assert!(foreign_is_live(&seen, at(116)));
-        assert!(!foreign_is_live(&seen, at(117)));
-        seen.observe(Some(Record { renewed: Some(wall(9)), ..held_by("them", 0) }), at(117));
-        assert!(foreign_is_live(&seen, at(117)));
-        seen.observe(Some(held_by("", 0)), at(118));
-        assert!(!foreign_is_live(&seen, at(118)));
-        seen.observe(None, at(119));
-        assert!(!foreign_is_live(&seen, at(119)));
-    }
-}
+mod tests;

@@ -150,3 +150,42 @@ async fn what_is_refused_keeps_nothing_else_from_being_made() {
         assert_eq!(*operator.made.lock().unwrap(), made, "{code}");
     }
 }
+
+/// What leads to that name goes once the status tells of it.
+#[tokio::test]
+async fn a_name_that_is_taken_beside_an_effect_that_failed_is_told_as_well() {
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let seen = told.clone();
+    let service = tower::service_fn(move |request: Request<Body>| {
+        let seen = seen.clone();
+        async move {
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            let body = request.into_body().collect_bytes().await.unwrap();
+            let name = serde_json::from_slice(&body).unwrap_or(json!({}))["metadata"]["name"].clone();
+            let failed = |code, reason| json!({ "kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": "no" });
+            let (code, answer) = match method {
+                Method::POST if name == "effect" => (422, failed(422, "Invalid")),
+                Method::POST => (409, failed(409, "AlreadyExists")),
+                // Of nobody that we know.
+                Method::GET => {
+                    (200, json!({ "metadata": { "namespace": "n", "name": "b", "uid": "x", "resourceVersion": "3" } }))
+                }
+                _ => {
+                    if path.ends_with("/status") {
+                        seen.lock().unwrap().push(String::from_utf8_lossy(&body).into_owned());
+                    }
+                    (200, json!({ "metadata": { "namespace": "n", "name": "a", "uid": "o", "resourceVersion": "8" } }))
+                }
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+        }
+    });
+    let (operator, mut shell) = answering(&Arc::default(), 500);
+    let mut writer = Writer::new(Client::new(service, "default"), Queue::new("test"), "test", Fence::open());
+    writer.knows(&operator.objects);
+    shell.writer = writer;
+    reconcile(&operator, &shell, &object(&["effect", "b"]), 0).await.unwrap_err();
+    let told = told.lock().unwrap().join("\n");
+    assert!(told.contains("ConfigMap b exists and does not belong to this Named"), "{told}");
+}

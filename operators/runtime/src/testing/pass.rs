@@ -56,8 +56,10 @@ impl World {
             Ok(()) => Ok(()),
         };
         let beside = if is_aside_due(&acted) { self.aside(object, told, plan.aside)? } else { Ok(()) };
+        let both = acted.as_ref().err().zip(beside.as_ref().err());
+        let both = both.and_then(|(error, beside)| adoption::with_taken(error, beside));
         let came = match (&acted, &beside) {
-            (Err(error), _) => Came::Failed(error),
+            (Err(error), _) => Came::Failed(both.as_ref().unwrap_or(error)),
             (Ok(()), Err(error)) => Came::FailedBeside(error),
             (Ok(()), Ok(())) => Came::Done,
         };

@@ -20,6 +20,8 @@ pub struct Child<K> {
     pub additions: Additions,
     /// Whether it takes no change any more: somebody has made a ConfigMap immutable, which cannot be undone.
     pub immutable: bool,
+    /// The ports of a Service as we sent them, in JSON; nothing if others have changed, removed or added any.
+    pub ports: Option<Box<str>>,
     kind: PhantomData<fn() -> K>,
 }
 
@@ -35,9 +37,10 @@ impl<K: ChildKind> View for Child<K> {
 
     fn decode(json: &str) -> serde_json::Result<Self> {
         let live = Live::read(json)?;
-        let (fingerprint, additions) = live.compare(&K::KIND)?;
+        let (fingerprint, additions, parts) = live.compare_parts(&K::KIND)?;
         let immutable = live.field::<Option<bool>>("immutable")?.unwrap_or(false);
-        Ok(Self { fingerprint, additions, immutable, meta: live.meta, kind: PhantomData })
+        let ports = if K::KIND == ServiceKind::KIND { live.ports(&parts) } else { None };
+        Ok(Self { fingerprint, additions, immutable, ports, meta: live.meta, kind: PhantomData })
     }
 
     fn meta(&self) -> &Meta {
@@ -56,6 +59,7 @@ impl<K: ChildKind> View for Child<K> {
         self.fingerprint == before.fingerprint
             && self.additions == before.additions
             && self.immutable == before.immutable
+            && self.ports == before.ports
     }
 }
 

@@ -12,6 +12,8 @@ use serde_json::value::RawValue;
 use crate::cache::View;
 use crate::plan::meta::{Kind, Meta, Owner, RESTARTED_AT};
 
+mod free;
+
 /// A custom resource as planners see it.
 #[derive(Debug)]
 pub struct Custom<K: CustomKind> {
@@ -62,6 +64,8 @@ pub trait CustomKind: Debug + Send + Sync + 'static {
     const KIND: Kind;
     /// The annotations that planners of this kind read.
     const ANNOTATIONS: &'static [&'static str] = &[];
+    /// Fields of its spec whose contents the definition does not bound, as paths: an object in which they are too long does not decode.
+    const FREE: &'static [&'static str] = &[];
     /// What is wanted.
     type Spec: DeserializeOwned + PartialEq + Debug + Send + Sync;
     /// What is known.
@@ -132,6 +136,7 @@ impl<K: CustomKind> View for Custom<K> {
     fn decode(json: &str) -> serde_json::Result<Self> {
         let head: Head<'_> = serde_json::from_str(json)?;
         let annotated: Annotated = serde_json::from_str(head.metadata.get())?;
+        free::bound(json, K::FREE)?;
         let spec = K::spec(json)?;
         Ok(Self {
             owner: K::belongs_to(&spec),

@@ -94,6 +94,23 @@ impl<'a> Live<'a> {
         Made::of_owned(kind, parts, &ours, self.owners.applied.as_ref().map(within).as_ref())
     }
 
+    /// The ports of a Service as JSON, of the parts of it that were read, if all that we send of each is there and ours, and there are no
+    /// others.
+    pub(super) fn ports(&self, parts: &Value) -> Option<Box<str>> {
+        const SENT: [&str; 4] = ["name", "port", "protocol", "targetPort"];
+        let ours = self.owners.ours()?;
+        let owned = ours.pointer("/f:spec/f:ports")?.as_object()?;
+        let owned: Vec<&Value> = owned.iter().filter(|(key, _)| key.starts_with("k:")).map(|(_, port)| port).collect();
+        let is_whole = |port: &&Value| SENT.iter().all(|field| port.get(format!("f:{field}")).is_some());
+        let ports = parts.pointer("/spec/ports")?.as_array()?;
+        let sent = |port: &Value| {
+            let field = |name: &&str| Some(((*name).to_owned(), port.get(name)?.clone()));
+            SENT.iter().map(field).collect::<Option<Map<String, Value>>>().map(Value::Object)
+        };
+        let sent: Vec<Value> = ports.iter().map(sent).collect::<Option<_>>()?;
+        (owned.len() == sent.len() && owned.iter().all(is_whole)).then(|| Value::Array(sent).to_string().into())
+    }
+
     /// These top-level fields, as far as an apply may own them.
     fn parts<'n>(&self, names: impl Iterator<Item = &'n str>) -> serde_json::Result<Value> {
         let mut parts = Map::new();

@@ -49,8 +49,10 @@ pub(super) fn decide(observed: &Observed, now: Timestamp) -> Backups {
     let Some(slot) = slot else { return Backups { effect: surplus(observed, now).map(gone), taken: None, due } };
     // The status that is planned is written even if the snapshot could not be made: so it has to be seen first.
     let create = scheduled(db, slot);
-    let is_it =
-        |of: &Snapshot| of.meta.key == create.key && is_asked_of(observed, of) || first && is_scheduled(observed, of);
+    let is_it = |of: &Snapshot| {
+        let serves_as_first = || is_scheduled(observed, of) && (is_of_this(observed, of) || is_taken(&of.status));
+        of.meta.key == create.key && is_asked_of(observed, of) || first && serves_as_first()
+    };
     let (taken, effect) = match observed.snapshots.iter().any(|of| is_it(of)) {
         true => (Some(slot), surplus(observed, now).map(gone)),
         false if is_busy(observed, now) => (None, surplus(observed, now).map(gone)),
@@ -66,8 +68,19 @@ fn is_scheduled(observed: &Observed, of: &Snapshot) -> bool {
 
 /// Whether a snapshot is to be of this very database, and not of an earlier one of the name whose data it has not.
 fn is_asked_of(observed: &Observed, of: &Snapshot) -> bool {
-    let (own, earlier) = (&observed.db.meta.uid, &observed.db.status.storage.adopted_from);
-    of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == **own || earlier.iter().any(|of| of == uid))
+    let earlier = &observed.db.status.storage.adopted_from;
+    let adopted = |uid: &String| earlier.contains(uid);
+    is_of_this(observed, of) || of.spec.sample_db_uid.as_ref().is_some_and(adopted)
+}
+
+/// Whether a snapshot is to be of this very object. One of an earlier object, whose data it has taken over, is good if it was taken
+/// then: nothing begins it any more.
+fn is_of_this(observed: &Observed, of: &Snapshot) -> bool {
+    of.spec.sample_db_uid.as_deref().is_none_or(|uid| *uid == *observed.db.meta.uid)
+}
+
+fn is_taken(status: &SampleDBSnapshotStatus) -> bool {
+    status.completed_at.is_some() && !is_bad(status)
 }
 
 /// How many snapshots may be stuck. One that is, such as one that nothing lets begin, keeps no others from being tried, and
@@ -76,7 +89,7 @@ const WAITING: usize = 2;
 
 /// Whether a snapshot that comes due has to wait for others. One that has taken longer than its Jobs may, such as one whose
 /// Job cannot be made, counts with those that wait. What somebody asked for by hand, and cannot be begun, is no matter of
-/// the schedule's.
+/// the schedule's, nor is what an earlier object has left to be taken.
 fn is_busy(observed: &Observed, now: Timestamp) -> bool {
     let deadline = observed.db.spec.backup.deadline_seconds();
     // The backup, its proof, and some time to begin them.
@@ -86,7 +99,7 @@ fn is_busy(observed: &Observed, now: Timestamp) -> bool {
     let running = || all().filter(|of| of.status.phase == Some(SnapshotPhase::Running));
     let pending = all().filter(|of| {
         let waits = matches!(of.status.phase, None | Some(SnapshotPhase::Pending));
-        waits && is_scheduled(observed, of)
+        waits && is_scheduled(observed, of) && is_of_this(observed, of)
     });
     let mut in_time = running().filter(|of| !overruns(of));
     in_time.next().is_some() || pending.count() + running().count() >= WAITING
@@ -175,7 +188,7 @@ pub(super) fn status(observed: &Observed, backups: &Backups) -> BackupStatus {
     let mut all: Vec<&Snapshot> = observed.own_snapshots().collect();
     all.sort_by_key(|snapshot| snapshot.status.started_at);
     let newest = |holds: fn(&SampleDBSnapshotStatus) -> bool| all.iter().rev().find(|of| holds(&of.status));
-    let taken = newest(|status| status.completed_at.is_some() && !is_bad(status));
+    let taken = newest(is_taken);
     let proved = newest(is_proved);
     let failed = newest(is_bad);
     // What is gone is remembered; what is there, and is no more what it was, is not.

@@ -28,6 +28,7 @@ mod way_in;
 
 use save::last;
 pub use save::{final_claim, final_name};
+pub(crate) use terminating::has_volume;
 
 /// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
 const FOREGROUND: &str = "foregroundDeletion";
@@ -58,7 +59,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     if !db.meta.is_held_by(FINAL_SNAPSHOT) {
         return Plan::nothing();
     }
-    if let Some(status) = with_data(observed, now).filter(|_| !observed.namespace_going) {
+    let found = with_data(observed, now).or_else(|| restore::ended(observed, now));
+    if let Some(status) = found.filter(|_| !observed.namespace_going) {
         return Plan { status: Some(status), ..later(STEP) };
     }
     // Data that are to be saved are held until they are.
@@ -139,17 +141,19 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
         return Step::Blocked(reason, message);
     }
     let wanted = is_wanted(observed);
-    let saved = wanted.then(|| backups(observed).or_else(|| save::save(observed, now))).flatten();
+    let saved = wanted
+        .then(|| save::anew(observed).or_else(|| backups(observed)).or_else(|| save::save(observed, now)))
+        .flatten();
     saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(Step::Release)
 }
 
-/// Whether the server is asked although the database is being deleted: before its last snapshot is begun, and while it is protected.
+/// Whether the server is asked although the database is being deleted: until its last snapshot is taken, and while it is protected.
 #[must_use]
 pub fn is_to_be_asked(observed: &Observed) -> bool {
     let configured = observed.db.status.initialization.completed_at.is_some();
     match observed.db.spec.deletion.protection {
         true => configured && protected::has_running_server(observed),
-        false => is_wanted(observed) && last(observed).is_none(),
+        false => is_wanted(observed) && last(observed).is_none_or(save::reads_server),
     }
 }
 

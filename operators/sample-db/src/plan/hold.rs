@@ -16,7 +16,7 @@ pub(super) const MANAGER: &str = "data";
 
 /// What claims lack of what they should bear.
 pub(super) fn keep(observed: &Observed) -> Vec<Effect<DbAct>> {
-    let known = own(observed).filter(|claim| !is_unknown(observed, claim));
+    let known = own(observed).filter(|claim| !is_unknown(observed, claim) && !is_anothers(observed, claim));
     let marks = known.filter_map(|claim| mark(observed, claim, holds(observed, claim), false));
     marks.map(Effect::Apply).collect()
 }
@@ -57,6 +57,13 @@ pub(super) fn is_unknown(observed: &Observed, claim: &Claim) -> bool {
     let db = &*observed.db;
     let named = db.annotations.get(ADOPT).is_some_and(|uid| owner(claim).as_deref() == Some(&**uid));
     named && Record::on(claim).is_none() && db.status.initialization.data_created_at.is_none()
+}
+
+/// Whether a claim bears the uid of an object that has not been taken over, nor is to be: nothing else would tell whose it was.
+fn is_anothers(observed: &Observed, claim: &Claim) -> bool {
+    let named = observed.db.annotations.get(ADOPT);
+    let is_known = |uid: &String| recovered::lineage(observed).contains(uid) || named.is_some_and(|of| **of == **uid);
+    owner(claim).is_some_and(|uid| !is_known(&uid))
 }
 
 /// Whether a claim holds data that are nowhere else: the current ones, and those that an upgrade may yet go back to.

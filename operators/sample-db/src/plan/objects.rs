@@ -67,9 +67,11 @@ pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
     labels.get(OWNER_UID).is_some_and(|owner| is_own_uid(db, owner))
 }
 
-/// Whether that uid is the database's, or of one whose data it has taken over, or is to because a person says so.
+/// Whether that uid is the database's, or of one whose data it has taken over, or is to because a person says so. What is being
+/// deleted before it has seen any data takes nothing over, only to delete it.
 pub(super) fn is_own_uid(db: &SampleDB, owner: &str) -> bool {
-    let named = db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
+    let takes = !db.meta.deleting || db.status.initialization.data_created_at.is_some();
+    let named = takes && db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
     *owner == *db.meta.uid || named || db.status.storage.adopted_from.iter().any(|uid| uid == owner)
 }
 

@@ -118,6 +118,12 @@ pub(super) fn owner(claim: &Claim) -> Option<String> {
     claim.labels.get(OWNER_UID).cloned().or_else(|| Record::on(claim).map(|record| record.owner))
 }
 
+/// Whether a claim bears a record of that very database system, under whichever uid the claim has come back.
+pub(super) fn is_of_system(claim: &Claim, status: &SampleDBStatus) -> bool {
+    let known = status.system_identifier.as_ref();
+    known.is_some() && Record::on(claim).is_some_and(|record| record.facts.system_identifier.as_ref() == known)
+}
+
 /// Whether anything has been decided for the database.
 pub(super) fn is_latched(status: &SampleDBStatus) -> bool {
     status.engine.image.is_some()

@@ -10,7 +10,7 @@ use runtime::views::Claim;
 
 use super::record::{RETAINED, Record, is_latched, owner};
 use super::wish::Refusal;
-use super::{DbPlan, Observed, names};
+use super::{DbPlan, Observed, hold, names};
 
 /// Writes what is recorded back into the status, before anything else is decided.
 pub(super) fn plan(observed: &Observed) -> Option<DbPlan> {
@@ -92,12 +92,46 @@ fn inherited(observed: &Observed) -> Option<Record> {
     (same && record.facts.initialization.data_created_at.is_some()).then_some(record)
 }
 
-/// The record of the volumes that a person says are to be taken over. What has been taken over, with or without data in it, is
-/// the database's own from then on.
-fn named(observed: &Observed) -> Option<Record> {
+/// The uid whose volumes a person says are to be taken over. What has been taken over, with or without data in it, is the
+/// database's own from then on.
+fn named_uid(observed: &Observed) -> Option<String> {
     let lineage = lineage(observed);
-    let uid = observed.db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| !lineage.contains(uid))?;
-    newest(observed, &[uid].into())
+    observed.db.annotations.get(ADOPT).map(|uid| uid.to_string()).filter(|uid| !lineage.contains(uid))
+}
+
+/// The record of the volumes that a person says are to be taken over.
+fn named(observed: &Observed) -> Option<Record> {
+    newest(observed, &[named_uid(observed)?].into())
+}
+
+/// Why nothing is made: a person names volumes to be taken over, and there are none yet. An empty database would be taken for the
+/// one that was meant. A snapshot that the spec names as well is restored instead.
+pub(super) fn to_adopt_missing(observed: &Observed) -> Option<Refusal> {
+    let db = &*observed.db;
+    let settled = db.status.initialization.data_created_at.is_some() || db.spec.bootstrap.from_snapshot.is_some();
+    let uid = named_uid(observed).filter(|_| !settled && data(observed).next().is_none())?;
+    let message = format!(
+        "the annotation {ADOPT} names the volume of a SampleDB with the UID {uid}, and there is none: nothing is made in its \
+         place; bring its PVC back under the same name and with the same labels, or remove the annotation to have an empty \
+         database made"
+    );
+    Some(("VolumeToAdoptMissing", message))
+}
+
+/// That what a person names is not taken over: the database has data already, which would be given up for it.
+pub(super) fn beside_data(observed: &Observed) -> Option<Refusal> {
+    let db = &*observed.db;
+    let uid = named_uid(observed).filter(|_| db.status.initialization.data_created_at.is_some())?;
+    let theirs = |claim: &&Claim| owner(claim).is_some_and(|of| of == uid) && !hold::is_current(observed, claim);
+    let named = &data(observed).find(theirs)?.meta.key.name;
+    let current = db.status.storage.claim.as_deref().unwrap_or_default();
+    let message = format!(
+        "the claim {named}, which the annotation {ADOPT} names, is not taken over: this SampleDB has data already, on the claim \
+         {current}; remove the annotation to keep these; or delete this SampleDB, which leaves the claim {named} as it is, and \
+         create {} again with the annotation",
+        db.meta.key.name
+    );
+    Some(("AlreadyHasData", message))
 }
 
 /// Why a volume that a person says is to be taken over is not: it has another database for applications than the spec, whose

@@ -1,6 +1,6 @@
 //! A new database that is filled from a snapshot: which one, whether it can be, and the Job that does it. Pure.
 
-use api::sample_db::{ADOPT, Method, RestoreStatus};
+use api::sample_db::{ADOPT, Method, RestoreStatus, SampleDBStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
 use runtime::views::JobEnd;
@@ -9,7 +9,7 @@ use super::catalog::Release;
 use super::objects::JobOf;
 use super::objects::pod::{self, SNAPSHOTS};
 use super::wish::{Refusal, Wish};
-use super::{Observed, hold, names};
+use super::{Observed, hold, names, record};
 use crate::snapshot::plan::is_bad;
 use crate::snapshot::volume::is_looked_for;
 use crate::{SampleDB, Snapshot};
@@ -88,16 +88,27 @@ pub(super) fn is_half(observed: &Observed) -> bool {
     begun && !ended && !taken_over
 }
 
+/// The status of a database that is being deleted, and whose restore has come to its end meanwhile: protection lets it go on. From
+/// then on its volume has all of the snapshot, and it is saved as any other; the Job, which tells, is deleted first.
+pub(super) fn ended(observed: &Observed, now: Timestamp) -> Option<SampleDBStatus> {
+    let before = &observed.db.status;
+    let job = observed.job(&job_name(&observed.db)).filter(|_| is_half(observed))?;
+    let completed_at = now.round(Unit::Second).ok().filter(|_| job.end == Some(JobEnd::Complete))?;
+    let restore = RestoreStatus { completed_at: Some(completed_at), ..before.restore.clone() };
+    Some(record::revised(before, SampleDBStatus { restore, ..before.clone() }))
+}
+
 /// Whether a snapshot can be restored into that database.
 fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal> {
     let (name, status) = (&snapshot.meta.key.name, &snapshot.status);
-    if status.phase != Some(SnapshotPhase::Ready) {
+    // One that was chosen before waits with its files for the restore, also if its time has come to an end at that moment.
+    let chosen = db.status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
+    let expired = status.phase == Some(SnapshotPhase::Expired) && status.completed_at.is_some();
+    if status.phase != Some(SnapshotPhase::Ready) && !(chosen && expired) {
         let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
         let phase = status.phase.map_or_else(|| "yet to be looked at".to_owned(), |phase| format!("{phase:?}"));
         return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
     }
-    // One that was chosen before waits with its files for the restore.
-    let chosen = db.status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
     if snapshot.meta.deleting && !chosen {
         return Err(("SnapshotNotReady", format!("the snapshot {name} is being deleted: name another one")));
     }

@@ -59,6 +59,7 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
     let running = running.or_else(|| prepared.as_ref().and_then(|words| words.said.version.clone()));
     let identifier = lasting.and_then(|words| words.said.system_identifier.clone());
     let turn = judged.turn;
+    let made = initialization.data_created_at.is_some();
     let engine = turn.and_then(|turn| turn.engine.clone()).unwrap_or_else(|| wish.engine(&before.engine));
     let engine = EngineStatus { target: upgrade::told_target(observed, wish, turn, &engine), ..engine };
     let after = SampleDBStatus {
@@ -73,7 +74,9 @@ pub(super) fn of(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Sa
             .or_else(|| before.system_identifier.clone())
             .or(identifier),
         engine: EngineStatus { running: running.or_else(|| before.engine.running.clone()), ..engine },
-        storage: turn.and_then(|turn| turn.storage.clone()).unwrap_or_else(|| wish.storage(observed, &before.storage)),
+        storage: turn
+            .and_then(|turn| turn.storage.clone())
+            .unwrap_or_else(|| wish.storage(observed, &before.storage, made)),
         volumes: storage::volumes(observed, wish),
         initialization,
         restore: restore::status(observed, wish, judged.source, now),

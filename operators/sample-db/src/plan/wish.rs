@@ -1,10 +1,11 @@
 //! What a database should be now: its spec, and what was decided for it when it was made. Pure.
 
 use api::sample_db::{EngineStatus, StorageStatus};
+use runtime::views::Claim;
 
 use super::catalog::Release;
 use super::objects::OWNER_UID;
-use super::{Observed, names};
+use super::{Observed, names, record};
 
 /// What a database should be now.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,37 +56,43 @@ impl Wish {
         }
     }
 
-    /// What of it is latched in status: where the data are.
+    /// What of it is latched in status: where the data are, and once they have been seen, whose they were before.
     #[must_use]
-    pub fn storage(&self, observed: &Observed, before: &StorageStatus) -> StorageStatus {
+    pub fn storage(&self, observed: &Observed, before: &StorageStatus, seen: bool) -> StorageStatus {
         // What an earlier database of the name left is not this one's data.
         let live = observed.claim(&self.claim).filter(|claim| observed.is_own(claim));
         let uid = live.map(|claim| claim.meta.uid.to_string());
         // One that was replaced before there were any data was not theirs.
         let made = observed.db.status.initialization.data_created_at.is_some();
         let known = before.claim_uid.clone().filter(|_| made || uid.is_none());
+        let claim_uid = known.or(uid);
+        let is_it = |claim: &&Claim| claim_uid.as_deref() == Some(&*claim.meta.uid);
+        // Object and claim may both have come back under other uids, from a backup.
+        let current = live.filter(|claim| seen && (is_it(claim) || record::is_of_system(claim, &observed.db.status)));
         StorageStatus {
             claim: Some(self.claim.clone()),
-            claim_uid: known.or(uid),
+            adopted_from: adopted_from(observed, before, current),
+            claim_uid,
             storage_class_name: before
                 .storage_class_name
                 .clone()
                 .or_else(|| live.and_then(|claim| claim.class.clone())),
             size: Some(observed.db.spec.storage.size().to_owned()),
             snapshot_claim: Some(names::snapshot_claim(&observed.db)),
-            adopted_from: adopted_from(observed, before),
             ..before.clone()
         }
     }
 }
 
-/// Whose volumes and Secrets were taken over, once the data have been seen: they may be retained, and taken over again.
-fn adopted_from(observed: &Observed, before: &StorageStatus) -> Vec<String> {
+/// Whose volumes and Secrets were taken over, once the data have been seen: they may be retained, and taken over again. The claim
+/// of the data tells, which bears the uid of whom they were made for until the next pass marks it. What a person names beside other
+/// data is left out: as the database's own it would be marked, and removed, or taken for the current one.
+fn adopted_from(observed: &Observed, before: &StorageStatus, current: Option<&Claim>) -> Vec<String> {
     let db = &*observed.db;
     let mut all = before.adopted_from.clone();
     let named = db.annotations.get(api::sample_db::ADOPT).filter(|uid| ***uid != *db.meta.uid);
-    let seen = db.status.initialization.data_created_at.is_some();
-    all.extend(named.filter(|uid| seen && !all.iter().any(|of| *of == ***uid)).map(|uid| uid.to_string()));
+    let theirs = |uid: &str| current.and_then(|claim| claim.labels.get(OWNER_UID)).is_some_and(|of| **of == *uid);
+    all.extend(named.filter(|uid| theirs(uid) && !all.iter().any(|of| *of == ***uid)).map(|uid| uid.to_string()));
     all
 }
 

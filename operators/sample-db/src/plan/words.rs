@@ -104,7 +104,7 @@ pub(crate) fn has_pod(pods: &[Arc<Pod>], job: &str) -> bool {
 }
 
 /// Whether a pod is of that Job.
-pub(super) fn is_of(pod: &Pod, job: &str) -> bool {
+pub(crate) fn is_of(pod: &Pod, job: &str) -> bool {
     let labels = pod.running.as_ref().map(|running| &running.labels);
     labels.and_then(|labels| labels.get(JOB_NAME)).is_some_and(|of| of == job)
 }

@@ -85,3 +85,24 @@ async fn a_secret_that_the_spec_names_is_not_written_to() {
     let (method, body) = asked.lock().unwrap().pop().unwrap();
     assert_eq!((method, &body["stringData"]["host"]), (Method::PATCH, &json!("shop-rw.n.svc")));
 }
+
+/// They are those of a volume that stays.
+#[tokio::test]
+async fn the_secrets_of_what_was_to_be_taken_over_are_not_deleted_before_it_was() {
+    let going = |status: Value| {
+        let metadata = json!({ "namespace": "n", "name": "shop", "uid": "u-2", "generation": 1,
+            "annotations": { api::sample_db::ADOPT: "u-shop" }, "deletionTimestamp": "2026-01-01T00:00:00Z" });
+        SampleDB::decode(&json!({ "metadata": metadata, "spec": {}, "status": status }).to_string()).unwrap()
+    };
+    let (secrets, asked) = serving(&edited(&database("shop", &json!({}))));
+    let deleted = || asked.lock().unwrap().iter().any(|(method, _)| *method == Method::DELETE);
+    let before = going(json!({}));
+    assert_eq!(secrets.look(&before, SecretOf::App).await.seen, SecretSeen::Foreign);
+    secrets.drop(&before, SecretOf::App).await.unwrap();
+    assert!(!deleted());
+    secrets
+        .drop(&going(json!({ "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" } })), SecretOf::App)
+        .await
+        .unwrap();
+    assert!(deleted(), "what was taken over goes with its volume");
+}

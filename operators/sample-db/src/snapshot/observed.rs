@@ -69,14 +69,15 @@ pub fn may_remove_files(snapshot: &Snapshot, now: Timestamp) -> bool {
 }
 
 /// Whether a new database is being restored from a snapshot: its pod or its Job reads the files, or is about to. Nothing is restored from
-/// files that verification has found damaged.
+/// files that verification has found damaged. One that is being deleted counts as long as it is protected: its Job goes on, if there is one.
 #[must_use]
 pub fn is_restoring_from(snapshot: &Snapshot, db: &SampleDB) -> bool {
     let status = &db.status;
     let chosen = status.restore.snapshot_uid.as_deref() == Some(&*snapshot.meta.uid);
     let ended = status.restore.completed_at.is_some() || status.initialization.completed_at.is_some();
     let damaged = snapshot.status.phase == Some(SnapshotPhase::Failed);
-    chosen && !ended && !damaged && !db.meta.deleting && db.meta.key.namespace == snapshot.meta.key.namespace
+    let stays = !db.meta.deleting || db.spec.deletion.protection;
+    chosen && !ended && !damaged && stays && db.meta.key.namespace == snapshot.meta.key.namespace
 }
 
 /// A snapshot and what belongs to it.

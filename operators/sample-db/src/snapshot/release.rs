@@ -12,8 +12,8 @@ use super::observed::Observed;
 use super::plan::{LATER, STEP, SnapshotPlan, gone};
 use super::{jobs, status};
 use crate::Snapshot;
-use crate::plan::Words;
 use crate::plan::objects::OWNER_UID;
+use crate::plan::{Words, has_volume, is_of_job};
 
 /// How often it is looked whether databases are still being filled from it, of which no watch tells.
 const READ: Duration = Duration::from_secs(15);
@@ -32,8 +32,19 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     }
     let has_files = snapshot.status.started_at.is_some() && observed.volume.stays();
     // Nothing can be made in a namespace that is going, whose volumes go or stay as their class has it.
-    if !has_files || observed.namespace_going {
+    let name = jobs::prune_name(snapshot);
+    let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
+    if observed.namespace_going {
         return let_go(snapshot, None);
+    }
+    if !has_files {
+        // What was to remove them would wait for their volume, and outlive the object until its deadline; unless it has the volume already.
+        let idle = |job: &&Job| *job.meta.key.name == *name && !others(job) && job.end.is_none() && !job.meta.deleting;
+        let begun = observed.pods.iter().any(|pod| is_of_job(pod, &name) && has_volume(pod));
+        return match observed.jobs.iter().map(|job| &**job).find(idle).filter(|_| !begun) {
+            Some(job) => Plan { effects: vec![gone(&job.meta, Job::KIND)], ..waits(observed, now) },
+            None => let_go(snapshot, None),
+        };
     }
     // Without the object a restore would not go on either, even where its files stay.
     if !observed.restoring.is_empty() {
@@ -43,8 +54,6 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         return let_go(snapshot, Some((false, "FilesKept", "its files stay, as its deletion policy says".to_owned())));
     }
     // What writes to the files ends first. What an earlier snapshot of the name has left removed that one's.
-    let name = jobs::prune_name(snapshot);
-    let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
     if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name || others(job)) {
         let effects = if job.meta.deleting { Vec::new() } else { vec![gone(&job.meta, Job::KIND)] };
         return Plan { effects, ..waits(observed, now) };

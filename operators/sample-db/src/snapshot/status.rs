@@ -204,7 +204,8 @@ pub(super) fn in_use(observed: &Observed, now: Timestamp) -> Status {
 fn readers(observed: &Observed) -> String {
     let names = observed.restoring.join(", ");
     format!(
-        "it is being restored into SampleDB {names}: the files stay until the restore ends or that SampleDB is deleted"
+        "it is being restored into SampleDB {names}: the files stay until the restore ends, or that SampleDB is deleted and not protected \
+         (spec.deletion.protection: false)"
     )
 }
 

@@ -56,7 +56,8 @@ impl Site {
             return Look { seen: SecretSeen::Absent, secret: None };
         };
         let given = of == SecretOf::App && db.spec.credentials.secret_ref.is_some();
-        let adopted = db.annotations.get(api::sample_db::ADOPT).map(|uid| uid.to_string());
+        let takes = !db.meta.deleting || db.status.initialization.data_created_at.is_some();
+        let adopted = db.annotations.get(api::sample_db::ADOPT).filter(|_| takes).map(|uid| uid.to_string());
         let taken = secret.owner.as_ref().is_some_and(|of| db.status.storage.adopted_from.contains(of));
         let ours = secret.owner.as_deref() == Some(&*db.meta.uid)
             || secret.owner.is_some() && secret.owner == adopted

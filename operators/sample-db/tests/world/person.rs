@@ -29,6 +29,7 @@ impl Bench {
             match &*reason {
                 "VersionUnknown" if !is(&db, "Ready") => edit(|db| db["spec"]["engine"]["version"] = Value::Null),
                 "StatusLost" => edit(take_back),
+                "VolumeToAdoptMissing" => edit(forget_volume),
                 "ServerFails" if message.contains("configuration") => {
                     edit(|db| db["spec"]["engine"]["parameters"] = json!({}));
                 }
@@ -68,6 +69,13 @@ fn take_back(db: &mut Value) {
     let version = &mut db["spec"]["engine"]["version"];
     if version.is_null() {
         *version = json!("17");
+    }
+}
+
+/// Somebody has an empty database instead of a volume that is not there.
+fn forget_volume(db: &mut Value) {
+    if let Some(annotations) = db["metadata"]["annotations"].as_object_mut() {
+        annotations.remove(ADOPT);
     }
 }
 

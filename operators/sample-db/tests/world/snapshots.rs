@@ -2,7 +2,7 @@
 
 use runtime::cache::View as _;
 use runtime::testing::branching::Pass;
-use runtime::views::Claim;
+use runtime::views::{Claim, Job};
 use sample_db::Snapshot;
 use serde_json::{Value, json};
 
@@ -54,6 +54,24 @@ fn snapshots_whose_volume_was_deleted_are_good_for_nothing() {
     bench.take(&Step::Backup { physical: false });
     settle(&mut bench);
     assert!(is(database(&bench), "BackupHealthy"), "{}", bench.story());
+}
+
+/// A Job without an owner that was to remove its files would wait for their volume.
+#[test]
+fn a_snapshot_whose_volume_goes_while_its_files_are_being_removed_leaves_no_job() {
+    let mut bench = backed_up();
+    bench.take(&Step::DropSnapshot(0));
+    for _ in 0..20 {
+        if bench.world.all(Job::KIND).any(|(key, _)| key.name.ends_with("-prune")) {
+            break;
+        }
+        bench.world.deliver_all();
+        bench.pass(Pass::default());
+    }
+    assert!(bench.world.all(Job::KIND).count() > 0, "{}", bench.story());
+    bench.take(&Step::Delete(Background));
+    bench.take(&Step::DropSnapshots);
+    settle(&mut bench);
 }
 
 /// A backup tool brings a claim back with what was on it, and under another uid.

@@ -142,13 +142,17 @@ fn strangers(observed: &Observed) -> Option<Step> {
     }
 }
 
-/// The first member, on the volume that it may have already.
+/// The first member, on the volume that it may have already; not on one that was put aside, be it that of an earlier first member.
 fn first(observed: &Observed, roster: &Roster<'_>) -> Step {
     let name = names::first(&observed.cluster);
     let mut claims = roster.nodes.iter().filter(|node| node.claim.is_some() && node.pod.is_none());
     // Without the first member's, the one claim is that of the second, which has never been listed.
     let seed = claims.clone().find(|node| node.name == name).or_else(|| claims.next());
-    let name = seed.map_or(name.as_str(), |seed| seed.name.as_str()).into();
+    let is_claim = |name: &str| observed.claims.iter().any(|claim| *claim.meta.key.name == *name);
+    let name = match seed {
+        Some(seed) => seed.name.as_str().into(),
+        None => names::first_but(&observed.cluster, is_claim).into(),
+    };
     Step::Start { name, start: Start::New }
 }
 

@@ -241,6 +241,8 @@ pub(super) fn words(message: &str) -> Option<String> {
         line.starts_with("panic:")
             || ["panic", "fatal", "error"].iter().any(|level| line.contains(&format!("\"level\":\"{level}\"")))
     };
+    // What ends with how it is used has said before what is wrong.
+    let message = message.split("\nUsage:").next().unwrap_or(message);
     let line = message.lines().rev().find(telling);
     let line = line.or_else(|| message.lines().rev().find(|line| !line.trim().is_empty()))?;
     #[derive(Deserialize)]
@@ -254,4 +256,25 @@ pub(super) fn words(message: &str) -> Option<String> {
         Ok(Log { msg, error }) => format!("{msg}: {error}"),
         Err(_) => line.chars().take(300).collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn what_is_wrong_is_taken_out_of_what_a_program_wrote() {
+        let usage = "invalid value \"many\" for flag -max-wals: parse error\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n";
+        let panic = "{\"level\":\"info\",\"msg\":\"a\"}\npanic: x\n\ngoroutine 1 [running]:\nmain.go:1\n";
+        for (message, telling) in [
+            (usage, Some("invalid value \"many\" for flag -max-wals: parse error")),
+            (panic, Some("panic: x")),
+            ("{\"level\":\"fatal\",\"msg\":\"a\",\"error\":\"b\"}\n{\"level\":\"info\",\"msg\":\"c\"}", Some("a: b")),
+            ("{\"reason\":\"NoData\",\"message\":\"there is none\"}", Some("there is none")),
+            ("first\nlast\n", Some("last")),
+            ("\n", None),
+        ] {
+            assert_eq!(words(message).as_deref(), telling);
+        }
+    }
 }

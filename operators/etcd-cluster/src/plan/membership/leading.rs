@@ -6,9 +6,8 @@
 
 use api::etcd_cluster::MOVE_LEADER;
 
-use super::{Node, Observed, Roster, Step, heir};
+use super::{Node, Observed, Roster, Step, corrupt, heir};
 use crate::EtcdCluster;
-use crate::plan::Alarm;
 
 /// What the status remembers of it.
 pub(in crate::plan) struct Led {
@@ -35,10 +34,12 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>) -> Option<Step> {
 
 /// Who leads next: a member that serves, has caught up, and is not one whose data differ.
 fn able<'r, 'a>(observed: &Observed, roster: &'r Roster<'a>, leader: &Node<'_>) -> Option<&'r Node<'a>> {
-    let differs =
-        |node: &Node<'_>| node.member.is_some_and(|member| observed.etcd.alarms.contains(&(member.id, Alarm::Corrupt)));
     heir(roster, leader, |node| {
-        node.is_healthy() && node.ready && roster.caught_up(node) && !node.is_doomed() && !differs(node)
+        node.is_healthy()
+            && node.ready
+            && roster.caught_up(node)
+            && !node.is_doomed()
+            && !corrupt::differs(observed, node)
     })
 }
 

@@ -4,7 +4,7 @@ use api::ConditionStatus;
 use jiff::{SignedDuration, Timestamp};
 
 use super::unreached::SILENCE;
-use super::{Observed, Roster, Step, Wish, healing, rolling, trouble, unreached};
+use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, unreached};
 use crate::plan::objects::{self, ETCD};
 use crate::plan::roster::Node;
 use crate::plan::version::Version;
@@ -100,7 +100,7 @@ fn as_another(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node
         return Some(healing::replace_doomed(roster, node));
     }
     let why = || "it cannot be reached, it keeps its data in its pod, and the spec has changed since".to_owned();
-    (wish.size >= 3).then(|| healing::replace(roster, node, why()))
+    (wish.size >= 3 && corrupt::may_go(observed, roster, node)).then(|| healing::replace(roster, node, why()))
 }
 
 /// Whether no more than one other member votes: it has all that has ever been agreed to, so one that was listed beside it and has
@@ -119,9 +119,9 @@ fn is_useless(observed: &Observed, node: &Node<'_>, now: Timestamp) -> bool {
     long && node.endpoint.is_none() && node.running().is_some_and(|running| !running.ready)
 }
 
-/// A pod in which etcd hangs, of a version that is probed by connecting to its port, which a process that is stopped or stuck
-/// lets pass: the kubelet never restarts it. The operator does, once: a member that is silent after that cannot be
-/// reached, and another restart would not help.
+/// A pod in which etcd hangs, made for a version that is probed by connecting to its port, which a process that is stopped or stuck
+/// lets pass: the kubelet never restarts it. Of one whose image was changed since, it is not known what it was made for. The operator
+/// restarts it, once: a member that is silent after that cannot be reached, and another restart would not help.
 pub(super) fn hung(
     observed: &Observed,
     roster: &Roster<'_>,
@@ -138,5 +138,8 @@ pub(super) fn hung(
     // Of two, the read that has just been answered has taken both: neither hangs.
     let others_do = roster.voters().count() > 2 && unreached::hold_quorum_meanwhile(observed, roster, node, now);
     let harmless = keeps_data && !node.is_learner() && others_do;
-    (hangs && harmless && !objects::is_asked_for_health(&version)).then(|| Step::DropPod { name: node.name.clone() })
+    // With another image in the same pod come no other probes.
+    let came_up = node.annotation(objects::RESTARTS).is_some();
+    let unnoticed = came_up || !objects::is_asked_for_health(&version);
+    (hangs && harmless && unnoticed).then(|| Step::DropPod { name: node.name.clone() })
 }

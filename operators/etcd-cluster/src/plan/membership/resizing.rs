@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, healing, rolling, trouble, waiting_for};
+use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, waiting_for};
 use crate::plan::clock;
 use crate::plan::objects::{Start, WAIT};
 use crate::plan::roster::Node;
@@ -53,10 +53,11 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     if foreign || roster.members().count() <= wish.size {
         return None;
     }
-    let gone = |node: &&Node<'_>| node.endpoint.is_none() && roster.can_lose(node);
+    let may = |node: &Node<'_>| roster.can_lose(node) && corrupt::may_go(observed, roster, node);
+    let gone = |node: &&Node<'_>| node.endpoint.is_none() && may(node);
     // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
     let spare = roster.members().count() == wish.size + 1;
-    if spare && super::is_spare_needed(roster, wish) {
+    if spare && super::is_spare_needed(observed, roster, wish) {
         return None;
     }
     let dead = roster.voters().find(gone)?;
@@ -68,8 +69,10 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let members = roster.members().count();
     match members.cmp(&wish.size) {
         std::cmp::Ordering::Equal => joining(roster).map(|node| Step::DropPod { name: node.name.clone() }),
-        std::cmp::Ordering::Less => Some(grow(observed, roster, wish)),
-        std::cmp::Ordering::Greater => Some(shrink(roster, wish)),
+        std::cmp::Ordering::Less => {
+            Some(corrupt::hand_over(observed, roster).unwrap_or_else(|| grow(observed, roster, wish)))
+        }
+        std::cmp::Ordering::Greater => Some(shrink(observed, roster, wish)),
     }
 }
 
@@ -130,27 +133,33 @@ fn is_ready_to_join(observed: &Observed, node: &Node<'_>) -> bool {
     published && node.container(WAIT).is_some_and(|container| container.running)
 }
 
-/// Removes a follower: first one whose pod would have to be replaced anyway, else the last by name.
-fn shrink(roster: &Roster<'_>, wish: &Wish) -> Step {
+/// Removes a follower: first one whose data differ, then one whose pod would have to be replaced anyway, else the last by name.
+fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     if let Some(node) = joining(roster) {
         return Step::DropPod { name: node.name.clone() };
     }
     let Some(leader) = roster.leader() else {
         return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
     };
-    let followers = || roster.members().filter(|node| node.name != leader.name);
-    let goes = |node: &Node<'_>| super::makes_way(node, wish);
+    let may = |node: &Node<'_>| corrupt::may_go(observed, roster, node);
+    let followers = || roster.members().filter(|node| node.name != leader.name && may(node));
+    let differs = |node: &Node<'_>| corrupt::differs(observed, node);
+    let goes = |node: &Node<'_>| may(node) && (differs(node) || super::makes_way(node, wish));
     if goes(leader)
         && let Some(heir) = super::heir(roster, leader, |node| !goes(node))
     {
         return Step::MoveLeader { to: heir.name.clone(), asked: false };
     }
     let victim = followers()
-        .find(|node| goes(node))
+        .find(|node| differs(node))
+        .or_else(|| followers().find(|node| goes(node)))
         // Where it cannot hand over, the others elect one of them.
         .or_else(|| Some(leader).filter(|leader| goes(leader) && !leader.hands_over()))
         .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
         .or_else(|| followers().last());
+    if victim.is_none() && corrupt::is_on(observed) {
+        return corrupt::wait();
+    }
     match victim.and_then(|victim| Some((victim, victim.member?))) {
         Some((victim, member)) if roster.can_lose(victim) => {
             Step::Remove { name: victim.name.clone(), id: member.id, dead: None }

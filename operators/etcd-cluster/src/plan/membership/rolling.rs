@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use super::{Observed, Roster, Step, Wish, waiting_for};
+use super::{Observed, Roster, Step, Wish, corrupt, waiting_for};
 use crate::plan::leaving_3_6;
 use crate::plan::objects::{TEMPLATE, VERSION};
 use crate::plan::roster::Node;
@@ -94,7 +94,7 @@ pub(in crate::plan) fn filling_from(observed: &Observed, roster: &Roster<'_>, st
 fn roll(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Step {
     let step = change(observed, roster, node, wish);
     let before = match step {
-        Step::Stuck(..) => pull::drop(observed).or_else(|| placement::drop(observed)),
+        Step::Stuck(..) | Step::Wait(_) => pull::drop(observed).or_else(|| placement::drop(observed)),
         _ => pull::step(observed, roster, node, wish, now),
     };
     before.unwrap_or(step)
@@ -117,6 +117,9 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
     }
     if wish.durable {
         return Step::Renew { name };
+    }
+    if corrupt::is_on(observed) {
+        return corrupt::wait();
     }
     // Without a volume, a new pod is a new member.
     match node.member {

@@ -77,7 +77,14 @@ fn judge_members(
         return (Summary::Stalled, reason, message.clone());
     }
     if let Some((id, alarm)) = alarm(observed) {
-        return (Summary::Stalled, alarm.reason(), alarmed(observed, roster, id, alarm));
+        let told = alarmed(observed, roster, id, alarm);
+        return match step {
+            // What does not go on because of it.
+            Step::Wait(Wait { reason, message, .. }) if *reason == alarm.reason() => {
+                (Summary::Stalled, reason, format!("{told}; {message}"))
+            }
+            _ => (Summary::Stalled, alarm.reason(), told),
+        };
     }
     match step {
         Step::Rest if observed.cluster.status.storage.is_none() => {

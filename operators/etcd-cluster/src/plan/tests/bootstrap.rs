@@ -129,3 +129,24 @@ fn a_cluster_that_has_claims_keeps_its_data_on_them_though_its_status_does_not_s
     seen.cluster = observed(&json!({ "size": 3 }), &lost).cluster;
     assert_eq!(after(&seen, 60).status.unwrap().storage, Some(StorageStatus { durable: true }));
 }
+
+/// A first member begins a new cluster, so it must not start on the volume of an earlier one.
+#[test]
+fn a_cluster_that_is_begun_anew_does_not_start_on_a_volume_that_was_put_aside() {
+    let first = names::first(&observed(&json!({ "size": 3 }), &decided()).cluster);
+    let begun = |aside: &[&str]| {
+        let mut seen = observed(&json!({ "size": 3 }), &decided());
+        seen.claims = aside.iter().map(|name| claim(name, "a1", true)).collect();
+        let effects = plan(&seen, Timestamp::UNIX_EPOCH).effects;
+        let claims = effects.iter().any(|effect| matches!(effect, Effect::Apply(apply) if apply.kind == Claim::KIND));
+        assert!(claims, "it gets a volume of its own");
+        effects.iter().find_map(created).expect("the first member's pod")
+    };
+    assert_eq!(begun(&["c-bbbbbbbbbb"]), first);
+    let second = begun(&["c-bbbbbbbbbb", &first]);
+    let cluster = observed(&json!({ "size": 3 }), &decided()).cluster;
+    assert!(second != first && names::is_ours(&cluster, &second), "{second}");
+    assert_eq!(begun(&["c-bbbbbbbbbb", &first]), second, "to make it twice makes one");
+    let third = begun(&[&first, &second]);
+    assert!(third != first && third != second, "nor the second time");
+}

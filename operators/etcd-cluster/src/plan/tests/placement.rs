@@ -157,6 +157,38 @@ fn what_a_kubelet_ends_or_rejects_is_told_and_tried_again_later() {
 }
 
 #[test]
+fn a_container_that_could_not_be_started_is_told_and_tried_again_later() {
+    let state = json!({ "terminated": { "exitCode": 128, "reason": "StartError", "message": "container init was OOM-killed" } });
+    let of = |name: &str| json!([{ "name": name, "image": "i", "restartCount": 0, "state": state, "lastState": {} }]);
+    for status in [
+        json!({ "phase": "Failed", "containerStatuses": of("etcd") }),
+        json!({ "phase": "Failed", "initContainerStatuses": of("agent") }),
+    ] {
+        let mut seen = moving(&ssd());
+        tried(&mut seen, false, &status);
+        assert_eq!(outcome_at(&seen, 60), (vec![], "PodRefused".to_owned()), "{status}");
+        assert!(message(&after(&seen, 60).status.unwrap()).contains("OOM-killed"), "{status}");
+        assert_eq!(outcome_at(&seen, 600).0, ["delete c-placement"], "{status}");
+    }
+}
+
+/// It names its node, whose kubelet neither starts nor removes it.
+#[test]
+fn a_pod_on_a_node_that_is_gone_makes_nobody_wait_untold() {
+    let mut seen = moving(&ssd());
+    tried(&mut seen, false, &json!({ "phase": "Pending" }));
+    assert_eq!(outcome_at(&seen, 600), (vec![], "RestartingMember".to_owned()), "a slow node is not gone");
+    let trial = Arc::get_mut(&mut seen.trials[0]).unwrap();
+    trial.meta.deleting = true;
+    trial.running.as_mut().unwrap().deleted = Some(Timestamp::from_second(630).unwrap());
+    assert_eq!(outcome_at(&seen, 689), (vec![], "RestartingMember".to_owned()), "it is about to go");
+    assert_eq!(outcome_at(&seen, 690), (vec![], "PodRefused".to_owned()));
+    let status = after(&seen, 690).status.unwrap();
+    assert!(message(&status).contains("node two"), "{}", message(&status));
+    assert!(message(&status).ends_with("kubectl delete pod -n n c-placement --force"), "{}", message(&status));
+}
+
+#[test]
 fn a_pod_that_nothing_waits_for_is_cleared_away() {
     let mut seen = moving(&ssd());
     tried(&mut seen, false, &homeless());

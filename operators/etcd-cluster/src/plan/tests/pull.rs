@@ -104,6 +104,45 @@ fn an_image_that_was_found_to_be_of_no_use_stays_so_until_another_one_is_asked_f
     }
 }
 
+/// As kubelets tell of a container that could not be started: reason StartError.
+fn not_started(why: &str) -> Value {
+    json!({ "terminated": { "exitCode": 128, "reason": "StartError", "message": why } })
+}
+
+const TOO_SLOW: &str = "failed to create containerd task: context deadline exceeded";
+const NO_ETCD: &str = "OCI runtime create failed: runc create failed: unable to start container process: exec: \"etcd\": \
+    executable file not found in $PATH: unknown";
+
+#[test]
+fn a_container_that_could_not_be_started_is_held_against_no_image_that_has_its_program() {
+    let mut seen = trying(NEXT, &not_started(TOO_SLOW));
+    let mut created = |at: i64| {
+        let running = Arc::get_mut(seen.pull.as_mut().unwrap()).unwrap().running.as_mut().unwrap();
+        running.created = Some(Timestamp::from_second(at).unwrap());
+        outcome(&seen)
+    };
+    let (done, reason) = created(0);
+    assert!(done.is_empty() && reason != "ImageUnavailable", "nothing has been found out: {reason}");
+    assert_eq!(created(-600).0, ["delete c-pull"], "it is tried anew");
+    assert_eq!(outcome(&trying(NEXT, &not_started(NO_ETCD))), (vec![], "ImageUnavailable".to_owned()));
+}
+
+/// No spec corrects the manager's own image.
+#[test]
+fn the_agents_image_is_tried_anew_after_a_while() {
+    let tried = |created: i64, state: &Value| {
+        let mut seen = trying_both(state, &json!({ "waiting": { "reason": "PodInitializing" } }));
+        let running = Arc::get_mut(seen.pull.as_mut().unwrap()).unwrap().running.as_mut().unwrap();
+        running.created = Some(Timestamp::from_second(created).unwrap());
+        outcome(&seen)
+    };
+    let failed = json!({ "terminated": { "exitCode": 1, "reason": "Error" } });
+    assert_eq!(tried(-539, &failed), (vec![], "ImageUnavailable".to_owned()));
+    assert_eq!(tried(-541, &failed).0, ["delete c-pull"]);
+    assert!(tried(0, &not_started(TOO_SLOW)).0.is_empty(), "nothing has been found out");
+    assert_eq!(tried(-541, &not_started(TOO_SLOW)).0, ["delete c-pull"]);
+}
+
 #[test]
 fn what_was_tried_is_cleared_away() {
     let ended = json!({ "terminated": { "exitCode": 0, "reason": "Completed" } });

@@ -65,3 +65,24 @@ fn who_cannot_come_back_stays_listed_where_the_others_may_not_hold_quorum() {
         assert_eq!(removal(&after(&seen, 1_000)), None);
     }
 }
+
+/// With another image in the same pod, its probes are those of the version that it was made for: they may only connect.
+#[test]
+fn who_hangs_after_an_upgrade_in_place_gets_another_pod() {
+    let hangs = |upgraded: bool| {
+        let mut seen = three(&json!({ "size": 3 }));
+        let annotations = &mut Arc::get_mut(&mut seen.pods[1]).unwrap().running.as_mut().unwrap().annotations;
+        annotations.remove(objects::RESTARTS);
+        annotations.extend(upgraded.then(|| (objects::RESTARTS.to_owned(), "1".to_owned())));
+        seen.etcd.endpoints.insert(NAMES[1].into(), Err("does not answer".to_owned()));
+        let before = after(&seen, 100).status.unwrap();
+        seen.cluster = observed(&json!({ "size": 3 }), &before).cluster;
+        let deleted = |second: i64| {
+            let plan = after(&seen, second);
+            plan.effects.iter().any(|effect| matches!(effect, Effect::Delete(delete) if &*delete.key.name == NAMES[1]))
+        };
+        [deleted(100 + LONG - 1), deleted(100 + LONG)]
+    };
+    assert_eq!(hangs(true), [false, true]);
+    assert_eq!(hangs(false), [false, false], "its kubelet asks it for its health");
+}

@@ -48,7 +48,7 @@ fn service_port(name: &str, port: i32, target: i32, protocol: Protocol) -> Servi
 }
 
 /// The first TCP port of the Service.
-pub(super) fn first_tcp_of_service(spec: &MyAppSpec) -> Option<i32> {
+pub(in crate::plan) fn first_tcp_of_service(spec: &MyAppSpec) -> Option<i32> {
     let named = || spec.ports.iter().find(|port| port.protocol() == Protocol::TCP).map(|port| port.port);
     spec.port.or_else(named)
 }

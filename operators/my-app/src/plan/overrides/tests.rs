@@ -43,6 +43,20 @@ fn what_is_no_pod_spec_is_refused_by_its_path() {
     }
 }
 
+/// Few bytes of JSON, each item of which takes a thousand times its room once it is a volume.
+#[test]
+fn a_list_of_too_many_items_is_refused_by_its_path() {
+    let volumes = json!({ "volumes": vec![json!({}); 600] });
+    let why = "spec.podOverrides.spec.volumes: 600 items, more than the 512 that are taken: ask for fewer";
+    assert_eq!(refusal(&volumes), why);
+    let within =
+        json!({ "containers": [{ "name": "app" }, { "name": "b", "image": "i", "env": vec![json!({}); 513] }] });
+    let why = refusal(&within);
+    assert!(why.starts_with("spec.podOverrides.spec.containers[1].env: 513 items"), "{why}");
+    let most: Vec<Value> = (0..512).map(|at| json!({ "name": format!("v{at}"), "emptyDir": {} })).collect();
+    assert!(of(&app(&json!({ "spec": { "volumes": most } })), Limit::All).is_ok());
+}
+
 #[test]
 fn what_finds_owns_and_names_the_pods_is_refused() {
     let cases = [
@@ -84,13 +98,15 @@ fn overrides_of_no_size_for_a_pod_are_not_read() {
     let text = serde_json::to_string(&large.spec.pod_overrides).unwrap();
     assert_eq!(text, json!({ "spec": junk(8190)["spec"] }).to_string(), "it is kept, and passed on, as it was");
     let why = of(&large, Limit::All).expect_err("a refusal").message;
+    assert!(why.starts_with("spec.podOverrides.spec.x: 8190 items"), "{why}");
+    let why = of(&app(&junk(512)), Limit::All).expect_err("a refusal").message;
     assert!(why.starts_with("spec.podOverrides.spec.x: unknown field"), "{why}");
     let why = of(&app(&junk(8200)), Limit::All).expect_err("a refusal");
     let words = "spec.podOverrides.spec: 65607 bytes of JSON, more than the 65536 that are taken: ask for less";
     assert!(why.reason == "PodOverridesInvalid" && why.message.starts_with(words), "{why:?}");
     // What is not allowed at all, or by a field's name, is not looked into.
     assert_eq!(of(&app(&junk(8200)), Limit::None).expect_err("a refusal").reason, "PodOverridesNotAllowed");
-    let why = of(&app(&junk(10)), Limit::Placement).expect_err("a refusal");
+    let why = of(&app(&junk(600)), Limit::Placement).expect_err("a refusal");
     assert!(why.message.starts_with("spec.podOverrides.spec.x is not allowed"), "{}", why.message);
     let deep = format!("{{\"affinity\":{}{}}}", "[".repeat(200), "]".repeat(200));
     let text = json!({ "metadata": { "name": "web", "namespace": "n", "uid": "u", "generation": 1 },

@@ -50,9 +50,18 @@ impl<'a> Standing<'a> {
         self.all_ready() && !self.matures()
     }
 
+    /// Whether the numbers are as asked for, and speak of what was asked for before.
+    pub(super) fn waits_to_be_observed(&self) -> bool {
+        !self.current && self.counts_are_right() && !self.matures()
+    }
+
     fn all_ready(&self) -> bool {
+        self.current && self.counts_are_right()
+    }
+
+    fn counts_are_right(&self) -> bool {
         let Rollout { replicas, updated_replicas, ready_replicas, .. } = *self.rollout;
-        self.current && [replicas, updated_replicas, ready_replicas] == [self.wanted; 3]
+        [replicas, updated_replicas, ready_replicas] == [self.wanted; 3]
     }
 
     /// Whether pods are ready, but not for long enough.

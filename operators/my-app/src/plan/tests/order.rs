@@ -84,3 +84,118 @@ fn a_service_with_other_targets_waits_for_the_deployment_and_a_route_for_the_ser
     let there = Observed { service: of_before(), ingress: known, ..settled(&app) };
     assert_eq!(kinds(&plan(&there, NOW)), ["apply Service"], "the pods have its port");
 }
+
+/// An app whose pods are being replaced by such with another port, if so many pods exist, are of the present template, and are ready,
+/// and its Service as it was applied before.
+fn moving(more: &Value, [replicas, updated, ready]: [i32; 3]) -> Observed {
+    let before = super::app(
+        json!({ "image": "i:1", "replicas": 3, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] }),
+        json!({}),
+    );
+    let mut spec =
+        json!({ "image": "i:2", "replicas": 3, "ports": [{ "name": "http", "port": 80, "targetPort": 9090 }] });
+    spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    let app = super::app(spec, json!({ "observedGeneration": 2 }));
+    let rollout =
+        json!({ "observedGeneration": 2, "replicas": replicas, "updatedReplicas": updated, "readyReplicas": ready });
+    let deployment = live(&app, rollout);
+    Observed { service: applied(&before, |_| {}), ..observed(app, deployment) }
+}
+
+/// The Service of `app` as the API server has it after our apply and that edit of somebody's, who owns the target.
+fn applied(app: &MyApp, edit: impl FnOnce(&mut Value)) -> Seen<Service> {
+    let service = objects::service(app).unwrap();
+    let mut object = service.body;
+    object["metadata"]["uid"] = json!("s");
+    let before = object.clone();
+    edit(&mut object);
+    let mut port = json!({ ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {}, "f:targetPort": {} });
+    if object != before {
+        drop(port.as_object_mut().unwrap().remove("f:targetPort"));
+    }
+    let meta = json!({ "f:labels": {}, "f:ownerReferences": {} });
+    let spec = json!({ "f:selector": {}, "f:ports": { "k:{\"port\":80,\"protocol\":\"TCP\"}": port } });
+    let fields = json!({ "f:metadata": meta, "f:spec": spec });
+    object["metadata"]["managedFields"] =
+        json!([{ "manager": "multi-operator-my-app", "operation": "Apply", "fieldsV1": fields }]);
+    let view = Arc::new(Service::decode(&object.to_string()).unwrap());
+    Seen::Ours(Live { fingerprint: view.fingerprint, view })
+}
+
+/// The target port that the plan gives the Service, if it applies it.
+fn target(observed: &Observed) -> Option<Value> {
+    let plan = plan(observed, NOW);
+    let effects =
+        plan.effects.iter().filter_map(|effect| if let Effect::Apply(apply) = effect { Some(apply) } else { None });
+    let service = effects.chain(&plan.aside).find(|apply| apply.kind == Service::KIND)?;
+    Some(service.body["spec"]["ports"][0]["targetPort"].clone())
+}
+
+/// A Service that leads to a port which no pod that serves has takes all requests from healthy pods.
+#[test]
+fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
+    let none = json!({});
+    let mut edited = moving(&none, [3, 3, 3]);
+    let before = super::app(json!({ "image": "i:1", "replicas": 3, "port": 8080 }), json!({}));
+    let rollout = json!({ "observedGeneration": 2, "replicas": 3, "updatedReplicas": 3, "readyReplicas": 3 });
+    edited.deployment = live(&before, rollout);
+    let Seen::Ours(live) = &mut edited.deployment else { unreachable!() };
+    live.fingerprint = Fingerprint::of_nothing();
+    assert_eq!(kinds(&plan(&edited, NOW)), ["apply Deployment"], "with the edit");
+    let Seen::Ours(live) = &mut edited.deployment else { unreachable!() };
+    Arc::get_mut(&mut live.view).unwrap().rollout.ready_replicas = 0;
+    assert_eq!(kinds(&plan(&edited, NOW)), ["apply Deployment", "apply Service"], "no earlier pod serves");
+    for numbers in [[4, 1, 3], [4, 1, 4], [4, 2, 4], [13, 6, 11]] {
+        assert_eq!(target(&moving(&none, numbers)), None, "{numbers:?}");
+    }
+    for numbers in [[4, 3, 4], [4, 3, 3], [13, 8, 11], [11, 10, 10], [1, 0, 0], [3, 3, 3], [3, 3, 0], [0, 0, 0]] {
+        assert_eq!(target(&moving(&none, numbers)), Some(json!(9090)), "{numbers:?}");
+    }
+    let same = json!({ "ports": [{ "name": "http", "port": 81, "targetPort": 8080 }] });
+    assert_eq!(target(&moving(&same, [4, 1, 3])), Some(json!(8080)), "the earlier pods have that port as well");
+    let routed = json!({ "route": { "host": "a.example" } });
+    assert_eq!(kinds(&plan(&moving(&routed, [4, 1, 3]), NOW)), ["aside Ingress"], "the Service has its port");
+    let mut other = routed;
+    other["ports"] = json!([{ "name": "http", "port": 90, "targetPort": 9090 }]);
+    assert_eq!(kinds(&plan(&moving(&other, [4, 1, 3]), NOW)), [""; 0], "the Service does not");
+    other["ports"] = json!([{ "name": "http", "port": 80, "targetPort": 9090 }, { "name": "more", "port": 91 }]);
+    assert_eq!(kinds(&plan(&moving(&other, [4, 1, 3]), NOW)), ["aside Ingress"], "the route leads to another port");
+}
+
+#[test]
+fn all_else_of_such_a_service_is_put_right_meanwhile_and_so_is_an_edited_port() {
+    let options = json!({ "service": { "annotations": { "a": "b" } } });
+    assert_eq!(target(&moving(&options, [4, 1, 3])), Some(json!(8080)));
+    let before =
+        super::app(json!({ "image": "i:1", "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] }), json!({}));
+    let edited = || applied(&before, |service| service["spec"]["ports"][0]["targetPort"] = json!(99));
+    let by_hand = Observed { service: edited(), ..moving(&json!({}), [4, 1, 3]) };
+    assert_eq!(target(&by_hand), Some(json!(9090)));
+    let mut ready = moving(&json!({}), [4, 1, 3]);
+    let status = json!({ "observedGeneration": 2, "conditions": [{ "type": "Ready", "status": "True", "reason": "Running",
+        "message": "", "lastTransitionTime": NOW.to_string() }] });
+    ready.app = super::app(serde_json::to_value(&ready.app.spec).unwrap(), status);
+    assert_eq!(target(&ready), Some(json!(9090)), "pods have served by this spec");
+}
+
+/// Somebody has edited the port of the Deployment and of the Service, and the API server refuses pods with the overrides by now.
+#[test]
+fn a_refusal_is_told_though_nothing_but_a_service_that_waits_is_to_be_put_right() {
+    let spec = json!({ "image": "i:2", "replicas": 3, "port": 80, "podOverrides": { "spec": { "nodeSelector": { "a": "b" } } } });
+    let ready = json!({ "type": "Ready", "status": "True", "reason": "Running", "message": "", "lastTransitionTime": NOW.to_string() });
+    let app = super::app(spec, json!({ "observedGeneration": 2, "conditions": [ready] }));
+    let Seen::Ours(mut deployment) = to_change(&app) else { unreachable!() };
+    Arc::get_mut(&mut deployment.view).unwrap().template.ports[0].number = 81;
+    let why = Refused { is_passing: false, message: "no".into(), due: Duration::from_secs(15) };
+    let observed =
+        Observed { service: by_hand(&app), refused: Some(why), ..observed(app.clone(), Seen::Ours(deployment)) };
+    let plan = plan(&observed, NOW);
+    assert_eq!(kinds(&plan), [""; 0]);
+    assert!(status(&plan).contract.is_true(condition_type::STALLED));
+    assert_eq!(ready_reason(&plan), "Rejected");
+    assert!(matches!(plan.next, Next::After(next) if next > Duration::from_secs(1)), "{:?}", plan.next);
+}
+
+fn ready_reason(plan: &Plan<MyAppStatus>) -> &str {
+    ready(plan).0
+}

@@ -91,6 +91,32 @@ fn a_pause_of_the_deployment_is_taken_back_by_one_write_and_is_no_news() {
     assert!(with(true, paused).effects.is_empty(), "a paused MyApp changes nothing");
 }
 
+#[test]
+fn that_a_repair_has_yet_to_be_observed_is_told_once_it_takes_long() {
+    let (_, running) = three(3, 3, 3);
+    let told = serde_json::to_value(running.status.unwrap()).unwrap();
+    let of = |written, updated| {
+        let mut told = told.clone();
+        told["observedGeneration"] = json!(2);
+        let app = app(json!({ "image": "i:2", "replicas": 3 }), told);
+        let status = json!({ "observedGeneration": 1, "replicas": 3, "updatedReplicas": updated, "readyReplicas": 3 });
+        let Seen::Ours(mut deployment) = live(&app, status) else { unreachable!() };
+        Arc::get_mut(&mut deployment.view).unwrap().applied = Some(written);
+        let plan = plan(&observed(app, Seen::Ours(deployment)), NOW);
+        assert!(plan.effects.is_empty(), "{:?}", plan.effects);
+        (ready(&plan).0.to_owned(), plan.next)
+    };
+    let soon = Next::After(std::time::Duration::from_secs(1));
+    assert_eq!(of(NOW - 1.seconds(), 3), ("Running".to_owned(), soon), "it is observed within milliseconds");
+    for (written, updated, why) in [
+        (NOW - 3.seconds(), 3, "it takes long"),
+        (NOW + 1.seconds(), 3, "the clocks differ"),
+        (NOW - 1.seconds(), 2, "pods are being replaced"),
+    ] {
+        assert_eq!(of(written, updated).0, "Progressing", "{why}");
+    }
+}
+
 /// The applies for a Deployment that has a pace of rolling updates, or none, and was rendered otherwise.
 fn applies_over(has_pace: bool, strategy: Value) -> Vec<Value> {
     let app = app(json!({ "image": "i:2", "replicas": 1, "strategy": strategy }), json!({}));
@@ -143,6 +169,60 @@ fn a_deployment_that_its_controller_stands_still_with_is_set_going() {
     assert_eq!((&spec["replicas"], apply.seen.as_deref()), (&json!(0), Some("d")));
     assert_eq!(status(&late).phase, Some(Phase::Progressing));
     assert!(standstill(60, json!({ "paused": true })).effects.is_empty());
+}
+
+/// What `standstill` sees, with more in its status, and what this process has seen of it so long ago.
+fn at_work(ago: i64, replicas: i32, status: Value) -> Observed {
+    let app = app(json!({ "image": "i:2", "replicas": replicas, "strategy": { "type": "Recreate" } }), status);
+    let rollout = json!({ "observedGeneration": 2, "replicas": replicas, "readyReplicas": replicas });
+    let Seen::Ours(mut deployment) = live(&app, rollout) else { unreachable!() };
+    Arc::get_mut(&mut deployment.view).unwrap().applied = Some(NOW - ago.seconds());
+    observed(app, Seen::Ours(deployment))
+}
+
+/// By the API server's clock, which is behind, all was applied long ago.
+#[test]
+fn a_rollout_that_has_just_begun_is_no_standstill_whatever_the_clocks_say() {
+    let begun = (NOW - 1.seconds()).to_string();
+    let reconciling = json!({ "type": "Reconciling", "status": "True", "reason": "Progressing", "message": "", "lastTransitionTime": begun });
+    let new = plan(&at_work(60, 3, json!({ "conditions": [reconciling] })), NOW);
+    assert_eq!((new.effects.len(), new.next), (0, Next::After(std::time::Duration::from_secs(14))));
+    // Amid other work, its own eyes tell.
+    let mut observed = at_work(60, 3, json!({}));
+    let seen = |observed: &Observed, before: Option<&Stand>, now| {
+        Stand::seen(before, observed.deployment.ours().unwrap(), now)
+    };
+    observed.stand = seen(&observed, None, NOW - 14.seconds());
+    assert_eq!(plan(&observed, NOW).effects.len(), 0);
+    observed.stand = seen(&observed, observed.stand.as_ref(), NOW);
+    assert_eq!(plan(&observed, NOW + 1.seconds()).effects.len(), 1, "it has looked so for 15 s");
+}
+
+/// Its controller deletes some twenty pods a second, and counts them after all.
+#[test]
+fn the_deletion_of_hundreds_of_pods_is_no_standstill() {
+    assert_eq!(plan(&at_work(40, 300, json!({})), NOW).effects.len(), 0);
+    assert_eq!(plan(&at_work(45, 300, json!({})), NOW).effects.len(), 1);
+}
+
+#[test]
+fn what_did_not_help_is_tried_after_twice_the_time() {
+    let mut observed = at_work(60, 3, json!({}));
+    let mut look = |now, paused: bool, replicas: i32| {
+        let Seen::Ours(live) = &mut observed.deployment else { unreachable!() };
+        let view = Arc::get_mut(&mut live.view).unwrap();
+        (view.paused, view.rollout.replicas) = (paused, replicas);
+        observed.stand = Stand::seen(observed.stand.as_ref(), observed.deployment.ours().unwrap(), now);
+        wedged::left(&observed, now).map(|left| left.as_secs())
+    };
+    assert_eq!(look(NOW, false, 3), Some(15));
+    assert_eq!(look(NOW + 10.seconds(), false, 2), Some(15), "it goes on");
+    assert_eq!(look(NOW + 25.seconds(), false, 2), Some(0));
+    assert_eq!([look(NOW + 26.seconds(), true, 2), look(NOW + 27.seconds(), true, 2)], [None, None]);
+    assert_eq!(look(NOW + 28.seconds(), false, 2), Some(30));
+    assert_eq!(look(NOW + 40.seconds(), false, 2), Some(18));
+    assert_eq!(look(NOW + 50.seconds(), false, 0), None);
+    assert_eq!(look(NOW + 60.seconds(), false, 3), Some(15), "it has been done with");
 }
 
 /// An image that cannot be pulled is taken back, so that the ReplicaSet of the one before is the present one again. Its own controller

@@ -1,7 +1,8 @@
 //! What names a Deployment or a Service goes by the name alone.
 
 use api::my_app::SCALING_ACTIVE;
-use runtime::plan::adoption::name_taken;
+use runtime::Error;
+use runtime::plan::adoption::{name_taken, with_taken};
 
 use super::autoscaling::{autoscaler, kinds, scaled};
 use super::route::{aside, by_gateway, by_ingress, deleted, http_route, ingress, said, settled};
@@ -70,6 +71,20 @@ fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
         both.app = Arc::new(paused);
         assert_eq!(deleted(&plan(&both, NOW)), [""; 0], "a pause changes nothing");
     }
+}
+
+/// The Deployment is rejected as well, which is told first.
+#[test]
+fn a_way_in_goes_though_something_else_has_failed_too() {
+    let app = by_ingress();
+    let rejected = Error::Invalid { reason: "Rejected".into(), message: "no such resource".into() };
+    let both = with_taken(&rejected, &name_taken("Service", "a", &MyApp::KIND)).unwrap();
+    let stalled = json!({ "type": "Stalled", "status": "True", "reason": both.reason(), "message": both.to_string(),
+        "lastTransitionTime": "1970-01-01T00:00:00Z" });
+    let spec = serde_json::to_value(&app.spec).unwrap();
+    let told = super::app(spec, json!({ "observedGeneration": 2, "ready": "0/2", "conditions": [stalled] }));
+    let seen = Observed { service: Seen::Absent, ingress: ingress(&app, &json!({})), ..settled(&told) };
+    assert_eq!(kinds(&plan(&seen, NOW)), ["delete Ingress", "apply Service"]);
 }
 
 /// It goes by the name of the Deployment, which may be somebody else's until ours is there.

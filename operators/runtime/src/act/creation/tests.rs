@@ -13,6 +13,7 @@ use super::*;
 use crate::cache::{Store, View as _};
 use crate::leader::Fence;
 use crate::plan::Effect;
+use crate::plan::drift::repair::patched::patched;
 use crate::plan::meta::labels;
 use crate::queue::{News, Outcome, Queue, Version};
 use crate::views::ConfigMap;
@@ -27,10 +28,10 @@ struct State {
     objects: BTreeMap<String, Value>,
     asked: Vec<String>,
     version: u64,
-    /// Whether the version of a merge patch is an earlier one.
-    refuses_merges: bool,
-    /// Whether a merge patch changes nothing, because what it puts in is written another way.
-    ignores_merges: bool,
+    /// Whether an object changes faster than the API server tries a patch again.
+    refuses_patches: bool,
+    /// Whether a patch changes nothing, because what it puts in is written another way.
+    ignores_patches: bool,
 }
 
 #[derive(Clone, Default)]
@@ -74,18 +75,20 @@ impl Server {
             Method::POST => format!("{}/{}", uri.path(), body["metadata"]["name"].as_str().unwrap()),
             _ => uri.path().to_owned(),
         };
-        let merges = *method == Method::PATCH && !query.contains("force");
+        let patches = *method == Method::PATCH && !query.contains("force");
         match (method.as_str(), state.objects.get(&path).cloned()) {
             ("POST", Some(_)) => (409, refusal(409, "AlreadyExists")),
             ("GET", None) => (404, refusal(404, "NotFound")),
             ("GET", Some(live)) => (200, live),
-            ("PATCH", None) if merges => (404, refusal(404, "NotFound")),
-            ("PATCH", _) if merges && state.refuses_merges => (409, refusal(409, "Conflict")),
-            ("PATCH", Some(live)) if merges && state.ignores_merges => (200, live),
+            ("PATCH", None) if patches => (404, refusal(404, "NotFound")),
+            ("PATCH", _) if patches && state.refuses_patches => (409, refusal(409, "Conflict")),
+            ("PATCH", Some(live)) if patches && state.ignores_patches => (200, live),
+            ("PATCH", Some(live)) if body.is_array() && patched(&live, body).is_none() => (422, refusal(422, "")),
             (_, before) => {
                 state.version += 1;
                 let version = state.version;
                 let mut object = before.unwrap_or_else(|| body.clone());
+                object = patched(&object, body).unwrap_or(object);
                 object["metadata"]["uid"] = object["metadata"]["uid"].as_str().unwrap_or("new").into();
                 object["metadata"]["resourceVersion"] = json!(version.to_string());
                 state.objects.insert(path, object.clone());

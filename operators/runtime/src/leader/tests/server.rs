@@ -33,6 +33,8 @@ pub(super) enum Fault {
     /// Watches that should tell something now say nothing any more.
     LosesWatches,
     ForbidsWatches,
+    /// No Lease is valid, because of this field.
+    Refuses(&'static str),
 }
 
 impl Server {
@@ -81,6 +83,9 @@ impl Server {
             assert!(request.uri().query().is_some_and(|query| query.contains("fieldSelector=metadata.name%3Dleader")));
             return Ok(Response::new(Either::Right(self.events())));
         }
+        if let (Fault::Refuses(field), true) = (fault, request.method() != Method::GET) {
+            return Ok(Self::refusal(field));
+        }
         if request.method() == Method::GET {
             let lease = self.lease.borrow().clone();
             return Ok(lease.map_or_else(|| Self::failure(404), |lease| Self::success(&lease)));
@@ -127,7 +132,18 @@ impl Server {
 
     fn failure(code: u16) -> Response<Answer> {
         let reason = if code == 404 { "NotFound" } else { "" };
-        let status = serde_json::json!({"status": "Failure", "message": "refused", "reason": reason, "code": code});
+        Self::status(code, reason, &serde_json::json!({}))
+    }
+
+    /// As of a policy, which names no field, or of the API server's own validation.
+    fn refusal(field: &str) -> Response<Answer> {
+        Self::status(422, "Invalid", &serde_json::json!({"causes": [{"field": field, "message": "refused"}]}))
+    }
+
+    fn status(code: u16, reason: &str, details: &serde_json::Value) -> Response<Answer> {
+        let status = serde_json::json!({
+            "status": "Failure", "message": "refused", "reason": reason, "code": code, "details": details
+        });
         let body = Either::Left(Full::from(status.to_string()));
         Response::builder().status(code).body(body).unwrap()
     }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::overlay::key_of;
 use super::rules::{Alone, Line, Rules, Step};
-use super::{Fingerprint, Selector};
+use super::{Fingerprint, Items};
 use crate::plan::meta::Kind;
 
 const SERVICE: &[Line] = &[
@@ -282,10 +282,9 @@ fn disown_below(fields: &mut Value, live: &Value, defaults: &Rules, goes: Goes) 
                 }
             }
             (Step::Items(_), Value::Array(items)) => {
+                let mut items = Items::of(items);
                 for (key, under) in owned.iter_mut() {
-                    let selector = Selector::parse(key);
-                    let item = selector.and_then(|selector| items.iter().find(|item| selector.matches(item)));
-                    if let Some(item) = item {
+                    if let Some(item) = items.named(key) {
                         disown_below(under, item, below, goes);
                     }
                 }

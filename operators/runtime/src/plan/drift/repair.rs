@@ -1,6 +1,7 @@
-//! The patch that makes a child as it should be where an apply would not, because of what others have added.
+//! The patch that makes a child as it should be where an apply would not, because of what others have added; and the one that puts
+//! back what they have changed, which costs less than an apply.
 //!
-//! It is made from the live object, whole, and of that very version: it takes away the additions that are to go, and puts
+//! The first is made from the live object, whole, and of that very version: it takes away the additions that are to go, and puts
 //! in what we send. The fields that it puts in are then ours by a patch, as those of a creation are, and count as ours; an
 //! apply that does not send all of them gathers them first ([`gathering`]).
 
@@ -44,14 +45,28 @@ pub fn of(kind: &Kind, live: &Value, body: &Value) -> serde_json::Result<Option<
     Ok(Some(Repair { patch, leaves }))
 }
 
-/// The merge patch that puts what `body` says into `live`, and is of that version; `None` if it is there already.
+/// What puts back what others have changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Restore {
+    /// A JSON patch. It bears no version, so that a write in between which is none of its business, such as one of the status, costs
+    /// nothing: the API server tries again by itself. Instead it tests that the child is the very one and still belongs to whom it
+    /// did, and, of each place that it changes, that what is there is what was seen.
+    pub patch: Value,
+    /// The version that was seen.
+    pub version: Value,
+}
+
+/// What puts what `body` says into `live`; `None` if it is there already.
 #[must_use]
-pub fn restoring(live: &Value, body: &Value) -> Option<Value> {
+pub fn restoring(live: &Value, body: &Value) -> Option<Restore> {
+    let metadata = &live["metadata"];
+    let mut steps = vec![test("/metadata/uid", &metadata["uid"])];
+    steps.push(test("/metadata/ownerReferences", &metadata["ownerReferences"]));
+    let guards = steps.len();
     let mut restored = live.clone();
     put_over(&mut restored, body);
-    let mut patch = difference(live, &restored)?;
-    patch["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
-    Some(patch)
+    lead("", live, &restored, &mut steps);
+    (steps.len() > guards).then(|| Restore { patch: steps.into(), version: metadata["resourceVersion"].clone() })
 }
 
 /// Whether `after` has some of what a FieldsV1 names and `body` has not.
@@ -201,5 +216,46 @@ fn difference(before: &Value, after: &Value) -> Option<Value> {
     (!patch.is_empty()).then_some(Value::Object(patch))
 }
 
+/// Adds the steps of the JSON patch that lead from one value to another. Lists are replaced whole.
+fn lead(path: &str, before: &Value, after: &Value, steps: &mut Vec<Value>) {
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        if before != after {
+            steps.extend([test(path, before), json!({ "op": "replace", "path": path, "value": after })]);
+        }
+        return;
+    };
+    let below = |name: &str| format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
+    for (name, value) in old.iter().filter(|(name, _)| !new.contains_key(*name)) {
+        steps.extend([test(&below(name), value), json!({ "op": "remove", "path": below(name) })]);
+    }
+    for (name, value) in new {
+        match old.get(name) {
+            Some(old) => lead(&below(name), old, value, steps),
+            None if value.is_null() => {}
+            None => {
+                let value = without_nulls(value);
+                steps.extend([
+                    test(&below(name), &Value::Null),
+                    json!({ "op": "add", "path": below(name), "value": value }),
+                ]);
+            }
+        }
+    }
+}
+
+/// The API server takes a test for null to hold where nothing is.
+fn test(path: &str, value: &Value) -> Value {
+    json!({ "op": "test", "path": path, "value": value })
+}
+
+/// What a merge into nothing would make of it.
+fn without_nulls(value: &Value) -> Value {
+    let Value::Object(fields) = value else { return value.clone() };
+    let fields = fields.iter().filter(|(_, value)| !value.is_null());
+    fields.map(|(name, value)| (name.clone(), without_nulls(value))).collect::<Map<_, _>>().into()
+}
+
+#[cfg(any(test, feature = "testing"))]
+pub(crate) mod patched;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::fill_in;
 use crate::plan::drift::repair;
+use crate::plan::drift::repair::patched::patched;
 use crate::plan::meta::field_manager;
 use crate::plan::{Apply, Told};
 use crate::testing::World;
@@ -18,14 +19,11 @@ impl World {
         Some(repair.leaves)
     }
 
-    /// The real one's patch of what was seen; false if there is none, or if it is not of the version that is there.
+    /// The real one's patch of what was seen; false if there is none, or if what it tests is not so any more.
     pub(super) fn restore(&mut self, apply: &Apply) -> bool {
-        let (Some(patch), Some(live)) = (apply.restores(), self.told(apply)) else { return false };
-        let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
-        if version(&patch) != version(&live) {
-            return false;
-        }
-        self.patch(apply, live, &patch);
+        let (Some(restore), Some(live)) = (apply.restores(), self.told(apply)) else { return false };
+        let Some(after) = patched(&live, &restore.patch) else { return false };
+        self.put(apply, after);
         true
     }
 
@@ -33,6 +31,11 @@ impl World {
     fn patch(&mut self, apply: &Apply, live: Value, patch: &Value) {
         let mut after = live;
         json_patch::merge(&mut after, patch);
+        self.put(apply, after);
+    }
+
+    /// Writes what a patch makes of a child, as our manager.
+    fn put(&mut self, apply: &Apply, mut after: Value) {
         drop(after["metadata"].as_object_mut().map(|metadata| metadata.remove("managedFields")));
         let change = |object: &mut Value| {
             *object = after;

@@ -11,7 +11,7 @@ use super::terminating::{self, dying, has_volume, may_answer, unreachable_data};
 use super::way_in::{self, is_ready, serves};
 use super::{GRACE, Step, gone, is_early, is_in_foreground, skip, stop};
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{DbAct, Observed, SecretSeen, after, brief, names};
+use crate::plan::{DbAct, Login, Observed, SecretSeen, after, brief, names};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
@@ -230,6 +230,31 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         Some(_) => (DeletionStep::Verify, "verifying"),
     };
     Some(Step::Wait(step, format!("{doing} the final snapshot {name}{}", hindered(&snapshot.status))))
+}
+
+/// Removes the last snapshot, to take it anew, if writers get in to the server that it is being read of: also while another snapshot is
+/// being taken, which is waited for.
+pub(super) fn anew(observed: &Observed) -> Option<Step> {
+    let open = |snapshot: &&Snapshot| !snapshot.meta.deleting && lets_writers_in(observed, snapshot);
+    let snapshot = last(observed).filter(open)?;
+    let name = &snapshot.meta.key.name;
+    let message = format!("taking the final snapshot {name} anew: writers get in to the server that it is read of");
+    Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message))
+}
+
+/// Whether a snapshot is being read of the running server.
+pub(super) fn reads_server(last: &Snapshot) -> bool {
+    last.annotations.contains_key(ONLINE) && last.status.completed_at.is_none() && !is_bad(&last.status)
+}
+
+/// Whether writers get in to the server that a snapshot is being read of, which lacks what they write: whoever made it has not shut
+/// them out first, as [`begin`] does, or somebody has let them in again.
+fn lets_writers_in(observed: &Observed, snapshot: &Snapshot) -> bool {
+    let known = observed.db.status.system_identifier.as_deref();
+    let answer = observed.asked.answer().filter(|answer| known == Some(&*answer.system_identifier));
+    // Where they are shut out, that is always found out.
+    let open = answer.is_some_and(|answer| answer.login != Login::ShutOut);
+    open && reads_server(snapshot)
 }
 
 /// Whether the server from which a snapshot is taken has gone, and its volume can be read instead.

@@ -16,7 +16,7 @@ pub(super) fn dying(observed: &Observed) -> Option<&Claim> {
 
 /// Whether a pod has the volume, and so may come back to it, or come to its end. One that came after the claim was deleted is
 /// given to no node.
-pub(super) fn has_volume(pod: &Pod) -> bool {
+pub(crate) fn has_volume(pod: &Pod) -> bool {
     let Some(running) = pod.running.as_deref().filter(|_| !pod.meta.deleting) else { return false };
     let has_run = running.containers.iter().any(|of| of.running || of.ended.is_some());
     has_run || running.ready || running.node.is_some()

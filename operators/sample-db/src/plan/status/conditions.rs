@@ -10,7 +10,7 @@ use crate::plan::backup::Backups;
 use crate::plan::login::Login;
 use crate::plan::objects::OWNER_UID;
 use crate::plan::steps::{self, APPLICATION_REFUSED, Step};
-use crate::plan::{Observed, backup, brief, names, storage, unlabeled, upgrade};
+use crate::plan::{Observed, backup, brief, names, recovered, storage, unlabeled, upgrade};
 
 /// Whether the database serves.
 pub(super) struct Serving {
@@ -156,10 +156,11 @@ pub(super) fn refused(
     cut(conditions)
 }
 
-/// The spec asks for a release that cannot be had, or has failed to be got to, or a pod of others is in the way of clients: a
-/// person is needed.
+/// The spec asks for a release that cannot be had, or has failed to be got to, or a volume is named that is not taken over, or a pod
+/// of others is in the way of clients: a person is needed.
 fn stalled(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Option<Condition> {
-    let (reason, why) = upgrade::refusal(observed, judged.wish).or_else(|| foreign_pod(observed))?;
+    let refusal = upgrade::refusal(observed, judged.wish).or_else(|| recovered::beside_data(observed));
+    let (reason, why) = refusal.or_else(|| foreign_pod(observed))?;
     Some(condition(condition_type::STALLED, ConditionStatus::True, reason, why, now))
 }
 

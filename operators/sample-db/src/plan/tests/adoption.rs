@@ -1,9 +1,9 @@
 //! Volumes that a person says are to be taken over, by a database whose spec names a snapshot to be filled from.
 
 use super::records::{recorded, restored};
-use super::server::stand;
+use super::server::{says, stand};
 use super::*;
-use crate::plan::record::RECORD;
+use crate::plan::record::{RECORD, RETAINED};
 use api::sample_db::ADOPT;
 
 fn from() -> Value {
@@ -69,6 +69,117 @@ fn a_volume_that_is_taken_over_without_a_record_is_not_restored_over() {
     status["initialization"] = json!({ "dataCreatedAt": "2026-01-01T00:00:00Z" });
     seen.db = with(&meta(), &from(), &status).db;
     assert!(!restores(&mut seen));
+    assert_eq!(next(&seen).storage.adopted_from, ["u-0"], "its Secrets are the database's own from then on");
+}
+
+/// The next pass marks the volume as the database's own, and nothing else tells whose it was.
+#[test]
+fn whose_data_were_taken_over_is_known_as_soon_as_they_are() {
+    let mut seen = with(&meta(), &json!({}), &begun());
+    seen.claims = vec![claim("u-0", "c-0")];
+    stand(&mut seen);
+    let said = json!({ "systemIdentifier": "7", "version": "17.12" }).to_string();
+    let labels = json!({ "multi-operator.example.com/whole": "true" });
+    let pod = json!({ "metadata": { "namespace": "n", "name": "shop-0", "uid": "p-1", "labels": labels }, "status": {
+        "podIP": "10.0.0.1", "conditions": [{ "type": "Ready", "status": "True" }],
+        "initContainerStatuses": [{ "name": "prepare", "image": "i", "restartCount": 0,
+            "state": { "terminated": { "exitCode": 0, "message": said } } }] } });
+    seen.pods = vec![Arc::new(Pod::decode(&pod.to_string()).unwrap())];
+    let status = next(&seen);
+    assert!(status.initialization.data_created_at.is_some());
+    assert_eq!(status.storage.adopted_from, ["u-0"]);
+    (seen.db, seen.claims) =
+        (with(&meta(), &json!({}), &serde_json::to_value(&status).unwrap()).db, vec![claim("u-1", "c-0")]);
+    assert_eq!(next(&seen).storage.adopted_from, ["u-0"]);
+}
+
+/// As a backup tool does that brings status back as well.
+#[test]
+fn an_object_that_comes_back_with_its_status_under_another_uid_takes_its_volume_over() {
+    let mut status = initialised();
+    status["systemIdentifier"] = json!("7");
+    status["storage"] = json!({ "claim": "data-shop-0", "claimUID": "c-0" });
+    for claim_uid in ["c-0", "c-2"] {
+        let mut back = status.clone();
+        back["storage"]["claimUID"] = json!(claim_uid);
+        let claim = recorded("u-0", &status, &json!({}));
+        let named = with(&meta(), &json!({}), &back).db;
+        let mut seen = with(&json!({ "finalizers": [FINAL_SNAPSHOT] }), &json!({}), &back);
+        seen.claims = vec![claim];
+        let marks =
+            |seen: &Observed| done(&plan(seen, now())).contains(&"apply PersistentVolumeClaim data-shop-0".to_owned());
+        assert!(!marks(&seen), "nobody has said so yet");
+        seen.db = named;
+        assert_eq!(next(&seen).storage.adopted_from, ["u-0"], "{claim_uid}");
+    }
+}
+
+/// It would be marked as the database's own, and removed with it, or taken for the newer one and served instead.
+#[test]
+fn a_volume_that_is_named_beside_data_is_left_as_it_is() {
+    let mut status = initialised();
+    (status["server"], status["revision"]) = (json!("shop-17"), json!(9));
+    status["storage"] = json!({ "claim": "data-shop-17", "claimUID": "c-17" });
+    for revision in [3, 12] {
+        let mut older = initialised();
+        (older["revision"], older["storage"]["claimUID"]) = (json!(revision), json!("c-0"));
+        let retained = json!({ "annotations": { RETAINED: "true" } });
+        let mut seen = with(&meta(), &json!({}), &status);
+        seen.claims = vec![recorded("u-1", &status, &json!({})), recorded("u-0", &older, &retained)];
+        stand(&mut seen);
+        seen.asked = says(|_| ());
+        for _ in 0..2 {
+            assert_eq!(restored(&seen), None, "at revision {revision}");
+            let told = super::super::plan(&seen, now());
+            let touched =
+                told.effects.iter().any(|effect| matches!(effect, Effect::Apply(of) if *of.key.name == *"data-shop-0"));
+            assert!(!touched && told.aside.iter().all(|of| *of.key.name != *"data-shop-0"), "{:?}", told.effects);
+            let status = told.status.unwrap();
+            assert!(status.storage.adopted_from.is_empty(), "{:?}", status.storage);
+            assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
+            assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "AlreadyHasData".to_owned()));
+            let message = &status.contract.condition("Stalled").unwrap().message;
+            assert!(message.contains("claim data-shop-0,") && message.contains("the claim data-shop-17;"), "{message}");
+            seen.db = with(&meta(), &json!({}), &serde_json::to_value(&status).unwrap()).db;
+        }
+        let mut going = meta();
+        going["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        seen.db = with(&going, &json!({ "deletion": { "policy": "Delete" } }), &status_of(&seen)).db;
+        (seen.servers, seen.pods) = (Vec::new(), Vec::new());
+        assert_eq!(done(&plan(&seen, now())), ["delete PersistentVolumeClaim data-shop-17"]);
+        seen.claims.remove(0);
+        assert_eq!(done(&plan(&seen, now())), ["DropSecret(App)"], "that one stays");
+    }
+}
+
+/// An empty one in its place would be ready, and used.
+#[test]
+fn no_database_is_made_while_the_volume_to_take_over_is_not_there() {
+    for status in [json!({}), latched()] {
+        let mut seen = with(&meta(), &json!({}), &status);
+        let told = plan(&seen, now());
+        assert!(told.effects.is_empty() && told.aside.is_empty(), "{:?}", told.effects);
+        let status = told.status.unwrap();
+        assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "VolumeToAdoptMissing".to_owned()));
+        assert!(status.engine.image.is_none() || status.storage.claim.is_none(), "its claim is yet to be found");
+        seen.claims = vec![recorded("u-0", &initialised(), &json!({}))];
+        assert!(restored(&seen).is_some(), "it is taken over once it is there");
+        seen.claims = vec![claim("u-0", "c-0")];
+        assert!(next(&seen).contract.condition("Stalled").is_none(), "also without a record");
+        seen = observed(&json!({}), &status_of(&seen));
+        assert!(next(&seen).contract.condition("Stalled").is_none(), "a person wants an empty one");
+    }
+    let own = json!({ "finalizers": [FINAL_SNAPSHOT], "annotations": { ADOPT: "u-1" } });
+    assert!(next(&with(&own, &json!({}), &latched())).contract.condition("Stalled").is_none());
+    let mut going = meta();
+    going["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+    let mut going = with(&going, &json!({}), &latched());
+    (going.app, going.system) = (SecretSeen::Absent, SecretSeen::Absent);
+    assert_eq!(done(&plan(&going, now())), ["apply SampleDB shop"], "there is nothing to wait for");
+}
+
+fn status_of(seen: &Observed) -> Value {
+    serde_json::to_value(&seen.db.status).unwrap()
 }
 
 #[test]
@@ -147,4 +258,23 @@ fn a_snapshot_that_is_being_deleted_is_not_chosen() {
     assert_eq!(reason(&next(&seen), "Stalled").1, "SnapshotNotReady");
     seen.db = observed(&from(), &begun()).db;
     assert!(next(&seen).contract.condition("Stalled").is_none(), "it waits for one that had chosen it");
+}
+
+/// Its files stay for the restore that has been begun, and for which its object waits.
+#[test]
+fn a_snapshot_whose_time_comes_to_its_end_when_it_is_chosen_is_restored() {
+    let expired = |completed: &Value| {
+        let object = json!({ "metadata": { "namespace": "n", "name": "whole", "uid": "whole", "finalizers": ["f"],
+            "deletionTimestamp": "2026-01-01T00:00:00Z" }, "spec": { "sampleDB": "shop" },
+            "status": { "phase": "Expired", "completedAt": completed, "method": "Logical", "engineVersion": "17.12" } });
+        Arc::new(Snapshot::decode(&object.to_string()).unwrap())
+    };
+    let taken = expired(&json!("2025-12-01T00:00:00Z"));
+    let mut seen = observed(&from(), &begun());
+    seen.sources = vec![taken.clone()];
+    assert!(next(&seen).contract.condition("Stalled").is_none(), "it had been chosen");
+    seen.sources = vec![expired(&Value::Null)];
+    assert_eq!(reason(&next(&seen), "Stalled").1, "SnapshotNotReady", "it has never been taken");
+    (seen.db, seen.sources) = (observed(&from(), &latched()).db, vec![taken]);
+    assert_eq!(reason(&next(&seen), "Stalled").1, "SnapshotNotReady", "nobody has chosen it");
 }

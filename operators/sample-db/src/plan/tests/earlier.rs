@@ -57,6 +57,29 @@ fn the_first_snapshot_of_an_earlier_database_is_not_taken_for_this_ones() {
     assert!(backup::decide(&seen, now()).effect.is_none(), "its data are this one's");
 }
 
+/// Nothing begins a snapshot of a database that is gone, whoever has taken its data over.
+#[test]
+fn what_was_yet_to_be_taken_of_an_earlier_database_keeps_none_of_this_one_from_being_taken() {
+    let hourly = json!({ "backup": { "schedule": "30 * * * *" } });
+    let of = |name: &str, status: Value| {
+        let snapshot = json!({ "metadata": { "namespace": "n", "name": name, "uid": name },
+            "spec": { "sampleDB": "shop", "sampleDBUID": "u-0", "reason": "Scheduled" }, "status": status });
+        Arc::new(Snapshot::decode(&snapshot.to_string()).unwrap())
+    };
+    let made = |backup: &Value, snapshots: Vec<Arc<Snapshot>>| {
+        let mut seen = serving(&hourly, backup);
+        let mut adopter = (*seen.db).clone();
+        adopter.status.storage.adopted_from = vec!["u-0".to_owned()];
+        (seen.db, seen.snapshots) = (Arc::new(adopter), snapshots);
+        matches!(backup::decide(&seen, now()).effect, Some(Effect::Create(_)))
+    };
+    let pending = || vec![of("one", json!({ "phase": "Pending" })), of("two", json!({}))];
+    assert!(made(&json!({ "lastScheduled": "2027-01-15T06:30:00Z" }), pending()));
+    assert!(made(&json!({}), pending()), "none of them is the first");
+    assert!(made(&json!({}), vec![of("bad", json!({ "phase": "Failed", "completedAt": "2027-01-15T06:30:00Z" }))]));
+    assert!(!made(&json!({}), vec![of("good", json!({ "phase": "Ready", "completedAt": "2027-01-15T06:30:00Z" }))]));
+}
+
 /// By these names no database may have its snapshots on the data of another.
 #[test]
 fn claims_of_data_are_told_from_those_of_snapshots_of_a_database_that_is_called_so() {

@@ -67,6 +67,11 @@ fn nothing_holds_one_where_nothing_can_be_made() {
     let mut nowhere = leaving(&json!({}), "Ready");
     nowhere.volume = Volume::Absent;
     assert_eq!(done(&plan(&nowhere, now())), released);
+    // What was to remove the files would wait for the volume, and outlive the object.
+    nowhere.jobs = vec![job("one-prune", &json!([]))];
+    assert_eq!(done(&plan(&nowhere, now())), ["delete Job one-prune"]);
+    nowhere.jobs = vec![failed("one-prune")];
+    assert_eq!(done(&plan(&nowhere, now())), released);
 }
 
 /// The snapshot before an upgrade may be all there is of a database that was dropped since.
@@ -130,18 +135,22 @@ fn files_stay_while_a_database_is_being_filled_from_them() {
 #[test]
 fn who_is_being_filled_from_it_is_told_by_what_they_have_latched() {
     let one = leaving(&json!({}), "Ready").snapshot;
-    let restores = |from: &Snapshot, meta: &Value, status: &Value| {
+    let restores_with = |from: &Snapshot, meta: &Value, spec: &Value, status: &Value| {
         let mut metadata = json!({ "namespace": "n", "name": "copy", "uid": "u-2" });
         for (key, value) in meta.as_object().unwrap() {
             metadata[key] = value.clone();
         }
-        let db = json!({ "metadata": metadata, "spec": {}, "status": status });
+        let db = json!({ "metadata": metadata, "spec": spec, "status": status });
         super::super::observed::is_restoring_from(from, &SampleDB::decode(&db.to_string()).unwrap())
     };
+    let restores = |from: &Snapshot, meta: &Value, status: &Value| restores_with(from, meta, &json!({}), status);
     let restores_from = |meta: &Value, status: &Value| restores(&one, meta, status);
     let latched = json!({ "restore": { "snapshot": "one", "snapshotUID": "one" } });
     assert!(restores_from(&json!({}), &latched));
-    assert!(!restores_from(&json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" }), &latched));
+    let going = json!({ "deletionTimestamp": "2027-01-15T07:30:00Z" });
+    assert!(!restores_from(&going, &latched));
+    let protected = json!({ "deletion": { "protection": true } });
+    assert!(restores_with(&one, &going, &protected, &latched), "its Job goes on");
     assert!(!restores_from(&json!({ "namespace": "m" }), &latched));
     let of = |restore: Value| json!({ "restore": restore });
     assert!(!restores_from(&json!({}), &of(json!({ "snapshot": "one", "snapshotUID": "an-earlier-one" }))));

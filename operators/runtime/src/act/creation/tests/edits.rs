@@ -29,12 +29,12 @@ fn edited(server: &Server) -> Apply {
 }
 
 #[tokio::test]
-async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_if_it_has_changed_since() {
-    for (changed, requests) in [(false, &[PATCHED][..]), (true, &[PATCHED, APPLIED])] {
+async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_where_that_is_refused() {
+    for (refused, requests) in [(false, &[PATCHED][..]), (true, &[PATCHED, APPLIED])] {
         let server = Server::default();
         let writer = writer(&server).await;
         let apply = edited(&server);
-        server.0.lock().unwrap().refuses_merges = changed;
+        server.0.lock().unwrap().refuses_patches = refused;
         write(&writer, apply).await;
         assert_eq!(server.asked(), requests);
     }
@@ -42,6 +42,28 @@ async fn what_was_seen_whole_is_put_back_by_a_patch_and_by_an_apply_if_it_has_ch
     let as_sent = Apply { live: Some(child().body.to_string().into()), ..edited(&server) };
     write(&writer(&server).await, as_sent).await;
     assert_eq!(server.asked(), [APPLIED], "it is as sent, and somebody else's");
+}
+
+/// The Deployment controller writes its status between an edit and our write of many.
+#[tokio::test]
+async fn what_others_write_beside_an_edit_keeps_no_patch_from_putting_it_back_and_another_edit_does() {
+    let beside = json!([{ "op": "add", "path": "/status", "value": { "replicas": 1 } }]);
+    let again = json!([{ "op": "replace", "path": "/data/a", "value": "edited again" }]);
+    let recreated = json!([{ "op": "replace", "path": "/metadata/uid", "value": "d" }]);
+    let given_away = json!([{ "op": "add", "path": "/metadata/ownerReferences", "value": reference() }]);
+    let apply = &[PATCHED, APPLIED][..];
+    for (change, requests) in [(beside, &[PATCHED][..]), (again, apply), (recreated, apply), (given_away, apply)] {
+        let server = Server::default();
+        let writer = writer(&server).await;
+        let sent = edited(&server);
+        let mut changed = patched(&server.0.lock().unwrap().objects[CHILD], &change).unwrap();
+        changed["metadata"]["resourceVersion"] = json!("6");
+        server.put(CHILD, changed);
+        write(&writer, sent).await;
+        assert_eq!(server.asked(), requests, "{change}");
+        let data = server.0.lock().unwrap().objects[CHILD]["data"].clone();
+        assert!(requests == apply || data == json!({ "a": "b" }), "{data}");
+    }
 }
 
 /// The event of that write is no news, and what it could not take back shows in the child alone.
@@ -63,7 +85,7 @@ async fn a_patch_that_changes_nothing_is_followed_by_an_apply() {
     let server = Server::default();
     let writer = writer(&server).await;
     let apply = edited(&server);
-    server.0.lock().unwrap().ignores_merges = true;
+    server.0.lock().unwrap().ignores_patches = true;
     write(&writer, apply).await;
     assert_eq!(server.asked(), [PATCHED, APPLIED]);
 }

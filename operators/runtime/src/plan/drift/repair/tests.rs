@@ -9,6 +9,7 @@ use crate::plan::drift::Fingerprint;
 use crate::plan::meta::Kind;
 use crate::views::{ConfigMap, Deployment, DisruptionBudget, Service};
 
+mod restoring;
 mod within;
 
 const HTTP: &str = "k:{\"port\":80,\"protocol\":\"TCP\"}";

@@ -83,3 +83,28 @@ fn writers_that_an_upgrade_has_shut_out_are_let_in_once_nothing_copies() {
     seen.jobs = Vec::new();
     assert_eq!(done(&plan(&seen, now())), ["LetIn"]);
 }
+
+/// It is not stopped, and may come to its end; its Job, which tells, is the first to go afterwards.
+#[test]
+fn a_restore_that_comes_to_its_end_meanwhile_is_saved_once_nothing_protects_it() {
+    let spec = |protection: bool| json!({ "bootstrap": { "fromSnapshot": { "name": "whole" } }, "deletion": { "protection": protection } });
+    let job = |end: &Value| {
+        let job = json!({ "metadata": { "namespace": "n", "name": "shop-restore", "uid": "j" }, "status": { "conditions": end } });
+        vec![Arc::new(Job::decode(&job.to_string()).unwrap())]
+    };
+    let mut seen = leaving(&spec(true), &json!({}));
+    seen.db = with(&leaving_meta(&json!({})), &spec(true), &half()).db;
+    seen.jobs = job(&json!([]));
+    assert_eq!(plan(&seen, now()).status.unwrap().restore.completed_at, None, "it is under way");
+    seen.jobs = job(&json!([{ "type": "Complete", "status": "True" }]));
+    let told = plan(&seen, now());
+    assert!(told.effects.is_empty(), "it is written down first: {:?}", told.effects);
+    let status = told.status.unwrap();
+    assert!(status.restore.completed_at.is_some());
+    let mut status = serde_json::to_value(&status).unwrap();
+    status["deletion"] = json!({ "startedAt": "2026-01-01T00:00:00Z" });
+    seen.db = with(&leaving_meta(&json!({})), &spec(false), &status).db;
+    assert_eq!(done(&plan(&seen, now())), ["delete Job shop-restore"]);
+    seen.jobs = Vec::new();
+    assert_eq!(done(&plan(&seen, now())), ["create SampleDBSnapshot shop-final-u1"]);
+}

@@ -1,6 +1,8 @@
 //! What becomes of snapshots and their volumes when a database goes.
 
+use super::super::server::says;
 use super::*;
+use crate::plan::{Login, is_to_be_asked};
 
 /// Earlier snapshots are on it: `backup.storage.existingClaim` says where later ones go.
 #[test]
@@ -75,6 +77,34 @@ fn a_snapshot_that_this_deletion_has_not_asked_for_is_not_its_last() {
     assert_eq!(of("Final", "2026-01-01T00:00:00Z"), goes);
     assert_ne!(of("Final", "2025-12-31T23:59:50Z"), goes, "made before");
     assert_ne!(of("Manual", "2026-01-01T00:00:01Z"), goes, "somebody's own");
+}
+
+/// Its clock and its name fit, but nobody has shut writers out for it.
+#[test]
+fn a_last_snapshot_of_a_server_that_lets_writers_in_is_taken_anew() {
+    let goes = |annotations: &Value, status: &Value, login: Login| {
+        let object = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1", "annotations": annotations },
+            "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": status });
+        let mut seen = leaving(&json!({}), &json!({}));
+        seen.snapshots = vec![Arc::new(Snapshot::decode(&object.to_string()).unwrap())];
+        seen.asked = says(|answer| answer.login = login);
+        let server = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "ownerReferences": [
+            { "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": "u-1", "controller": true }] } });
+        seen.servers = vec![Arc::new(StatefulSet::decode(&server.to_string()).unwrap())];
+        let is_anew = |seen: &Observed| done(&plan(seen, now())) == ["delete SampleDBSnapshot shop-final-u1"];
+        let alone = is_anew(&seen);
+        seen.snapshots.push(snapshot("slow", "Manual", &json!({ "phase": "Running" })));
+        assert_eq!(is_anew(&seen), alone, "beside one that is waited for");
+        (is_to_be_asked(&seen), alone)
+    };
+    let online = json!({ objects::ONLINE: "true" });
+    let runs = json!({ "phase": "Running", "startedAt": "2027-01-15T07:59:00Z" });
+    assert_eq!(goes(&online, &runs, Login::In), (true, true));
+    assert_eq!(goes(&online, &json!({}), Login::WrongPassword), (true, true), "not begun yet");
+    assert_eq!(goes(&online, &runs, Login::Unknown), (true, true), "it was not shut");
+    assert_eq!(goes(&online, &runs, Login::ShutOut), (true, false));
+    assert_eq!(goes(&json!({}), &runs, Login::In), (false, false), "that is read of the volume");
+    assert_eq!(goes(&online, &proved(), Login::In), (false, false), "it has been taken");
 }
 
 /// Else it would be made without end: for a snapshot there is no volume, and for the volume nobody.

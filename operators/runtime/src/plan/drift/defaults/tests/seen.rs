@@ -14,7 +14,7 @@ fn what_was_edited_comes_back_by_one_request_if_the_process_has_seen_it_whole() 
 
 /// The whole child is held for that, and no longer than needed.
 #[test]
-fn what_was_edited_is_put_back_by_a_patch_of_the_version_that_was_seen() {
+fn what_was_edited_is_put_back_by_a_patch_of_what_was_seen() {
     let path = ["f:spec", "f:template", "f:spec", "f:containers", APP, "f:image"];
     let mut edited = edited(created(), "/spec/template/spec/containers/0/image", json!("nginx:by-hand"), &path);
     edited["metadata"]["resourceVersion"] = json!("8");
@@ -23,12 +23,16 @@ fn what_was_edited_is_put_back_by_a_patch_of_the_version_that_was_seen() {
     let before = deployment(&created());
     let mut live = deployment(&edited);
     live.succeed(Some(&before));
-    let patch = over(&live, &sent()).unwrap().restores().expect("it is known whole");
-    let containers = &created()["spec"]["template"]["spec"]["containers"];
-    assert_eq!(
-        patch,
-        json!({ "metadata": { "resourceVersion": "8" }, "spec": { "template": { "spec": { "containers": containers } } } })
-    );
+    let restore = over(&live, &sent()).unwrap().restores().expect("it is known whole");
+    let [seen, made] = [&edited, &created()].map(|object| object["spec"]["template"]["spec"]["containers"].clone());
+    let (path, metadata) = ("/spec/template/spec/containers", &edited["metadata"]);
+    let steps = json!([
+        { "op": "test", "path": "/metadata/uid", "value": metadata["uid"] },
+        { "op": "test", "path": "/metadata/ownerReferences", "value": metadata["ownerReferences"] },
+        { "op": "test", "path": path, "value": seen },
+        { "op": "replace", "path": path, "value": made },
+    ]);
+    assert_eq!((restore.patch, restore.version), (steps, json!("8")));
 
     let mut other = sent();
     other["spec"]["minReadySeconds"] = json!(3);
