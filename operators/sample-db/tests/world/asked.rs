@@ -139,8 +139,8 @@ impl Site {
             .filter(|of| **of == db.spec.engine.parameters)
             .map(|_| "bad".to_owned());
         let login = match (data.open, app) {
-            (_, None) => Login::Unknown,
             (false, _) => Login::ShutOut,
+            (true, None) => Login::Unknown,
             (true, app) if data.app == app => Login::In,
             (true, _) => Login::WrongPassword,
         };
