@@ -137,12 +137,12 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
     };
     let is_current = !pull.meta.deleting && objects::tries(pull, &observed.cluster, wish, agent);
     let failed = |why: &str| Check::Failed(unavailable(observed, pull, wish, why));
-    let is_not_started = |running| ended(running).is_some_and(|(_, ended)| is_not_started(ended));
-    if is_current && pull.running.as_deref().is_some_and(is_not_started) {
+    let running = pull.running.as_deref().filter(|_| is_current);
+    if running.and_then(ended).is_some_and(|(_, ended)| is_not_started(ended)) {
         return if has_lasted(pull, ANEW, now) { Check::Old } else { Check::Runs };
     }
     // What has been found out holds however long ago that was.
-    match pull.running.as_deref().filter(|_| is_current).and_then(verdict) {
+    match running.and_then(verdict) {
         Some(Ok(())) => return Check::Passed,
         Some(Err(_)) if is_of_agent(pull) && has_lasted(pull, ANEW, now) => return Check::Old,
         Some(Err(why)) => return failed(&why),
@@ -156,13 +156,14 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
     }
 }
 
-/// What the check has come to in a pod in which etcd has ended, or that has ended itself: why an image is of no use, if one is.
+/// What the check has come to in a pod in which etcd has ended, or that has ended itself: why an image is of no use, if one is. Of a
+/// container that could not be started nothing has been found out.
 fn verdict(running: &Running) -> Option<Result<(), String>> {
     match ended(running) {
         Some((_, ended)) if ended.code == 0 => Some(Ok(())),
         // Evicted, or without room from the start: nothing has been found out.
         None if running.over => Some(Ok(())),
-        Some((_, ended)) if running.over && is_of_no_account(ended) => Some(Ok(())),
+        Some((_, ended)) if running.over && KILLED.contains(&ended.code) => Some(Ok(())),
         Some((program, ended)) => Some(Err(how(program, ended))),
         None => None,
     }

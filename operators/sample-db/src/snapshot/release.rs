@@ -30,14 +30,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     if !snapshot.meta.is_held_by(SNAPSHOT_FILES) {
         return Plan::nothing();
     }
-    let has_files = snapshot.status.started_at.is_some() && observed.volume.stays();
     // Nothing can be made in a namespace that is going, whose volumes go or stay as their class has it.
-    let name = jobs::prune_name(snapshot);
-    let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
     if observed.namespace_going {
         return let_go(snapshot, None);
     }
-    if !has_files {
+    let name = jobs::prune_name(snapshot);
+    let others = |job: &Job| job.labels.get(OWNER_UID).is_some_and(|uid| **uid != *snapshot.meta.uid);
+    if snapshot.status.started_at.is_none() || !observed.volume.stays() {
         // What was to remove them would wait for their volume, and outlive the object until its deadline; unless it has the volume already.
         let idle = |job: &&Job| *job.meta.key.name == *name && !others(job) && job.end.is_none() && !job.meta.deleting;
         let begun = observed.pods.iter().any(|pod| is_of_job(pod, &name) && has_volume(pod));
