@@ -55,7 +55,7 @@ pub fn of_others(more: &[&'static str]) -> Vec<&'static str> {
 }
 
 /// A kind of child, of an object called `web`.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Child {
     /// Its API group; empty for the core's.
     pub group: &'static str,
@@ -69,13 +69,17 @@ pub struct Child {
     pub theirs: Vec<&'static str>,
     /// Places among those where it does not, but for such among these.
     pub ours: Vec<&'static str>,
+    /// The places that are edited, and those below them; none for all.
+    pub only: Vec<&'static str>,
+}
+
+/// Whether a place is that one, or below it.
+fn is_in(place: &str, of: &str) -> bool {
+    place.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }
 
 impl Child {
     fn is_theirs(&self, place: &str) -> bool {
-        let is_in = |place: &str, of: &str| {
-            place.strip_prefix(of).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
         let closest = |places: &[&str]| places.iter().filter(|of| is_in(place, of)).map(|of| of.len()).max();
         // What is done to a place is done to those in it.
         let is_above = self.ours.iter().any(|ours| is_in(ours, place));
@@ -160,5 +164,6 @@ async fn edits(child: &Child, somebody: &Somebody<'_>) -> Vec<Edit> {
         fields.filter(|name| !["apiVersion", "kind", "metadata", "status"].contains(name)).collect();
     let mut edits = somebody.schemas.edits(schema, &live, &[], &fields);
     edits.extend(somebody.schemas.edits(schema, &live, &["metadata"], &METADATA));
+    edits.retain(|edit| child.only.is_empty() || child.only.iter().any(|only| is_in(&edit.place(), only)));
     edits
 }

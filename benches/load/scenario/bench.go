@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -205,13 +206,27 @@ func (b *Bench) lead(ctx context.Context, s *Subject) (*Running, error) {
 	return r, r.WaitQuiet(ctx, 120*time.Second)
 }
 
-// apiServerCPU is the seconds that the API server's own process has taken so far.
-func (b *Bench) apiServerCPU(ctx context.Context) (float64, error) {
+// serversCPU is the seconds that the API server's and etcd's own processes have taken so far.
+func (b *Bench) serversCPU(ctx context.Context) (apiServer, etcd float64, err error) {
 	page, err := b.admin.Text(ctx, "/metrics")
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	return measure.Sum(bytes.NewReader(page), "process_cpu_seconds_total")
+	if apiServer, err = measure.Sum(bytes.NewReader(page), "process_cpu_seconds_total"); err != nil {
+		return 0, 0, err
+	}
+	// scripts/cluster keeps the id of each process, and when it was started, beside the audit log.
+	line, err := os.ReadFile(filepath.Join(filepath.Dir(b.auditLog), "pids", "etcd"))
+	if err != nil {
+		return 0, 0, err
+	}
+	id, _, _ := strings.Cut(string(line), " ")
+	pid, err := strconv.Atoi(id)
+	if err != nil {
+		return 0, 0, err
+	}
+	process, err := measure.Proc(pid)
+	return apiServer, process.CPUSeconds, err
 }
 
 func sleep(ctx context.Context, d time.Duration) {

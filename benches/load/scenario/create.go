@@ -102,7 +102,7 @@ func (b *Bench) creation(ctx context.Context, r *Running, count, replicas int, a
 	if err != nil {
 		return err
 	}
-	served, err := b.apiServerCPU(ctx)
+	served, kept, err := b.serversCPU(ctx)
 	if err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (b *Bench) creation(ctx context.Context, r *Running, count, replicas int, a
 	if err != nil {
 		return err
 	}
-	servedNow, err := b.apiServerCPU(ctx)
+	servedNow, keptNow, err := b.serversCPU(ctx)
 	if err != nil {
 		return err
 	}
@@ -159,6 +159,7 @@ func (b *Bench) creation(ctx context.Context, r *Running, count, replicas int, a
 	add("reconciles per create", "", (total-reconciled)/n)
 	add("CPU, creates to quiet", "s", after.CPUSeconds-before.CPUSeconds)
 	add("API server's CPU per MyApp", "ms", 1000*(servedNow-served)/n)
+	add("etcd's CPU per MyApp", "ms", 1000*(keptNow-kept)/n)
 	b.Say("%s: all Ready in %.1f s, p99 %.0f ms, %.2f writes and %.2f reconciles each, %.2f CPU s, failed: %v",
 		s.Name, latency.Total, latency.P99, float64(requests.Writes)/n, (total-reconciled)/n, after.CPUSeconds-before.CPUSeconds, requests.Failed)
 	return nil

@@ -30,6 +30,10 @@ func (b *Bench) Drift(ctx context.Context) error {
 			if err := r.WaitQuiet(ctx, time.Minute); err != nil {
 				return err
 			}
+			served, kept, err := b.serversCPU(ctx)
+			if err != nil {
+				return err
+			}
 			start := time.Now()
 			var ms []float64
 			for i := range b.Samples {
@@ -42,6 +46,10 @@ func (b *Bench) Drift(ctx context.Context) error {
 				sleep(ctx, 20*time.Millisecond)
 			}
 			if err := r.WaitQuiet(ctx, time.Minute); err != nil {
+				return err
+			}
+			servedNow, keptNow, err := b.serversCPU(ctx)
+			if err != nil {
 				return err
 			}
 			requests, err := b.requests(s, start, time.Now(), "")
@@ -59,6 +67,8 @@ func (b *Bench) Drift(ctx context.Context) error {
 			b.Report.Add("drift", situation, "writes to the Deployment each", "", s.Name, float64(requests.Writes-requests.StatusWrites)/n)
 			b.Report.Add("drift", situation, "status writes each", "", s.Name, float64(requests.StatusWrites)/n)
 			b.Report.Add("drift", situation, "gets each", "", s.Name, float64(requests.Gets)/n)
+			b.Report.Add("drift", situation, "API server's CPU each", "ms", s.Name, 1000*(servedNow-served)/n)
+			b.Report.Add("drift", situation, "etcd's CPU each", "ms", s.Name, 1000*(keptNow-kept)/n)
 			b.Say("%s: %s: p50 %.1f ms, max %.1f ms, by %v", s.Name, mode, measure.Percentile(ms, 50), measure.Percentile(ms, 100), requests.ByVerb)
 		}
 		_, err = r.Stop(syscall.SIGTERM)

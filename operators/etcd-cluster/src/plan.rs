@@ -3,11 +3,9 @@
 //! One step of [`membership`] a pass, and aside from it what stands beside the members (the Service of clients, the budget,
 //! the sizes of claims). Whatever the step, the status says how the cluster fares now.
 
-use std::time::Duration;
-
 use api::condition_type::STALLED;
 use api::etcd_cluster::EtcdClusterStatus;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::{Kept, Pod, Running};
 
@@ -25,6 +23,7 @@ pub mod names;
 pub mod objects;
 mod observed;
 pub mod options;
+mod pause;
 pub mod placement;
 pub mod proven;
 pub mod pull;
@@ -49,26 +48,6 @@ use objects::Start;
 use roster::Roster;
 use wish::Wish;
 
-/// After a step: its own events are no news, so look again by ourselves.
-const STEP: Duration = Duration::from_millis(50);
-/// While something of etcd's is waited for, which no watch tells.
-const SOON: Duration = Duration::from_millis(120);
-/// After an entry for a learner, which takes it that far.
-const NUDGED: Duration = Duration::from_secs(1);
-/// The same, while no member has changed for [`STAGNATION`]: each look may take requests to the API server as well.
-const SLOWLY: Duration = Duration::from_secs(5);
-/// After a removal that is not the first try: etcd refuses it for as long as the others have not been connected for 5 s.
-const REFUSED: Duration = Duration::from_secs(1);
-/// For how long members change before it is looked less often.
-const STAGNATION: SignedDuration = SignedDuration::from_mins(2);
-/// While something is waited for that a watch tells; and for a person. A look takes up to five requests to the API server, of
-/// which there are to be twenty a minute at most while nothing gets better.
-const LATER: Duration = Duration::from_secs(15);
-/// While the kubelet's word that a member is ready cannot be relied upon yet, which time alone tells.
-const SETTLES: Duration = Duration::from_millis(500);
-/// How often members are asked how they fare while all is well.
-const HEALTH: Duration = Duration::from_secs(10);
-
 /// A plan for an EtcdCluster.
 pub type EtcdPlan = Plan<EtcdClusterStatus, EtcdAct>;
 
@@ -84,7 +63,7 @@ fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let roster = Roster::of(observed, now);
     let Some(durable) = wish::durable(observed) else {
         let status = status::undecided(observed, now);
-        return Plan { status: Some(status), next: Next::After(LATER), ..Plan::nothing() };
+        return Plan { status: Some(status), next: Next::After(pause::LATER), ..Plan::nothing() };
     };
     let wish = Wish::of(observed, &roster, durable);
     let (step, mut effects, aside) = decide(observed, &roster, &wish, now);
@@ -93,15 +72,16 @@ fn living(observed: &Observed, now: Timestamp) -> EtcdPlan {
     let waits = matches!(step, Step::Rest | Step::Wait(_) | Step::Stuck(..));
     let idle = cluster.status.cluster_id.is_none() || waits || cluster.status.contract.is_true(STALLED);
     if let Some(hold) = hold::cluster(cluster, wish.durable).filter(|_| idle && !cluster.spec.paused) {
-        return Plan { effects: vec![hold], next: Next::After(STEP), ..Plan::nothing() };
+        return Plan { effects: vec![hold], next: Next::After(pause::STEP), ..Plan::nothing() };
     }
     let rests = step == Step::Rest && effects.is_empty() && !cluster.spec.paused;
     let excess = retired::excess(observed, &roster, &wish).filter(|_| rests);
     effects.extend(excess.map(|claim| Effect::Delete(retired::delete(claim))));
-    let mut next = Next::After(look_again(observed, &roster, &step, &effects, now));
     let status = status::of(observed, &roster, &wish, &step, now);
+    let repeats = status::says_the_same(&cluster.status, &status);
+    let mut next = Next::After(pause::of(observed, &roster, &step, &effects, repeats, now));
     if status.leader_moving_from.is_some() && cluster.status.leader_moving_from.is_none() {
-        next = next.no_later_than(STEP);
+        next = next.no_later_than(pause::STEP);
     }
     if status::is_quorum_unconfirmed(&status) {
         next = next.no_later_than(quorum::look_again(cluster, now));
@@ -136,11 +116,12 @@ fn decide(
     let step = membership::next(observed, roster, wish, now);
     let peers = told_apart(&observed.peers, cluster, roster, |apart| objects::peers(cluster, apart)).map(Effect::Apply);
     let effects = peers.into_iter().chain(effects::of(observed, roster, wish, &step)).collect();
-    (step, effects, beside(observed, roster, wish))
+    let beside = beside(observed, roster, wish, &step);
+    (step, effects, beside)
 }
 
 /// What stands beside the members. Trouble with it keeps no member from being healed.
-fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
+fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &Step) -> Vec<Apply> {
     let cluster = &*observed.cluster;
     let mut beside = unlabeled::repairs(cluster, roster);
     if cluster.status.cluster_id.is_some() {
@@ -170,6 +151,7 @@ fn beside(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Vec<Apply> {
         beside.extend(node.claim.and_then(|claim| objects::grown(cluster, claim)).filter(|_| !leaving));
     }
     if wish.durable {
+        beside.extend(anew::stays(roster, step));
         beside.extend(proven::notes(cluster, roster, wish));
         beside.extend(hold::claims(observed, roster));
     }
@@ -258,40 +240,6 @@ fn told_apart<V: Kept>(
     let is_narrow = seen.ours().is_some_and(|child| narrow.has_made(child.fingerprint, child.additions()));
     let apart = is_narrow || unlabeled::can_be_told_apart(cluster, roster);
     seen.kept(if apart { narrow } else { wanted(false) })
-}
-
-fn look_again(
-    observed: &Observed,
-    roster: &Roster<'_>,
-    step: &Step,
-    effects: &[Effect<EtcdAct>],
-    now: Timestamp,
-) -> Duration {
-    let cluster = &*observed.cluster;
-    if cluster.status.storage.is_none() {
-        return STEP;
-    }
-    match step {
-        _ if cluster.spec.paused => HEALTH,
-        Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
-        Step::Rest if effects.is_empty() => HEALTH,
-        // Whoever writes may have raised it again by then, and nothing will have changed for the better.
-        Step::Disarm { .. } => HEALTH,
-        Step::Wait(Wait { soon: false, .. }) | Step::Stuck(..) => LATER,
-        Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
-            if stagnates(cluster, now) { SLOWLY } else { SOON }
-        }
-        Step::Remove { name, .. } if roster.is_retiring(name) => REFUSED,
-        Step::Nudge { .. } if !stagnates(cluster, now) => NUDGED,
-        Step::Nudge { .. } => SLOWLY,
-        _ => STEP,
-    }
-}
-
-/// Whether no member has taken up another role for some time.
-fn stagnates(cluster: &EtcdCluster, now: Timestamp) -> bool {
-    let last = cluster.status.member_statuses.iter().filter_map(|status| status.since).max();
-    last.is_some_and(|last| clock::lasted(last, now) >= STAGNATION)
 }
 
 #[cfg(test)]

@@ -154,8 +154,14 @@ fn ratio(status: &SampleDBStatus, claim: &str) -> Option<f64> {
     volume.used_percent.map(|percent| f64::from(percent) / 100.0)
 }
 
+/// What a metric says of a database.
+#[cfg(test)]
+pub(crate) fn value(observed: &Observed, name: &str) -> Option<f64> {
+    values(observed).into_iter().find(|(family, _)| family.name == name)?.1
+}
+
 /// Whether somebody has deleted the claim of data that there are.
-pub(crate) fn is_terminating(observed: &Observed) -> bool {
+fn is_terminating(observed: &Observed) -> bool {
     let status = &observed.db.status;
     let claim = status.storage.claim.as_deref().and_then(|name| observed.claim(name));
     status.initialization.data_created_at.is_some() && claim.is_some_and(|claim| claim.meta.deleting)

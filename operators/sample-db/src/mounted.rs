@@ -1,11 +1,11 @@
 //! What a pod has mounted, told for tests of all kinds of pods. Pure.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What each container of a pod's spec stands beside: those of its volumes that do not only hold the agent, sockets and what is
 /// temporary, with a word on those that it can only read.
 ///
-/// No pod has a token: what runs in it, be it of a user's, has no business with the API server.
+/// No pod has a token: what runs in it, be it of a user's, has no business with the API server. And each asks for some of its node.
 pub(crate) fn mounted(spec: &Value) -> Vec<String> {
     assert_eq!(spec["automountServiceAccountToken"], false, "{spec}");
     assert!(spec["serviceAccountName"].is_null(), "{spec}");
@@ -16,6 +16,8 @@ pub(crate) fn mounted(spec: &Value) -> Vec<String> {
 }
 
 fn beside(container: &Value) -> String {
+    // What asks for nothing is evicted first.
+    assert_eq!(container["resources"]["requests"], json!({ "cpu": "50m", "memory": "128Mi" }), "{container}");
     assert_eq!(container["securityContext"]["readOnlyRootFilesystem"], true, "{container}");
     let own = |mount: &&Value| !["agent", "run", "tmp"].contains(&text(&mount["name"]));
     let word = |mount: &Value| {

@@ -95,6 +95,32 @@ impl Objects {
         drop(kubectl(&["apply", "--namespace", &self.namespace, "--kustomize", samples]).await.ok());
     }
 
+    /// Applies a MyApp with all that the first release knew, and waits until it is Ready with its one pod.
+    pub async fn apply_app_of_the_first_release(&self) {
+        let by_port = json!({ "tcpSocket": { "port": 80 }, "periodSeconds": 2, "failureThreshold": 30 });
+        let by_program = json!({ "exec": { "command": ["/bin/true"] }, "initialDelaySeconds": 1 });
+        let probes = json!({ "startup": by_port, "readiness": by_port, "liveness": by_program });
+        let spec = json!({
+            "image": "nginx:1.25", "replicas": 1, "port": 80, "paused": false, "security": "Baseline", "probes": probes,
+            "disruptionBudget": { "maxUnavailable": 1 },
+            "env": [
+                { "name": "PLAIN", "value": "a b" },
+                { "name": "EMPTY" },
+                { "name": "POD", "valueFrom": { "fieldRef": { "fieldPath": "metadata.name" } } },
+                { "name": "KEY", "valueFrom": { "secretKeyRef": { "name": "keys", "key": "key", "optional": true } } },
+                { "name": "SETTING", "valueFrom": { "configMapKeyRef": { "name": "settings", "key": "key", "optional": true } } },
+            ],
+            "envFrom": [
+                { "prefix": "P_", "configMapRef": { "name": "settings", "optional": true } },
+                { "secretRef": { "name": "keys", "optional": true } },
+            ],
+            "resources": { "requests": { "cpu": "0.01", "memory": "16Mi" }, "limits": { "memory": "134217728" } },
+        });
+        let metadata = json!({ "name": "first-release", "namespace": self.namespace });
+        apply(&json!({ "apiVersion": "example.com/v1", "kind": "MyApp", "metadata": metadata, "spec": spec })).await;
+        drop(self.kubectl(&["wait", "--for=condition=Ready", "--timeout=120s", "myapp/first-release"]).await);
+    }
+
     /// Waits until they are Ready.
     pub async fn samples_are_ready(&self) {
         let wait = ["wait", "--namespace", &self.namespace, "--for=condition=Ready"];

@@ -15,7 +15,7 @@ async fn is_taken_back_or_listed_as_of_others() {
         kind: "HTTPRoute",
         manifest: format!("{}---\n{route}", gateway("{from: Same}")),
         theirs: of_others(&[]),
-        ours: vec![],
+        ..Child::default()
     };
     swept::<MyApp>(&child).await;
 }

@@ -65,7 +65,7 @@ fn deployment(spec: &str, more: &[&'static str]) -> Child {
         "spec.template.spec.volumes[0]",
     ];
     let (manifest, theirs) = (my_app("web", spec), [&theirs, more].concat());
-    Child { group: "apps", version: "v1", kind: "Deployment", manifest, theirs, ours }
+    Child { group: "apps", version: "v1", kind: "Deployment", manifest, theirs, ours, ..Child::default() }
 }
 
 #[tokio::test]
@@ -83,6 +83,47 @@ async fn of_a_bare_deployment() {
 #[ignore = "scripts/test --all long: some thousand edits"]
 async fn of_a_deployment_with_all_that_a_spec_can_say() {
     swept::<MyApp>(&deployment(FULL, &[])).await;
+}
+
+/// Of these, the rest of a Deployment is as of the others.
+#[tokio::test]
+#[ignore = "scripts/test --all long: some hundred edits"]
+async fn of_volumes_overrides_and_contents() {
+    let one = |field: &str| format!("{{replicas: 0, image: nginx:1.25, {field}}}");
+    let volumes = [
+        (
+            "files: [{mountPath: /files, secret: {name: keys, optional: true, items: [{key: a, path: b}]}}]",
+            "spec.template.spec.volumes[0].secret",
+        ),
+        (
+            "files: [{mountPath: /files, projected: [{configMap: {name: map, optional: true}}]}]",
+            "spec.template.spec.volumes[0].projected",
+        ),
+        ("scratch: [{mountPath: /scratch, sizeLimit: 1Mi}]", "spec.template.spec.volumes[0].emptyDir"),
+        (
+            "persistentVolumeClaims: [{name: pictures, mountPath: /pictures}]",
+            "spec.template.spec.volumes[0].persistentVolumeClaim",
+        ),
+    ];
+    for (field, place) in volumes {
+        swept::<MyApp>(&Child { only: vec![place], ..deployment(&one(field), &[]) }).await;
+    }
+    let restart_on = one("restartOn: [{configMapRef: {name: map, optional: true}}]");
+    let contents = "spec.template.metadata.annotations.multi-operator.example.com/contents";
+    let child = deployment(&restart_on, &[]);
+    let ours = [&child.ours[..], &[contents]].concat();
+    swept::<MyApp>(&Child { ours, only: vec![contents], ..child }).await;
+    let overrides = one("podOverrides: {metadata: {labels: {team: shop}, annotations: {note: x}}, \
+        spec: {nodeSelector: {disk: ssd}, tolerations: [{key: dedicated, operator: Exists}]}}");
+    let child = deployment(&overrides, &[]);
+    let only = vec![
+        "spec.template.metadata.labels.team",
+        "spec.template.metadata.annotations.note",
+        "spec.template.spec.nodeSelector",
+        "spec.template.spec.tolerations",
+    ];
+    let ours = [&child.ours[..], &only].concat();
+    swept::<MyApp>(&Child { ours, only, ..child }).await;
 }
 
 #[tokio::test]
@@ -107,7 +148,16 @@ async fn of_services() {
         ]);
         let manifest = my_app("web", spec);
         let ours = vec!["metadata.annotations.pool"];
-        swept::<MyApp>(&Child { group: "", version: "v1", kind: "Service", manifest, theirs, ours }).await;
+        swept::<MyApp>(&Child {
+            group: "",
+            version: "v1",
+            kind: "Service",
+            manifest,
+            theirs,
+            ours,
+            ..Child::default()
+        })
+        .await;
     }
 }
 
@@ -118,19 +168,21 @@ async fn of_budgets_ingresses_autoscalers_and_config_maps() {
     let (budget, ingress, scaler) = ("PodDisruptionBudget", "Ingress", "HorizontalPodAutoscaler");
     let manifest = my_app("web", BARE);
     let theirs = of_others(&[]);
-    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ours: vec![] }).await;
+    swept::<MyApp>(&Child { group: policy, version: "v1", kind: budget, manifest, theirs, ..Child::default() }).await;
 
     let route = "{host: web.example.com, path: /shop, ingressClassName: none, tlsSecret: cert}";
     let manifest = my_app("web", &format!("{{replicas: 0, image: nginx:1.25, port: 80, route: {route}}}"));
     let theirs = of_others(&[]);
-    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ours: vec![] }).await;
+    swept::<MyApp>(&Child { group: networking, version: "v1", kind: ingress, manifest, theirs, ..Child::default() })
+        .await;
 
     let scaled = "{image: nginx:1.25, autoscaling: {min: 1, max: 2, cpu: 80%}}";
     let theirs = of_others(&["spec.behavior"]);
     let manifest = my_app("web", scaled);
-    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ours: vec![] }).await;
+    swept::<MyApp>(&Child { group: "autoscaling", version: "v2", kind: scaler, manifest, theirs, ..Child::default() })
+        .await;
 
     let theirs = of_others(&["data.sweep", "binaryData.sweep", "immutable"]);
     let manifest = sample("web", "hello");
-    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ours: vec![] }).await;
+    swept::<Sample>(&Child { group: "", version: "v1", kind: "ConfigMap", manifest, theirs, ..Child::default() }).await;
 }

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use api::ConditionStatus::{False, True};
+use api::etcd_cluster::EtcdCluster;
 use e2e::etcd::{self, Etcd, ids};
 use e2e::patience::{Bar, Moment};
 use e2e::sample_db::{self, Database};
@@ -14,6 +15,9 @@ use serde_json::json;
 const TIMES: usize = 3;
 /// In which it serves again once there is room.
 const SERVES_AGAIN: Bar = Bar::work(Duration::from_secs(60));
+
+/// In which members' volumes are full: gigabytes are put into them.
+const FILLS: Duration = Duration::from_secs(600);
 
 /// The end of what an operator does by itself, once there is room.
 fn in_time(begun: Moment) {
@@ -111,14 +115,20 @@ async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
     let etcd = Etcd::apply(&ns, "web", "{size: 3, storage: {storageClassName: sized-expandable}}").await;
     let before = etcd.stands(3).await;
     let writer = etcd::Writer::with(&etcd, 100, 500_000).await;
-    println!("{}", etcd.says("Stalled", True, "NoSpace").await);
-    let begun = Moment::now();
-    etcd.patch(json!({ "storage": { "size": "4Gi" } })).await;
-    let after = etcd.stands(3).await;
-    in_time(begun);
-    assert_eq!(ids(&after), ids(&before), "no member was replaced");
-    writer.writes(1).await;
-    writer.verdict(&after).await;
+    for (time, size) in (1..=TIMES).zip(["2Gi", "3Gi", "5Gi"]) {
+        let full = ns.until_within::<EtcdCluster, _>(FILLS, etcd.name, "Stalled to be True, NoSpace", |cluster| {
+            let stalled = e2e::objects::Ours::condition(cluster?, "Stalled")?;
+            (stalled.status == True && stalled.reason == "NoSpace").then(|| stalled.message.clone())
+        });
+        println!("{time}: {}", full.await);
+        let begun = Moment::now();
+        etcd.patch(json!({ "storage": { "size": size } })).await;
+        let after = etcd.stands(3).await;
+        in_time(begun);
+        assert_eq!(ids(&after), ids(&before), "no member was replaced");
+        writer.writes(1).await;
+        writer.verdict(&after).await;
+    }
     writer.stop().await;
 }
 

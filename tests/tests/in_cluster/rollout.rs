@@ -3,7 +3,8 @@
 use api::my_app::MyApp;
 use e2e::namespace::Namespace;
 use e2e::objects::{image, status};
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, ReplicaSet};
+use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
@@ -36,6 +37,36 @@ async fn a_new_image_replaces_pods_within_the_strategys_bounds() {
     let serving = serving(&ns).await.len();
     assert_eq!(serving, 4);
     println!("images of pods after the rollout: {images}; fewest available on the way: {fewest} of 4");
+}
+
+#[tokio::test]
+async fn a_rollout_keeps_to_its_own_surge_and_to_its_history() {
+    let ns = Namespace::new("pace").await;
+    let pace = |surge: i32, missing: i32| json!({ "rollingUpdate": { "maxSurge": surge, "maxUnavailable": missing } });
+    let strategy = "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}";
+    ns.apply(&my_app("web", &format!("{{replicas: 3, image: nginx:1.25, revisionHistoryLimit: 0, {strategy}}}"))).await;
+    running_as(&ns, 1, 3).await;
+    let numbers = |d: &Deployment| {
+        let status = d.status.clone().unwrap_or_default();
+        (status.replicas.unwrap_or(0), status.available_replicas.unwrap_or(0))
+    };
+    for (generation, image, (surge, missing)) in [(2, "nginx:1.26", (0, 1)), (3, "nginx:1.25", (2, 0))] {
+        let history = ns.record::<Deployment>("web").await;
+        let strategy = pace(surge, missing);
+        ns.patch("myapp/web", &json!({ "spec": { "image": image, "strategy": strategy } })).await;
+        running_as(&ns, generation, 3).await;
+        let seen: Vec<_> = history.objects().iter().map(numbers).collect();
+        let (most, fewest) = (seen.iter().map(|(all, _)| *all).max(), seen.iter().map(|(_, there)| *there).min());
+        println!("{strategy}: at most {most:?} pods, and at least {fewest:?} available, of 3");
+        // Pods that are on their way out may be counted still.
+        assert!(most >= Some(3 + surge), "{seen:?}");
+        assert_eq!(fewest, Some(3 - missing), "{seen:?}");
+    }
+    ns.eventually("earlier ReplicaSets to go", || async {
+        let left = ns.api::<ReplicaSet>().list(&ListParams::default()).await.map_err(|error| error.to_string())?;
+        if left.items.len() == 1 { Ok(()) } else { Err(format!("{} are there", left.items.len())) }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -10,13 +10,14 @@ use e2e::namespace::Namespace;
 use e2e::objects::Ours;
 use k8s_openapi::api::core::v1::Service;
 use k8s_openapi::api::networking::v1::Ingress;
-use kube::CustomResource;
+use kube::{CustomResource, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::edits::{By, is_back, spec};
 use crate::manifest::my_app;
 use crate::running::running;
+use crate::trouble::stalled;
 use crate::writes::{calls, lines, settled, to, writes};
 
 const CRD: &str = "httproutes.gateway.networking.k8s.io";
@@ -115,6 +116,36 @@ async fn a_host_makes_an_ingress_that_is_kept_as_asked_and_goes_with_it() {
     ns.patch("myapp/web", &json!({ "spec": { "route": null } })).await;
     ns.until_gone::<Ingress>("web").await;
     ns.until::<MyApp, ()>("web", "no word of a route", |app| route(app?).is_none().then_some(())).await;
+}
+
+/// With the class, the Ingress is made anew; new pods that never serve take nothing from those that do.
+#[tokio::test]
+async fn a_route_leads_to_the_earlier_port_while_no_pod_has_the_new_one() {
+    let ns = Namespace::new("ingress-port").await;
+    ns.apply(&my_app(
+        "web",
+        "{replicas: 1, image: nginx:1.25, port: 80, route: {host: web.example.com, ingressClassName: none}}",
+    ))
+    .await;
+    running(&ns, 1).await;
+    let before = ns.until::<Ingress, _>("web", "it to be made", |made| made?.uid()).await;
+    let edit = json!({ "image": "nginx:does-not-exist", "port": 8080, "route": { "ingressClassName": null } });
+    ns.patch("myapp/web", &json!({ "spec": edit })).await;
+    let port = |ingress: &Ingress| {
+        let spec = serde_json::to_value(ingress.spec.as_ref()).unwrap_or_default();
+        spec["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]["number"].as_i64()
+    };
+    ns.until::<Ingress, ()>("web", "another one, to the port that the Service has", |made| {
+        (made?.uid().as_ref() != Some(&before) && port(made?) == Some(80)).then_some(())
+    })
+    .await;
+    let message = stalled(&ns, "ImagePullBackOff").await;
+    assert!(message.starts_with("1 of 1 pod is ready"), "{message}");
+    assert_eq!(port(&ns.get::<Ingress>("web").await), Some(80), "the earlier pod serves");
+    // Without pods, nobody is led away.
+    ns.patch("myapp/web", &json!({ "spec": { "replicas": 0 } })).await;
+    let is_new = |made: Option<&Ingress>| (port(made?) == Some(8080)).then_some(());
+    ns.until::<Ingress, ()>("web", "the port that is asked for", is_new).await;
 }
 
 #[tokio::test]

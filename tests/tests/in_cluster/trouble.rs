@@ -8,7 +8,7 @@ use kube::api::ListParams;
 use serde_json::json;
 
 use crate::manifest::my_app;
-use crate::running::running;
+use crate::running::{running, serving};
 
 /// Waits for trouble of that reason; returns its message. Stalled says the same as Ready.
 pub async fn stalled(ns: &Namespace, reason: &str) -> String {
@@ -75,6 +75,28 @@ async fn a_refusal_by_quota_is_told() {
     .await;
     drop(ns.kubectl(&["delete", "resourcequota/few"]).await.ok());
     running(&ns, 3).await;
+}
+
+#[tokio::test]
+async fn a_quota_that_an_edit_exceeds_is_told_and_the_old_pods_serve() {
+    let ns = Namespace::new("quota-cpu").await;
+    ns.apply("apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: cores}\nspec: {hard: {requests.cpu: 30m}}\n").await;
+    ns.apply(&my_app("web", "{replicas: 2, image: nginx:1.25, resources: {requests: {cpu: 10m}}}")).await;
+    running(&ns, 2).await;
+    let before = serving(&ns).await;
+    ns.patch("myapp/web", &json!({ "spec": { "resources": { "requests": { "cpu": "25m" } } } })).await;
+    let message = ns
+        .until::<MyApp, _>("web", "the quota in the conditions", |app| {
+            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "FailedCreate")?;
+            Some(stalled.message.clone())
+        })
+        .await;
+    println!("a quota that an edit exceeds reads: {message}");
+    assert!(message.starts_with("2 of 2 pods are ready") && message.contains("exceeded quota: cores"), "{message}");
+    assert_eq!(serving(&ns).await, before, "the earlier pods serve");
+    ns.patch("myapp/web", &json!({ "spec": { "resources": { "requests": { "cpu": "10m" } } } })).await;
+    running(&ns, 2).await;
+    assert_eq!(serving(&ns).await, before, "nothing was replaced");
 }
 
 #[tokio::test]

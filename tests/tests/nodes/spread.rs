@@ -1,9 +1,11 @@
 //! Three nodes in three zones, and a Deployment that spreads over them.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use e2e::namespace::Namespace;
 use e2e::objects::serves;
+use e2e::process::{Install, Launch};
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
 use kube::api::ListParams;
@@ -62,6 +64,11 @@ async fn a_deployment_spreads_over_the_zones() {
         },
     });
     ns.apply(&deployment.to_string()).await;
+    assert_eq!(six_on_nodes(&ns).await.into_values().collect::<Vec<_>>(), [2, 2, 2]);
+}
+
+/// How many of six pods that serve each node has.
+async fn six_on_nodes(ns: &Namespace) -> BTreeMap<String, usize> {
     let pods = ns
         .eventually("six pods that serve", || async {
             let pods = ns.api::<Pod>().list(&ListParams::default()).await.map_err(|error| error.to_string())?.items;
@@ -69,9 +76,33 @@ async fn a_deployment_spreads_over_the_zones() {
             if serving == 6 { Ok(pods) } else { Err(format!("{serving} serve")) }
         })
         .await;
-    let mut on_nodes = BTreeMap::<&str, usize>::new();
+    let mut on_nodes = BTreeMap::<String, usize>::new();
     for pod in &pods {
-        *on_nodes.entry(node_of(pod)).or_default() += 1;
+        *on_nodes.entry(node_of(pod).to_owned()).or_default() += 1;
     }
-    assert_eq!(on_nodes.into_values().collect::<Vec<_>>(), [2, 2, 2]);
+    on_nodes
+}
+
+/// By the constraints that a MyApp's pods get by themselves, which are wishes. The manager runs beside the cluster: its nodes are stopped
+/// by other tests.
+#[tokio::test]
+async fn pods_of_a_my_app_spread_over_the_zones() {
+    let (_second, _third) = (second().await, third().await);
+    let ns = Namespace::without_manager("spread-app").await;
+    let crds = concat!(env!("CARGO_MANIFEST_DIR"), "/../config/crd/bases");
+    drop(ns.kubectl(&["apply", "--server-side", "--filename", crds]).await.ok());
+    drop(ns.kubectl(&["wait", "--for=condition=Established", "--timeout=30s", "--filename", crds]).await.ok());
+    let install = Install::namespaced(&ns.client, &ns.name, &[&ns.name]).await.expect("it may be installed");
+    let mut manager = Launch::default().start(&install).expect("it is built");
+    manager.leads(Duration::from_secs(30)).await.expect("it leads");
+    let container = container(SLEEP, None);
+    let spec = json!({
+        "image": container["image"], "imagePullPolicy": "Never", "command": container["command"], "replicas": 6,
+        "terminationGracePeriodSeconds": 1,
+    });
+    let app = json!({ "apiVersion": "example.com/v1", "kind": "MyApp", "metadata": { "name": "web" }, "spec": spec });
+    ns.apply(&app.to_string()).await;
+    let on_nodes = six_on_nodes(&ns).await;
+    println!("six pods of a MyApp: {on_nodes:?}");
+    assert_eq!(on_nodes.len(), 3, "{on_nodes:?}");
 }

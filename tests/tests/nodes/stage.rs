@@ -50,6 +50,7 @@ async fn turn(lock: &'static Mutex<()>, number: u8) -> Turn {
         drop(started.ok());
     }
     until_ready(&node, "True", NODE_COMES_BACK).await;
+    until_untainted(&node).await;
     Turn { node, _held: held }
 }
 
@@ -97,6 +98,16 @@ pub(crate) async fn until_ready(node: &str, status: &str, deadline: Duration) {
     wait_until(&format!("node {node} to have Ready={status}"), deadline, || async {
         let ready = ready(node).await?;
         if ready.status == status { Ok(()) } else { Err(format!("{ready:?}")) }
+    })
+    .await;
+}
+
+/// Waits until pods may be placed on a node: the taint of one that was away goes after its condition.
+async fn until_untainted(node: &str) {
+    wait_until(&format!("node {node} to have no taints"), NODE_COMES_BACK, || async {
+        let there = nodes().await.get(node).await.map_err(|error| error.to_string())?;
+        let taints = there.spec.and_then(|spec| spec.taints).unwrap_or_default();
+        if taints.is_empty() { Ok(()) } else { Err(format!("{taints:?}")) }
     })
     .await;
 }

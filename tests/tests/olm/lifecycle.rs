@@ -31,9 +31,15 @@ async fn it_is_installed_upgraded_removed_and_installed_again_while_all_runs_on(
     let (previous, began_with) = (install.manager().await, install.image().await);
 
     samples.apply_samples().await;
+    samples.apply_app_of_the_first_release().await;
     samples.samples_are_ready().await;
     let mut before = samples.untouched().await;
-    assert_eq!(before.pods.len(), 3 + 3 + 1, "an application's pods, etcd's members, a database: {:?}", before.pods);
+    assert_eq!(
+        before.pods.len(),
+        3 + 1 + 3 + 1,
+        "two applications' pods, etcd's members, a database: {:?}",
+        before.pods
+    );
 
     let plan = install.plan_waits(&versions.current).await;
     install.nothing_was_forbidden().await;

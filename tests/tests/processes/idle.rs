@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use api::my_app::{MyApp, ROUTE_ACCEPTED, SCALING_ACTIVE};
 use e2e::audit::Audit;
 use e2e::call::{Call, lines};
 use e2e::patience::{Deadline, Moment};
@@ -24,6 +25,38 @@ fn without_log() -> Result<(), Failure> {
     Err("requests are counted in the audit log: set MULTI_OPERATOR_AUDIT_LOG, as scripts/cluster env does".into())
 }
 
+/// What `restartOn` names.
+const SETTINGS: &str = "settings";
+
+/// Makes two MyApps with all else that one may ask for, and waits until all is told of them.
+async fn with_all_features(stage: &Stage) -> Result<(), Failure> {
+    let settings = json!({ "configMap": { "name": SETTINGS, "optional": true } });
+    let mut spec = json!({
+        "image": "nginx:1.25", "replicas": 0, "serviceAccountName": "default", "automountToken": true,
+        "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }, { "name": "dns", "port": 53, "protocol": "UDP" }],
+        "service": { "type": "NodePort", "annotations": { "pool": "blue" } },
+        "route": { "host": "web.example.com", "path": "/shop", "ingressClassName": "none", "tlsSecret": "cert" },
+        "files": [
+            { "mountPath": "/files", "configMap": settings["configMap"] },
+            { "mountPath": "/pod", "projected": [settings] },
+        ],
+        "scratch": [{ "mountPath": "/scratch", "sizeLimit": "1Mi" }],
+        "persistentVolumeClaims": [{ "name": "pictures", "mountPath": "/pictures" }],
+        "preStop": { "sleep": { "seconds": 1 } }, "rollback": "Automatic", "minReadySeconds": 1,
+        "restartOn": [{ "configMapRef": { "name": SETTINGS, "optional": true } }],
+        "podOverrides": { "metadata": { "labels": { "team": "shop" } }, "spec": { "nodeSelector": { "disk": "ssd" } } },
+    });
+    spec["strategy"] = json!({ "rollingUpdate": { "maxSurge": 1, "maxUnavailable": 0 } });
+    stage.app_of("full", spec).await?;
+    stage.app_of("scaled", json!({ "image": "nginx:1.25", "autoscaling": { "max": 2 } })).await?;
+    stage.app_ready("full", SOON).await?;
+    stage.condition::<MyApp>("full", ROUTE_ACCEPTED, SOON).await?;
+    stage.app_ready("scaled", Duration::from_secs(60)).await?;
+    // Its controller looks every 15 s.
+    stage.condition::<MyApp>("scaled", SCALING_ACTIVE, Duration::from_secs(60)).await?;
+    Ok(())
+}
+
 pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Result<(), Failure> {
     let other = stage.beside("other").await?;
     let install = Install::namespaced(&stage.client, &stage.name, &[&stage.name, &other.name]).await?;
@@ -42,6 +75,7 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
             place.sample_kept(&format!("sample-{number}"), "kept", SOON).await?;
         }
     }
+    with_all_features(&stage).await?;
     settled(&audit).await?;
     let (quiet, begun) = (audit.mark()?, Moment::now());
     sleep(Duration::from_secs(60)).await;
@@ -49,12 +83,17 @@ pub async fn converged_objects_cause_no_request_for_a_minute(stage: Stage) -> Re
     let calls = quiet.calls()?;
     let (renewals, others): (Vec<Call>, Vec<Call>) = calls.into_iter().partition(Call::is_lease);
     let (watches, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(Call::is_watch);
+    let is_look = |call: &Call| (&*call.verb, &*call.resource, &*call.name) == ("get", "configmaps", SETTINGS);
+    let (looks, others): (Vec<Call>, Vec<Call>) = others.into_iter().partition(is_look);
     println!(
-        "idle: {passed}: {} requests for the Lease, {} watches resumed, {} others",
+        "idle: {passed}: {} requests for the Lease, {} watches resumed, {} looks at what restarts pods, {} others",
         renewals.len(),
         watches.len(),
+        looks.len(),
         others.len()
     );
+    let minutes = passed.real.div_duration_f64(Duration::from_secs(60));
+    ensure(looks.len() as f64 <= minutes + 1.0, || format!("more than one a minute:\n{}", lines(&looks)))?;
     none(&others, "requests of an idle manager")?;
     // One may be under way when the window begins, and one when it ends.
     let often = |period: Duration| passed.real.div_duration_f64(period);

@@ -17,13 +17,14 @@ const PATIENCE: Duration = Duration::from_secs(75);
 const NOBODY: &str = "multi_operator_nobody";
 
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell
-/// the password, is judged by the old rules. They are seen in /proc alone, and their title begins with the names that they
-/// ask for, which may be any: it is the address after them that tells them from processes of the server's.
+/// the password, is judged by the old rules. They are seen in /proc alone, and have no title yet, or one that begins with the names
+/// that they ask for, which may be any: it is the address after them that tells them from processes of the server's and of its
+/// extensions.
 const COMING: &str = "SELECT child.pid::int FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(\
 pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title \
 FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format('/proc/%1$s/task/%1$s/children', \
 pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)), 0, 1000000)), ' ') AS pid) AS child \
-WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver[^([]*)$' \
+WHERE title <> '' AND (title !~ '^postgres: ' OR title ~ '[^ ][(][0-9]+[)]|[[]local[]]') \
 AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
 
 /// Asks for entry as somebody else: what the server answers holds for all who come after. That the postmaster has read the

@@ -92,7 +92,10 @@ fn an_old_release_is_dumped_once_it_is_closed() {
     if place.major() == "17" {
         return;
     }
-    let server = place.serve();
+    place.prepared(&["--initialise", "--owner", "uid-1"]);
+    // Its worker has no session, and is no client that is still coming.
+    place.write("conf/worker.conf", "shared_preload_libraries = 'pg_prewarm'\n");
+    let server = place.start();
     server.sql("postgres", "CREATE ROLE app LOGIN PASSWORD 'app'; CREATE TABLE t AS SELECT 1 AS a");
     let path = raced(&place);
     let to = place.text("snapshots/one");

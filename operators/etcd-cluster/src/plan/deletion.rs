@@ -13,7 +13,8 @@ use runtime::plan::conditions::condition;
 use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan, Seen};
 use runtime::views::Claim;
 
-use super::{EtcdAct, EtcdPlan, LATER, Observed, claim_copies, clock, hold, names, objects};
+use super::pause::LATER;
+use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, names, objects};
 use crate::EtcdCluster;
 
 /// What is being done before the object goes; absent otherwise.

@@ -49,7 +49,10 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
         Step::Remove { name, id, .. } => {
             let pod = node(name).and_then(|node| node.pod);
             let marked = node(name).is_some_and(|node| node.annotation(objects::RETIRING).is_some());
-            let mark = pod.filter(|pod| !marked && !pod.meta.deleting).map(objects::retiring).map(Effect::Apply);
+            let mark = pod.filter(|pod| !marked && !pod.meta.deleting).map(objects::retiring);
+            // The pod may go before status has told of that, and a list of one is not believed then.
+            let claim = node(name).and_then(|node| node.claim).filter(|claim| !objects::is_retiring(claim));
+            let noted = claim.map(|claim| objects::marked_as_retiring(claim, true));
             let key = || cluster.meta.key.sibling(name);
             let no_pod = pod.is_none().then(|| (Pod::KIND, key()));
             let no_claim = wish.durable && pod.is_none() && node(name).is_none_or(|node| node.claim.is_none());
@@ -61,7 +64,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             let staying = others.map(|other| cluster.meta.key.sibling(&other.name)).collect();
             let change = Change::Remove { id: *id, absent, staying };
             let act = Effect::Act(EtcdAct { via: via(roster, Some(name)), change });
-            mark.into_iter().chain([act]).collect()
+            mark.into_iter().chain(noted).map(Effect::Apply).chain([act]).collect()
         }
         Step::MoveLeader { to, .. } => {
             let heir = node(to).and_then(|node| node.member);
@@ -85,7 +88,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
             vec![Effect::Act(EtcdAct { via, change: Change::Fill { entries: *entries } })]
         }
         Step::Pull { beside } => vec![Effect::Create(pull::pod(observed, roster, wish, beside))],
-        Step::DropPull => observed.pull.as_deref().map(delete_pod).into_iter().collect(),
+        Step::DropPull { .. } => observed.pull.as_deref().map(delete_pod).into_iter().collect(),
         Step::Try { member, whole } => {
             placement::pod(observed, wish, member, *whole).map(Effect::Create).into_iter().collect()
         }

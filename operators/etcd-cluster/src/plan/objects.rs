@@ -19,10 +19,10 @@ mod trial;
 pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
-    Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, next, policy, proven,
-    retired, volume,
+    Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, is_retiring,
+    marked_as_retiring, next, policy, proven, retired, volume,
 };
-pub(super) use container::{AGENT, ETCD, WAIT, quota_follows_volume, variable_of};
+pub(super) use container::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT, quota_follows_volume, variable_of};
 pub use pod::Start;
 pub(super) use pod::{
     PLACEMENT, QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, begun, labeled, next_image, placement, pod,

@@ -182,7 +182,7 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         (None, Some((program, ended))) => super::pull::how(program, ended),
         (None, None) => "it has ended".to_owned(),
     });
-    let is_killed = ended.is_none_or(|(_, ended)| super::pull::is_of_no_account(ended));
+    let is_killed = ended.is_none_or(|(program, ended)| super::pull::is_of_no_account(program, ended));
     let unusable = |why: &str| Placement::Unusable(super::pull::unavailable(observed, trial, wish, why));
     // Not clock::lasted: where this clock is behind, each trial would be repeated as soon as its pod has failed.
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);

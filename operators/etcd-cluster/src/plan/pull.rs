@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use api::condition_type::READY;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
 use runtime::views::{Ended, Pod, Running};
@@ -27,8 +28,9 @@ const ANEW: SignedDuration = SignedDuration::from_mins(10);
 const KILLED: [i32; 2] = [137, 143];
 /// The exit code of a container that could not be started (reason StartError): a runtime that was too slow, a node out of processes.
 const NOT_STARTED: i32 = 128;
-/// What runc, or crun, says of a container that could not be started because its program is not in the image, or is of no use.
-const NO_PROGRAM: [&str; 3] = ["exec: \"", "executable file", "exec format error"];
+/// What runtimes say of a container that could not be started because its program is not in the image, or is of no use; beside the path
+/// of that program.
+const NO_PROGRAM: [&str; 2] = ["executable file", "exec format error"];
 
 /// What the check has come to.
 #[derive(Debug, PartialEq, Eq)]
@@ -78,11 +80,13 @@ pub(super) fn step(
                 .is_some_and(|pull| !objects::tries(pull, &observed.cluster, wish, agent(observed, node, wish)));
             let agents = roster.nodes.iter().any(|node| runs(node, &wish.image()));
             let image = if agents { observed.agent_image.to_string() } else { wish.image() };
-            let waits = || Step::wait("PullingImage", format!("waiting to learn whether image {image} can be pulled"));
+            let again = again(&observed.cluster, wish);
+            let told = format!("waiting to learn whether image {image} can be pulled{again}");
+            let waits = || Step::wait("PullingImage", told);
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
         Check::Failed(told) => Some(told),
-        Check::Old => Some(Step::DropPull),
+        Check::Old => Some(Step::DropPull { again: true }),
     }
 }
 
@@ -123,7 +127,7 @@ pub(super) fn clear(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Op
 
 /// Removes the pod of the check.
 pub(super) fn drop(observed: &Observed) -> Option<Step> {
-    observed.pull.as_ref().filter(|pull| !pull.meta.deleting).map(|_| Step::DropPull)
+    observed.pull.as_ref().filter(|pull| !pull.meta.deleting).map(|_| Step::DropPull { again: false })
 }
 
 fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish, now: Timestamp) -> Check {
@@ -138,8 +142,15 @@ fn check(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish,
     let is_current = !pull.meta.deleting && objects::tries(pull, &observed.cluster, wish, agent);
     let failed = |why: &str| Check::Failed(unavailable(observed, pull, wish, why));
     let running = pull.running.as_deref().filter(|_| is_current);
-    if running.and_then(ended).is_some_and(|(_, ended)| is_not_started(ended)) {
-        return if has_lasted(pull, ANEW, now) { Check::Old } else { Check::Runs };
+    if let Some((program, ended)) = running.and_then(ended).filter(|(program, ended)| is_not_started(program, ended)) {
+        return match has_lasted(pull, ANEW, now) {
+            true => Check::Old,
+            // A runtime that was too slow once has had another try by then.
+            false if !again(&observed.cluster, wish).is_empty() => {
+                failed(&format!("{}; {}", how(program, ended), is_tried_again(wish)))
+            }
+            false => Check::Runs,
+        };
     }
     // What has been found out holds however long ago that was.
     match running.and_then(verdict) {
@@ -179,13 +190,30 @@ pub(super) fn how(program: &str, ended: &Ended) -> String {
 }
 
 /// Whether a program was killed, or has never begun, which says nothing of its image.
-pub(super) fn is_of_no_account(ended: &Ended) -> bool {
-    KILLED.contains(&ended.code) || is_not_started(ended)
+pub(super) fn is_of_no_account(program: &str, ended: &Ended) -> bool {
+    KILLED.contains(&ended.code) || is_not_started(program, ended)
 }
 
-/// Whether a container could not be started, for another reason than that its program cannot be run.
-fn is_not_started(ended: &Ended) -> bool {
-    ended.code == NOT_STARTED && !NO_PROGRAM.iter().any(|sign| ended.message.contains(sign))
+/// Whether a container could not be started, for another reason than that its program cannot be run: what runtimes say of that differs,
+/// but that they name the program's path.
+fn is_not_started(program: &str, ended: &Ended) -> bool {
+    let path = if program == AGENT { objects::AGENT_PATH } else { objects::ETCD_PATH };
+    // The whole path: stack traces have files of runtimes' own agents.
+    let mut words = ended.message.split(|sign: char| !sign.is_alphanumeric() && !"/._-".contains(sign));
+    let of_program = words.any(|word| word == path) || NO_PROGRAM.iter().any(|sign| ended.message.contains(sign));
+    ended.code == NOT_STARTED && !of_program
+}
+
+/// What is told from the end of a first try on that has found out nothing.
+pub(super) fn is_tried_again(wish: &Wish) -> String {
+    format!("the pod that tries image {} is made anew every {} minutes", wish.image(), ANEW.as_mins())
+}
+
+/// That, after a semicolon, if Ready tells of it: of no earlier pod of the check is anything known but by that.
+pub(super) fn again(cluster: &EtcdCluster, wish: &Wish) -> String {
+    let told = is_tried_again(wish);
+    let is_told = cluster.status.contract.condition(READY).is_some_and(|ready| ready.message.contains(&told));
+    if is_told { format!("; {told}") } else { String::new() }
 }
 
 /// Whether it is the agent that has failed, after which etcd was not started.

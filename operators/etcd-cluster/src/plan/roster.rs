@@ -91,7 +91,7 @@ impl<'a> Roster<'a> {
         })
     }
 
-    /// Whether a member's removal has been tried before: the step that marks its pod is the one that asks etcd.
+    /// Whether a member's pod is marked as that of one which is about to be removed.
     #[must_use]
     pub fn is_retiring(&self, name: &str) -> bool {
         self.nodes.iter().any(|node| node.name == name && node.annotation(RETIRING).is_some())

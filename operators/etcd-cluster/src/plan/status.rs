@@ -114,6 +114,15 @@ fn size(before: &EtcdClusterStatus, roster: &Roster<'_>) -> i32 {
     if roster.listed { i32::try_from(roster.members().count()).unwrap_or(i32::MAX) } else { before.size }
 }
 
+/// Whether Ready says what it did after the pass before, which names the member that a step is about.
+pub(super) fn says_the_same(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> bool {
+    let said = |status: &EtcdClusterStatus| {
+        let ready = status.contract.condition(condition_type::READY);
+        ready.map(|ready| (ready.reason.clone(), ready.message.clone()))
+    };
+    said(before) == said(after)
+}
+
 /// Whether quorum does not answer, and is not called lost yet.
 pub(super) fn is_quorum_unconfirmed(status: &EtcdClusterStatus) -> bool {
     status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == quorum::UNCONFIRMED)

@@ -90,6 +90,9 @@ impl Etcds {
         let asked = self.processes.iter().find(|(_, process)| process.ip == asked).map(|(pod, _)| pod.clone());
         let (done, outcome) = match self.change(&asked.unwrap_or_default(), &act.change) {
             Ok(()) => (true, Ok(())),
+            Err(Wait) if matches!(act.change, Change::Touch | Change::Fill { entries: 2.. }) => {
+                (false, Err(Error::transient("EtcdError", "etcd: no leader")))
+            }
             Err(Done | Wait) => (false, Ok(())),
             Err(Refusal::Error(why)) => (false, Err(Error::transient("EtcdError", format!("etcd: {why}")))),
         };

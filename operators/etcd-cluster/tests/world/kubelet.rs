@@ -159,6 +159,11 @@ impl Kubelet {
         self.lives.insert(pod.uid.clone(), life);
     }
 
+    /// The node of a pod.
+    pub fn node_of(&self, uid: &str) -> Option<u8> {
+        self.lives.get(uid).map(|life| life.node)
+    }
+
     /// All that the node of that pod kept of it is gone.
     pub fn set_up_anew(&mut self, uid: &str) {
         self.lives.remove(uid);

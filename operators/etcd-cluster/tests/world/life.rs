@@ -96,6 +96,12 @@ fn judge(etcds: &Etcds, data: &Data, image: &str) -> Result<(), agent::Ended> {
         return Err((0, String::new()));
     }
     if version(image).minor < cluster.minor {
+        // 3.6 looks at the data first.
+        if version(image).minor >= 6 {
+            let why =
+                format!(r#"{{"msg":"discovery failed","error":"version \"3.{}.0\" is not supported"}}"#, cluster.minor);
+            return Err((1, why));
+        }
         return Err((
             1,
             "cluster cannot be downgraded (current version is lower than determined cluster version)".to_owned(),

@@ -49,30 +49,6 @@ fn while_no_pod_is_there() {
     assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
 }
 
-/// `kubectl replace --subresource=status` with a file of before, which names members none of which is one any more.
-#[test]
-fn an_older_one_takes_its_place_while_no_pod_is_there() {
-    let mut bench = Bench::new(&json!({ "size": 3 }));
-    settle(&mut bench);
-    let (older, first) = (bench.status().clone(), bench.ids());
-    for name in bench.pods() {
-        bench.take(&Step::EvictFully(bench.place_of(&name)));
-        settle(&mut bench);
-    }
-    let before = bench.ids();
-    assert!(!before.iter().any(|id| first.contains(id)), "{}", bench.story());
-    bench.take(&Step::Edit(Edit::Paused(true)));
-    for _ in 0..3 {
-        bench.round();
-    }
-    (0..3).for_each(|pod| bench.take(&Step::Evict(pod)));
-    bench.edit(|object| object["status"] = older);
-    bench.take(&Step::Edit(Edit::Paused(false)));
-    settle(&mut bench);
-    assert_eq!(bench.ids(), before, "{}", bench.story());
-    assert_eq!(bench.etcds.clusters.len(), 1, "{}", bench.story());
-}
-
 #[test]
 fn at_each_moment_of_the_beginning() {
     for moment in 0..40 {

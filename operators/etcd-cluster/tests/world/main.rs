@@ -20,6 +20,7 @@ mod isolated;
 mod kubelet;
 mod life;
 mod lost_status;
+mod older_status;
 mod outlived;
 mod pods;
 mod properties;

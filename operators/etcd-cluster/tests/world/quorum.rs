@@ -186,6 +186,51 @@ fn the_first_member_begins_its_cluster_once() {
     }
 }
 
+/// In a pod of an earlier manager it begins again, under the same ids, while the others are away. Nothing of them is dropped, however
+/// many there are, nor while one is on its way.
+#[test]
+fn by_the_list_of_a_first_member_that_has_begun_anew_nobody_loses_a_volume() {
+    let resized = [(2, 2, 0), (3, 3, 0), (3, 1, 0), (2, 1, 0)];
+    for (size, next, rounds) in resized.into_iter().chain((4..30).map(|round| (1, 3, round))) {
+        let mut bench = Bench::new(&json!({ "size": size }));
+        settle(&mut bench);
+        bench.take(&Step::Edit(Edit::Size(next)));
+        (0..rounds).for_each(|_| bench.round());
+        let others = begin_anew(&mut bench);
+        bench.take(&Step::Calm(40));
+        for (kind, name) in
+            [Pod::KIND, Claim::KIND].into_iter().flat_map(|kind| others.iter().map(move |of| (kind, of)))
+        {
+            let stays = bench.world.get(kind, &bench.key.sibling(name)).is_some_and(|live| {
+                let meta = &live["metadata"];
+                let retired = &meta["labels"]["multi-operator.example.com/retired"];
+                meta["deletionTimestamp"].is_null() && retired.is_null()
+            });
+            assert!(stays, "of {size} to {next} after {rounds} rounds: {name}: {}", bench.story());
+        }
+    }
+}
+
+/// The disk of the first member is empty, it lists itself alone, and the nodes of the others are away. Those that status has as members.
+fn begin_anew(bench: &mut Bench) -> Vec<String> {
+    let first = seen(&bench.world).into_iter().find(|pod| pod.expect != "join").expect("it is there");
+    let known = bench.status()["memberStatuses"].as_array().cloned().unwrap_or_default();
+    let listed = known.iter().filter(|of| of["id"].is_string()).filter_map(|of| of["name"].as_str());
+    let others = listed.filter(|name| *name != first.name).map(str::to_owned).collect();
+    let id = bench.etcds.volumes[&first.volume].cluster;
+    let cluster = bench.etcds.clusters.get_mut(&id).expect("it is latched");
+    cluster.members.retain(|member| member.name == first.name);
+    (cluster.leader, cluster.acked, cluster.written) = (cluster.members[0].id, 1, false);
+    let members = cluster.members.clone();
+    let data = bench.etcds.volumes.get_mut(&first.volume).expect("it is there");
+    (data.index, data.members) = (100, members);
+    let node = bench.kubelet.node_of(&first.uid);
+    (0..NODES)
+        .filter(|other| Some(*other) != node)
+        .for_each(|other| bench.take(&Step::Node { node: other, up: false }));
+    others
+}
+
 #[test]
 fn a_pod_that_no_node_takes_takes_no_member() {
     for size in [1, 2, 3] {

@@ -15,8 +15,7 @@ pub(super) use container::NAME as CONTAINER;
 pub(super) use defaults::give_defaults;
 pub(super) use deployment::{deployment, resumed, selector, without_pace};
 pub(super) use disruption_budget::disruption_budget;
-pub(super) use ports::first_tcp_of_service;
-pub(super) use route::{http_route, ingress};
+pub(super) use route::{http_route, ingress, to_port};
 pub(super) use service::service;
 
 #[cfg(test)]

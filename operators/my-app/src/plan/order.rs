@@ -2,14 +2,14 @@
 //!
 //! A Service with target ports that the pods do not have is applied only after the Deployment, and a route only after its Service:
 //! else requests would reach nobody. Both wait as well while the API server rejects the Deployment, and the ports of the Service until
-//! the pods with the new ones have taken over from those without. Any other change of the Service, and a PodDisruptionBudget that was
-//! deleted or edited, is applied meanwhile.
+//! the pods with the new ones have taken over from those without; until then, a route leads to the port that the Service has. Any other
+//! change of the Service, and a PodDisruptionBudget that was deleted or edited, is applied meanwhile.
 
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect};
-use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Port, Service};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, Ingress, Port, Service};
 
-use super::Observed;
+use super::{Observed, objects};
 
 mod handover;
 
@@ -28,9 +28,10 @@ pub(super) fn of(
         let (step, waits) = match step {
             Effect::Apply(apply) if apply.kind == Service::KIND => {
                 let elsewhere = (changes || deployment_on_hold) && leads_elsewhere(live, &apply);
+                let meanwhile = || WayIn::Meanwhile(handover::route_port(observed));
                 let (apply, next) = match handover::of(observed, live, &apply, elsewhere) {
-                    _ if elsewhere && deployment_on_hold => (None, WayIn::Held),
-                    Some(kept) => (kept.apply, if kept.lacks_port { WayIn::Held } else { WayIn::Independent }),
+                    Some(kept) => (observed.service.kept(kept), meanwhile()),
+                    None if elsewhere && deployment_on_hold => (None, meanwhile()),
                     None if elsewhere => (Some(apply), WayIn::AfterService),
                     None => (Some(apply), WayIn::Independent),
                 };
@@ -47,7 +48,9 @@ pub(super) fn of(
     }
     for apply in aside {
         match way_in {
-            WayIn::Held if apply.kind != Autoscaler::KIND => {}
+            WayIn::Meanwhile(port) if apply.kind != Autoscaler::KIND => {
+                independent.extend(port.and_then(|port| to_port(observed, apply, port)));
+            }
             WayIn::AfterService if apply.kind != Autoscaler::KIND => effects.push(Effect::Apply(apply)),
             _ => independent.push(apply),
         }
@@ -61,8 +64,14 @@ enum WayIn {
     Independent,
     /// Once its Service has been.
     AfterService,
-    /// In another pass.
-    Held,
+    /// To that port of its Service, which keeps its ports for now; without one, in another pass.
+    Meanwhile(Option<i32>),
+}
+
+/// What makes a way in lead to that port, unless it does.
+fn to_port(observed: &Observed, apply: Apply, port: i32) -> Option<Apply> {
+    let apply = objects::to_port(apply.anew(), port);
+    if apply.kind == Ingress::KIND { observed.ingress.kept(apply) } else { observed.http_route.seen()?.kept(apply) }
 }
 
 /// Whether a Service that is there would lead to a port that the pods of that Deployment do not have. Where there is none, nobody is

@@ -20,14 +20,17 @@ use super::{DbAct, DbPlan, LATER, Observed, STEP, SecretSeen, hold, names, recov
 use crate::snapshot::plan::is_being_taken;
 use crate::{SampleDB, Snapshot};
 
+mod last;
 mod protected;
+mod retain;
 mod save;
 mod status;
 mod terminating;
 mod way_in;
 
-use save::last;
-pub use save::{final_claim, final_name};
+pub use last::final_name;
+use last::last;
+pub use save::final_claim;
 pub(crate) use terminating::has_volume;
 
 /// The finalizer by which the API server notes a deletion in the foreground: the server goes at once.
@@ -134,7 +137,7 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
         return step;
     }
     if db.spec.deletion.policy == DeletionPolicy::Retain {
-        return retain(observed, now).unwrap_or(Step::Release);
+        return retain::retain(observed, now).unwrap_or(Step::Release);
     }
     if let Some((reason, why)) = recovered::lost(observed).filter(|_| !is_given_up(db)) {
         let message = format!("{why}; or let the data go without a final snapshot: annotate it with {}", skip(db));
@@ -142,18 +145,18 @@ fn next(observed: &Observed, now: Timestamp) -> Step {
     }
     let wanted = is_wanted(observed);
     let saved = wanted
-        .then(|| save::anew(observed).or_else(|| backups(observed)).or_else(|| save::save(observed, now)))
+        .then(|| last::anew(observed).or_else(|| backups(observed)).or_else(|| save::save(observed, now)))
         .flatten();
     saved.or_else(|| stop(observed)).or_else(|| clear(observed)).unwrap_or(Step::Release)
 }
 
-/// Whether the server is asked although the database is being deleted: until its last snapshot is taken, and while it is protected.
+/// Whether the server is asked although the database is being deleted: until its last snapshot counts, and while it is protected.
 #[must_use]
 pub fn is_to_be_asked(observed: &Observed) -> bool {
     let configured = observed.db.status.initialization.completed_at.is_some();
     match observed.db.spec.deletion.protection {
         true => configured && protected::has_running_server(observed),
-        false => is_wanted(observed) && last(observed).is_none_or(save::reads_server),
+        false => is_wanted(observed) && last(observed).is_none_or(|last| last::is_watched(observed, last)),
     }
 }
 
@@ -170,41 +173,6 @@ fn is_given_up(db: &SampleDB) -> bool {
 /// The annotation that lets it go without a last snapshot.
 fn skip(db: &SampleDB) -> String {
     format!("{SKIP_FINAL_SNAPSHOT}={}", db.meta.key.name)
-}
-
-/// The server goes, and the volume stays. One whose claim somebody has deleted would not stay.
-fn retain(observed: &Observed, now: Timestamp) -> Option<Step> {
-    let db = &*observed.db;
-    let current = || hold::own(observed).filter(|claim| hold::is_current(observed, claim));
-    if let Some(claim) = current().find(|claim| claim.meta.deleting).filter(|_| !is_skipped(db)) {
-        let message = match terminating::may_answer(observed) {
-            true => format!(
-                "deletion.policy is Retain, and the claim {} of the data is being deleted, so it cannot stay: set \
-                 deletion.policy to Snapshot to have the data saved, or let them go: annotate this SampleDB with {}",
-                claim.meta.key.name,
-                skip(db)
-            ),
-            false => terminating::unreachable_data(observed, claim),
-        };
-        return Some(Step::Blocked("ClaimTerminating", message));
-    }
-    let waits = (current().next().is_some() && is_early(observed, now)).then(|| {
-        let message = format!(
-            "stopping the server and releasing the claim {} s after the deletion: deletion.policy is Retain, and the claim \
-             may be about to be deleted as well",
-            GRACE.as_secs()
-        );
-        Step::Wait(DeletionStep::RemovePods, message)
-    });
-    let stops = match is_in_foreground(observed) {
-        true => stop(observed).or(waits),
-        false => waits.or_else(|| stop(observed)),
-    };
-    stops.or_else(|| {
-        let marks = hold::retain(observed);
-        let message = "marking the volume as retained".to_owned();
-        (!marks.is_empty()).then_some(Step::Take(DeletionStep::Release, marks, message))
-    })
 }
 
 /// Whether somebody lets it go without a last snapshot.

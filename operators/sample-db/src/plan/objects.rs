@@ -70,9 +70,16 @@ pub(crate) fn is_own(db: &SampleDB, labels: &BTreeMap<String, String>) -> bool {
 /// Whether that uid is the database's, or of one whose data it has taken over, or is to because a person says so. What is being
 /// deleted before it has seen any data takes nothing over, only to delete it.
 pub(super) fn is_own_uid(db: &SampleDB, owner: &str) -> bool {
-    let takes = !db.meta.deleting || db.status.initialization.data_created_at.is_some();
-    let named = takes && db.annotations.get(api::sample_db::ADOPT).is_some_and(|uid| **uid == *owner);
+    let named = !db.meta.deleting && adopted_uid(db) == Some(owner);
     *owner == *db.meta.uid || named || db.status.storage.adopted_from.iter().any(|uid| uid == owner)
+}
+
+/// Whose data the database takes over, or has taken over, because a person says so. Beside data of its own it takes nothing over,
+/// whatever the annotation says: it is another database's until somebody deletes this one.
+pub(super) fn adopted_uid(db: &SampleDB) -> Option<&str> {
+    let named = db.annotations.get(api::sample_db::ADOPT).map(|uid| &**uid)?;
+    let known = db.status.storage.adopted_from.iter().any(|uid| uid == named);
+    (known || db.status.initialization.data_created_at.is_none()).then_some(named)
 }
 
 /// The labels by which a StatefulSet finds its pod. They cannot be changed.

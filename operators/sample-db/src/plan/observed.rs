@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::sample_db::Scheduling;
+use api::sample_db::{ADOPT, Scheduling};
 use jiff::Timestamp;
 use runtime::plan::{DryRun, Seen};
 use runtime::views::{Claim, ConfigMap, Job, Pod, Service, StatefulSet};
 
 use super::catalog::Catalog;
-use super::objects::{self, Place};
+use super::objects::{self, OWNER_UID, Place};
 use super::{Asked, Placement, Said, upgrade};
 use crate::{SampleDB, Snapshot};
 
@@ -176,10 +176,14 @@ impl Observed {
         self.claims.iter().map(|claim| &**claim).find(|claim| *claim.meta.key.name == *name)
     }
 
-    /// Whether a claim was made for the database, or is taken over because a person says so.
+    /// Whether a claim was made for the database, or is taken over because a person says so: also that of its very data, if both
+    /// have come back under other uids, from a backup.
     #[must_use]
     pub fn is_own(&self, claim: &Claim) -> bool {
-        objects::is_own(&self.db, &claim.labels)
+        let current = self.db.status.storage.claim.as_deref() == Some(&*claim.meta.key.name);
+        let named = self.db.annotations.get(ADOPT).filter(|_| current);
+        let returned = named.is_some_and(|uid| claim.labels.get(OWNER_UID).is_some_and(|owner| **owner == **uid));
+        returned || objects::is_own(&self.db, &claim.labels)
     }
 
     /// The snapshots of this very database, under whichever uid: one of the same name may have left others.

@@ -1,7 +1,9 @@
 //! Status. Pure.
 
 use api::Contract;
-use api::sample_db::{ADOPT, EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus};
+use api::sample_db::{
+    ADOPT, EndpointsStatus, EngineStatus, InitializationStatus, Phase, SampleDBStatus, StorageStatus,
+};
 use jiff::{Timestamp, Unit};
 use runtime::views::JobEnd;
 
@@ -9,7 +11,7 @@ use super::backup::{self, Backups};
 use super::steps::Step;
 use super::upgrade::{self, Turn};
 use super::wish::{Refusal, Wish};
-use super::{InitSources, Observed, Words, names, record, restore, rests, storage};
+use super::{InitSources, Observed, Words, names, record, restore, rests, storage, wish};
 use crate::Snapshot;
 
 mod conditions;
@@ -121,11 +123,16 @@ pub(super) fn with_data(observed: &Observed, now: Timestamp) -> Option<SampleDBS
     let before = &observed.db.status;
     let known = before.initialization.data_created_at.is_some() || !record::is_latched(before);
     let prepared = prepared(observed).filter(|_| observed.db.spec.paused && !known)?;
+    let claim = before.storage.claim.as_deref().and_then(|name| observed.claim(name));
     let after = SampleDBStatus {
         system_identifier: before.system_identifier.clone().or(prepared.said.system_identifier),
         initialization: InitializationStatus {
             data_created_at: now.round(Unit::Second).ok(),
             ..before.initialization.clone()
+        },
+        storage: StorageStatus {
+            adopted_from: wish::adopted_from(observed, &before.storage, claim),
+            ..before.storage.clone()
         },
         ..before.clone()
     };

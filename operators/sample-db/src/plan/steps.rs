@@ -52,7 +52,7 @@ impl Step {
 #[must_use]
 pub fn ground(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Option<Step> {
     volume::left(observed, wish)
-        .or_else(|| secrets(observed))
+        .or_else(|| secrets(observed, wish))
         .or_else(|| volume::volume(observed, wish))
         .or_else(|| children(observed, wish, source))
         .or_else(|| placement::end_of_trial(observed))
@@ -101,7 +101,7 @@ fn held(observed: &Observed, wish: &Wish) -> Option<Step> {
 }
 
 /// The Secrets come first: the data are made with the superuser's password.
-fn secrets(observed: &Observed) -> Option<Step> {
+fn secrets(observed: &Observed, wish: &Wish) -> Option<Step> {
     let db = &*observed.db;
     let given = db.spec.credentials.secret_ref.is_some();
     let all = [
@@ -127,6 +127,10 @@ fn secrets(observed: &Observed) -> Option<Step> {
             Some(Step::take(Effect::Act(DbAct::MakeSecret(of)), "Provisioning", "making the Secrets"))
         }
         SecretSeen::Malformed(why) => Some(Step::Stuck("SecretMalformed", format!("the Secret {name} {why}"))),
+        // It comes back with the data: from the next pass on it is the database's own.
+        SecretSeen::Foreign if wish.takes_over(observed) => {
+            Some(Step::Wait("Provisioning", format!("taking over the Secret {name} with the claim {}", wish.claim)))
+        }
         SecretSeen::Foreign => Some(Step::Stuck(
             "NameTaken",
             format!("the Secret {name} exists and does not belong to this SampleDB: delete or rename it, or rename this SampleDB; it is left untouched"),

@@ -28,6 +28,7 @@ mod replacement;
 mod retention;
 mod server;
 mod storage;
+mod terminating;
 mod unlabeled;
 mod unwatched;
 mod upgrades;

@@ -16,7 +16,7 @@ use super::target::{Goal, Target, downgrade, is_asked_for, target};
 use super::wish::Wish;
 use super::{Observed, names, words};
 use crate::SampleDB;
-use crate::snapshot::plan::is_bad;
+use crate::snapshot::plan::{hindered, is_bad};
 
 mod copy;
 mod end;
@@ -273,7 +273,7 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
             let why = found.status.error.clone().unwrap_or_default();
             end::fail(observed, &format!("the snapshot {name} before it failed: {why}"), now)
         }
-        _ => wait(format!("taking the snapshot {name} before the upgrade")),
+        _ => wait(format!("taking the snapshot {name} before the upgrade{}", hindered(&found.status))),
     }
 }
 

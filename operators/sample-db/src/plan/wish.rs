@@ -82,12 +82,19 @@ impl Wish {
             ..before.clone()
         }
     }
+
+    /// Whether the data are being found to be those that a person has told to take over.
+    pub(super) fn takes_over(&self, observed: &Observed) -> bool {
+        let before = &observed.db.status.storage;
+        let seen = observed.db.status.initialization.data_created_at.is_some();
+        self.storage(observed, before, seen).adopted_from.len() > before.adopted_from.len()
+    }
 }
 
 /// Whose volumes and Secrets were taken over, once the data have been seen: they may be retained, and taken over again. The claim
 /// of the data tells, which bears the uid of whom they were made for until the next pass marks it. What a person names beside other
 /// data is left out: as the database's own it would be marked, and removed, or taken for the current one.
-fn adopted_from(observed: &Observed, before: &StorageStatus, current: Option<&Claim>) -> Vec<String> {
+pub(super) fn adopted_from(observed: &Observed, before: &StorageStatus, current: Option<&Claim>) -> Vec<String> {
     let db = &*observed.db;
     let mut all = before.adopted_from.clone();
     let named = db.annotations.get(api::sample_db::ADOPT).filter(|uid| ***uid != *db.meta.uid);

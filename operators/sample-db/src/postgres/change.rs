@@ -27,14 +27,14 @@ const OTHERS: &str =
     LEFT JOIN pg_catalog.pg_roles r ON r.oid = a.usesysid WHERE a.backend_type IN ('client backend', 'walsender')
     AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1::text::timestamptz)";
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell the
-/// password, is judged by the old ones. Their title begins with the names that they ask for, which may be any: it is the
-/// address after them that tells them from processes of the server's. As the agent looks for them (`operators/agent/src/postgres/outgoing.rs`).
+/// password, is judged by the old ones. They have no title yet, or one that begins with the names that they ask for, which may be any:
+/// it is the address after them that tells them from processes of the server's and of its extensions. As the agent looks for them (`operators/agent/src/postgres/outgoing.rs`).
 const COMING: &str = "SELECT child.pid FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(
     pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title
     FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format(
     '/proc/%1$s/task/%1$s/children', pg_catalog.split_part(pg_catalog.pg_read_file('postmaster.pid'), E'\\n', 1)),
     0, 1000000)), ' ') AS pid) AS child
-    WHERE title <> '' AND title !~ '^postgres: (.*: )?(logger|stats collector|archiver[^([]*)$'
+    WHERE title <> '' AND (title !~ '^postgres: ' OR title ~ '[^ ][(][0-9]+[)]|[[]local[]]')
     AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity a WHERE a.pid::text = child.pid)";
 /// What superusers, whom the rules let in, do by default while a server is shut: they do not write what nobody copies any more.
 pub(super) const READ_ONLY: &str = "default_transaction_read_only";

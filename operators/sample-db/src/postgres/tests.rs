@@ -225,6 +225,18 @@ async fn who_stands_at_the_door_is_waited_for_whatever_their_name() {
     }
 }
 
+/// Its worker has no session, and stays as long as the server runs.
+#[tokio::test]
+#[ignore = "scripts/test --all servers"]
+async fn a_worker_of_an_extension_is_no_client_that_is_waited_for() {
+    let server = RealServer::start_with("manager-worker", "shared_preload_libraries = 'pg_prewarm'\n");
+    plant(&server);
+    let access = access(&server, "app");
+    let address = Address::of(&access);
+    let mut leaving = change::shut(&address, &access).await.unwrap();
+    change::end_others(&address, &access, &mut leaving).await.unwrap();
+}
+
 /// The rules let superusers in: what they write after the final snapshot would be in none.
 #[tokio::test]
 #[ignore = "scripts/test --all servers"]

@@ -100,9 +100,11 @@ async fn the_secrets_of_what_was_to_be_taken_over_are_not_deleted_before_it_was(
     assert_eq!(secrets.look(&before, SecretOf::App).await.seen, SecretSeen::Foreign);
     secrets.drop(&before, SecretOf::App).await.unwrap();
     assert!(!deleted());
-    secrets
-        .drop(&going(json!({ "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" } })), SecretOf::App)
-        .await
-        .unwrap();
+    let beside = json!({ "initialization": { "dataCreatedAt": "2026-01-01T00:00:00Z" } });
+    secrets.drop(&going(beside.clone()), SecretOf::App).await.unwrap();
+    assert!(!deleted(), "it was named beside other data, and stays where it is");
+    let mut taken_over = beside;
+    taken_over["storage"] = json!({ "adoptedFrom": ["u-shop"] });
+    secrets.drop(&going(taken_over), SecretOf::App).await.unwrap();
     assert!(deleted(), "what was taken over goes with its volume");
 }

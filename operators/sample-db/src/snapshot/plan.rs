@@ -263,6 +263,14 @@ pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Eff
     Effect::Delete(Delete::of(kind, meta))
 }
 
+/// What keeps a snapshot from going on, after a colon, for whoever waits for it: what it says while all is well, the other says.
+#[must_use]
+pub fn hindered(status: &SampleDBSnapshotStatus) -> String {
+    let ready = status.contract.condition(api::condition_type::READY);
+    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
+    told.map_or_else(String::new, |ready| format!(": {}", ready.message))
+}
+
 /// Whether its Jobs have done their work, and none of them is to run now.
 #[must_use]
 pub fn is_settled(status: &SampleDBSnapshotStatus) -> bool {

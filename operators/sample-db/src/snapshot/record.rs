@@ -3,7 +3,7 @@
 
 use api::sample_db::Method;
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, VerificationPhase,
+    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -89,6 +89,7 @@ impl Record {
             && self.started_at.is_some()
             && self.sample_db_uid.is_some()
             && asked.is_none_or(|asked| self.sample_db_uid.as_deref() == Some(asked))
+            && (!is_awaited(observed) || self.path.as_deref() == Some(&*status::folder(snapshot)))
     }
 
     /// Whether a status has lost something of it, or is of an earlier time.
@@ -152,6 +153,12 @@ impl Record {
 /// Reason and words once a status was restored.
 const RESTORED: &str = "StatusRestored";
 const MESSAGE: &str = "the status was restored from the annotation with the record of the snapshot";
+
+/// Whether a database goes as soon as this snapshot is good: then only files count that its own Job has written, as the folder with its
+/// own uid tells. Those of an earlier one lack what was written since.
+fn is_awaited(observed: &Observed) -> bool {
+    observed.snapshot.spec.reason == SnapshotReason::Final && observed.source().is_some()
+}
 
 /// Whether snapshots of the database are on that claim: by its name, or in the words of what only operators write.
 fn is_for_snapshots(observed: &Observed, claim: &str) -> bool {

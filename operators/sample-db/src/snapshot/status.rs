@@ -74,7 +74,7 @@ pub(super) fn begun(observed: &Observed, db: &SampleDB, now: Timestamp) -> Statu
 }
 
 /// Its own folder: files that an earlier snapshot of the name left are never taken for its own.
-fn folder(snapshot: &Snapshot) -> String {
+pub(super) fn folder(snapshot: &Snapshot) -> String {
     let uid: String = snapshot.meta.uid.chars().filter(char::is_ascii_alphanumeric).take(8).collect();
     format!("{}-{uid}", snapshot.meta.key.name)
 }

@@ -135,6 +135,22 @@ impl Bench {
             }
         }
         self.world.lifetime = None;
+        self.end_pass();
+    }
+
+    /// Time goes by, and passes over snapshots alone come to their end.
+    pub fn round_of_snapshots(&mut self) {
+        self.tick();
+        self.world.deliver_all();
+        for key in self.stores.keys().1 {
+            if let Some(Entry::Object(snapshot)) = self.stores.snapshots.get(&key) {
+                self.pass_snapshot(&snapshot);
+            }
+        }
+        self.end_pass();
+    }
+
+    fn end_pass(&mut self) {
         if self.died {
             // The next one begins with a list of everything.
             self.site.held = Held::default();

@@ -13,6 +13,7 @@ mod claims;
 mod collector;
 mod data;
 mod faults;
+mod forged;
 mod guard;
 mod interruptions;
 mod kubelet;

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use e2e::audit::{Audit, Entry};
 use e2e::cluster;
 use e2e::namespace::Namespace;
 use e2e::objects::{image, replicas};
 use e2e::patience::{Bar, Moment};
 use e2e::timing::Timing;
+use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::Deployment;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, Patch, PatchParams};
@@ -17,13 +19,30 @@ use crate::running::running;
 use crate::writes::{lines, settled, taken_of, to, writes};
 
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// The promise is 1 s; a failure is what is far from it.
+/// From the edit until it is seen to be back, by whoever watches: the cluster's work, too.
 const BACK: Bar = Bar::work(Duration::from_secs(5));
+/// From the edit until the API server has the manager's request, by its own log.
+const ASKED: Bar = Bar::work(Duration::from_secs(1));
 
-fn back_in_time(what: &str, begun: Moment) {
+/// Tells by how much the machine is slow.
+fn back_in_time(what: &str, begun: Moment) -> f64 {
     let passed = begun.passed();
     println!("{what}: back after {passed} (bar: 1 s)");
     BACK.holds(what, passed.real, passed.slowness()).unwrap_or_else(|missed| panic!("{missed}"));
+    passed.slowness()
+}
+
+/// That the manager's only write to the Deployment came in time after that moment, which its audit log tells on the same clock.
+fn asked_in_time(what: &str, mark: &Audit, ns: &Namespace, edited: Timestamp, slowness: f64) {
+    let entries = mark.entries().expect("the audit log can be read");
+    let is_it = |entry: &&Entry| {
+        entry.call.namespace == ns.name && entry.call.is_write() && entry.call.target() == "deployments"
+    };
+    let first = entries.iter().find(is_it).expect("it has been written to").received;
+    // It may be there before the answer to the edit is here.
+    let delay = Duration::try_from(first.duration_since(edited)).unwrap_or_default();
+    println!("{what}: the manager's request came after {delay:.2?}");
+    ASKED.holds(what, delay, slowness).unwrap_or_else(|missed| panic!("{missed}"));
 }
 
 /// The image, the number and the labels that we ask for.
@@ -58,7 +77,7 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
         let mark = audit.mark().expect("the audit log is there");
         let (timing, begun) = (Timing::exclusive().await, Moment::now());
         let edited = deployments.patch("web", &PatchParams::default(), &Patch::Strategic(edit)).await;
-        let edited = edited.expect("an administrator may edit it");
+        let (edited, at) = (edited.expect("an administrator may edit it"), Timestamp::now());
         let wanted = format!("{what} to be back");
         let back = ns.until::<Deployment, _>("web", &wanted, |deployment| {
             let owned = !deployment?.owner_references().is_empty();
@@ -66,9 +85,10 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
             (newer && owned && as_asked(deployment?)).then_some(())
         });
         back.await;
-        back_in_time(&format!("{what} edited by hand"), begun);
+        let slowness = back_in_time(&format!("{what} edited by hand"), begun);
         drop(timing);
         settled(&mark, &ns).await;
+        asked_in_time(what, &mark, &ns, at, slowness);
         let written = taken_of(writes(&mark, &ns));
         println!("{}", lines(&written));
         assert_eq!(to(&written, "deployments").len(), 1, "{what} by one write:\n{}", lines(&written));
@@ -78,14 +98,16 @@ async fn an_edited_or_deleted_deployment_is_back_at_once_by_one_write() {
     let uid = ns.get::<Deployment>("web").await.uid();
     let (timing, begun) = (Timing::exclusive().await, Moment::now());
     deployments.delete("web", &DeleteParams::background()).await.expect("an administrator may delete it");
+    let at = Timestamp::now();
     let back = ns.until::<Deployment, _>("web", "another Deployment", |deployment| {
         (deployment?.uid() != uid && as_asked(deployment?)).then_some(())
     });
     back.await;
-    back_in_time("deleted by hand", begun);
+    let slowness = back_in_time("deleted by hand", begun);
     drop(timing);
     running(&ns, 1).await;
     settled(&mark, &ns).await;
+    asked_in_time("a deletion", &mark, &ns, at, slowness);
     let written = taken_of(writes(&mark, &ns));
     println!("{}", lines(&written));
     assert_eq!(to(&written, "deployments").len(), 1, "by one write:\n{}", lines(&written));

@@ -7,12 +7,16 @@ use super::unreached::SILENCE;
 use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, unreached};
 use crate::plan::objects::{self, ETCD};
 use crate::plan::roster::Node;
-use crate::plan::version::Version;
+use crate::plan::version::{Version, may_follow};
 use crate::plan::{QUORUM_HEALTHY, proven};
 
 /// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
 /// starts and elections take less.
 const PATIENCE: SignedDuration = SignedDuration::from_mins(1);
+
+/// What etcd says when the members had agreed on a later version than its own: 3.2 to 3.5, and 3.6 of data of 3.7 (`version "3.7.0" is not
+/// supported`, in a line of JSON).
+const DOWNGRADE: [&str; 2] = ["lower than determined cluster version", ".0\\\" is not supported"];
 
 /// A pod in which etcd does not run, and of which it is not known that it could, is one that a roll began with and that
 /// failed: it is brought to what is wished now. So is any such pod, once what is wished has been seen to run: whoever sets
@@ -22,7 +26,8 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
     if !node.is_down() || trouble(node).is_none() {
         return None;
     }
-    if !(proven::is_unproven(node) || proven::is_proven(roster, wish) || proven::may_try(roster, wish, node)) {
+    let may_change = || proven::is_proven(roster, wish) || proven::may_try(roster, wish, node);
+    if !(proven::is_unproven(node) || is_older_than_its_data(node, wish) || may_change()) {
         return None;
     }
     let keeps_data = unborn || wish.durable && !node.is_doomed();
@@ -35,6 +40,16 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
         return Some(healing::replace(roster, node, "its pod fails, and the spec has changed since".to_owned()));
     }
     rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
+}
+
+/// Whether a member does not start because its data is of a later version than its pod, and the version that is asked for may be that
+/// one: objects that come from a backup of before an upgrade tell of the version of then.
+fn is_older_than_its_data(node: &Node<'_>, wish: &Wish) -> bool {
+    let made = node.annotation(objects::VERSION).and_then(Version::parse);
+    let follows =
+        made.is_some_and(|made| !made.same_minor(&wish.version) && may_follow(&[made], &wish.version).is_ok());
+    let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
+    follows && ended.is_some_and(|ended| DOWNGRADE.iter().any(|sign| ended.message.contains(sign)))
 }
 
 /// A pod in which etcd runs in vain, and whose spec has never been seen to work: labels that a network policy selects, a

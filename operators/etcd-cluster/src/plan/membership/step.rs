@@ -95,7 +95,10 @@ pub enum Step {
         beside: String,
     },
     /// Delete the pod that has found that out.
-    DropPull,
+    DropPull {
+        /// Whether it has found out nothing, so that another one tries.
+        again: bool,
+    },
     /// Find out whether a pod as the spec asks starts, before a member gives up its own for one.
     Try {
         /// The member.

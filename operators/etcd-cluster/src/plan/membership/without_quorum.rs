@@ -4,11 +4,11 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
-use crate::plan::AUTHENTICATION_REQUIRED;
 use crate::plan::hold;
 use crate::plan::objects::{Facts, Start};
 use crate::plan::quorum;
 use crate::plan::roster::Node;
+use crate::plan::{AUTHENTICATION_REQUIRED, anew};
 
 const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
     members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
@@ -75,14 +75,13 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
     if let Some(told) = unreached::told(observed, roster, &count, needed, now) {
         return told;
     }
+    // Who is alone with an empty disk is no reason to give up the others' data.
+    let or_else = if why.contains(anew::ALONE) { "" } else { ", or restore the cluster from a backup" };
     match lost {
         // Those that could do without it may only be late.
         Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => Step::Stuck(
             quorum::LOST,
-            format!(
-                "{count}, and member {name} cannot come back: {why}; bring its volume back, or restore the cluster from \
-                 a backup"
-            ),
+            format!("{count}, and member {name} cannot come back: {why}; bring its volume back{or_else}"),
         ),
         _ => {
             let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());

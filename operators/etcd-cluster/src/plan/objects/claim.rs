@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::{
     CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NAMESPACE, NEXT, NODE, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED,
-    RETIRED_BY, member_labels,
+    RETIRED_BY, RETIRING, member_labels,
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -124,6 +124,18 @@ pub(in crate::plan) fn retired(live: &Claim) -> Apply {
         "retired",
         &json!({ "metadata": { "labels": { RETIRED: "true", RETIRED_BY: MANAGER } } }),
     )
+}
+
+/// The mark of a claim whose member is about to be removed; or that it is not. Not by leaving it out: somebody else may own it, too, as
+/// whoever restored the claim from a backup.
+pub(in crate::plan) fn marked_as_retiring(live: &Claim, retires: bool) -> Apply {
+    let mark = json!({ "metadata": { "labels": { RETIRING: retires.to_string() } } });
+    Apply::part(Claim::KIND, &live.meta, "retire", &mark)
+}
+
+/// Whether a claim bears that mark.
+pub(in crate::plan) fn is_retiring(live: &Claim) -> bool {
+    live.labels.get(RETIRING).is_some_and(|mark| mark == "true")
 }
 
 /// Whether garbage collection would take a claim away with the cluster, which is to be retained.

@@ -20,6 +20,10 @@ pub(in crate::plan) const ETCD: &str = "etcd";
 pub(in crate::plan) const AGENT: &str = "agent";
 /// The name of the init step.
 pub(in crate::plan) const WAIT: &str = "wait";
+/// Where etcd is in its image.
+pub(in crate::plan) const ETCD_PATH: &str = "/usr/local/bin/etcd";
+/// Where the agent is in the manager's image.
+pub(in crate::plan) const AGENT_PATH: &str = "/agent";
 /// The volume with a member's data.
 pub(super) const DATA_VOLUME: &str = "etcd-data";
 /// The volume that lives as long as the pod, with the agent in it.
@@ -46,7 +50,7 @@ pub(super) fn init(cluster: &EtcdCluster, agent: &str, wish: &Wish, member: &str
     // For ever, unless the spec says otherwise; but a step that fails and is started again also says why it waits.
     let timeout = cluster.spec.pod.as_ref().map_or(0, |pod| pod.dns_timeout_in_second);
     let timeout = if timeout == 0 { DNS_TIMEOUT } else { timeout };
-    let mut command = words(&["/agent", "etcd-wait", "--install", AGENT_DIR]);
+    let mut command = words(&[AGENT_PATH, "etcd-wait", "--install", AGENT_DIR]);
     command.extend(place(cluster, member, start));
     command.push(format!("--dns-timeout={timeout}"));
     steps.push(Container {
@@ -67,7 +71,7 @@ pub(super) fn trial(name: &str, cluster: &EtcdCluster, wish: &Wish) -> Container
     Container {
         name: name.to_owned(),
         image: Some(wish.image()),
-        command: Some(words(&["/usr/local/bin/etcd", "--version"])),
+        command: Some(words(&[ETCD_PATH, "--version"])),
         resources: resources(cluster),
         security_context: Some(confined()),
         ..Container::default()
@@ -79,7 +83,7 @@ pub(super) fn agent_trial(cluster: &EtcdCluster, image: &str) -> Container {
     Container {
         name: AGENT.to_owned(),
         image: Some(image.to_owned()),
-        command: Some(words(&["/agent", "--version"])),
+        command: Some(words(&[AGENT_PATH, "--version"])),
         resources: resources(cluster),
         security_context: Some(confined()),
         ..Container::default()
@@ -157,7 +161,7 @@ fn place(cluster: &EtcdCluster, member: &str, start: Start) -> Vec<String> {
 /// etcd and its arguments. Which members there are, the agent adds at the first start.
 fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     let mut arguments = vec![
-        "/usr/local/bin/etcd".to_owned(),
+        ETCD_PATH.to_owned(),
         format!("--name={member}"),
         format!("--data-dir={DATA_DIR}"),
         format!("--initial-advertise-peer-urls={}", peer_url(cluster, member)),

@@ -25,7 +25,8 @@ pub(in crate::plan) const VERSION: &str = "etcd.version";
 pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
 /// Annotation with a fingerprint of what the spec said of pods alone, by which a pod starts or does not.
 pub(in crate::plan) const PLACEMENT: &str = "multi-operator.example.com/placement";
-/// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between.
+/// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between. Also a label
+/// of their claims: see [`crate::plan::anew`].
 pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring";
 /// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
 /// beyond it are crashes.

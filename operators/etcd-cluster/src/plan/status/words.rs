@@ -3,7 +3,7 @@
 use super::super::membership::Step;
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, proven, space};
+use super::super::{Alarm, Observed, proven, pull, space};
 use super::conditions::RESTARTING;
 use crate::EtcdCluster;
 
@@ -80,9 +80,11 @@ pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wis
             let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
             ("FillingLog", format!("{why}: {left} more entries to write"))
         }
-        Step::Pull { .. } | Step::DropPull => {
-            ("PullingImage", format!("checking whether image {} can be pulled", wish.image()))
+        Step::Pull { .. } | Step::DropPull { again: false } => {
+            let again = pull::again(cluster, wish);
+            ("PullingImage", format!("checking whether image {} can be pulled{again}", wish.image()))
         }
+        Step::DropPull { again: true } => ("PullingImage", pull::is_tried_again(wish)),
         Step::Try { .. } | Step::DropTrials => {
             (RESTARTING, "trying whether a pod as the spec asks starts, before a member gives up its own".to_owned())
         }

@@ -15,13 +15,17 @@ fn differing(spec: &Value, id: u64, leader: u64) -> Observed {
 
 /// Who is removed, or is made to lead.
 fn changes(seen: &Observed) -> Vec<String> {
+    changes_at(seen, 60)
+}
+
+fn changes_at(seen: &Observed, second: i64) -> Vec<String> {
     let change = |effect: &Effect<EtcdAct>| match effect {
         Effect::Act(EtcdAct { change: Change::Remove { id, .. }, .. }) => Some(format!("remove {id}")),
         Effect::Act(EtcdAct { change: Change::MoveLeader { to }, .. }) => Some(format!("lead {to}")),
         Effect::Create(create) => Some(format!("create {}", create.key.name)),
         _ => None,
     };
-    after(seen, 60).effects.iter().filter_map(change).collect()
+    after(seen, second).effects.iter().filter_map(change).collect()
 }
 
 #[test]
@@ -95,4 +99,23 @@ fn a_removal_that_was_about_to_be_made_waits_too() {
     assert_eq!(changes(&seen), ["remove 1"]);
     seen.etcd.alarms.clear();
     assert_eq!(changes(&seen), ["remove 3"]);
+}
+
+/// Its data may be a good copy.
+#[test]
+fn a_member_that_cannot_be_reached_and_keeps_its_data_in_its_pod_is_not_replaced_meanwhile() {
+    let spec = json!({ "size": 3, "storage": { "ephemeral": true } });
+    let mut other = spec.clone();
+    other["pod"] = json!({ "labels": { "team": "a" } });
+    let mut seen = differing(&spec, 1, 2);
+    seen.claims.clear();
+    seen.etcd.endpoints.insert(NAMES[2].into(), Err("cannot be reached".to_owned()));
+    let status = EtcdClusterStatus { storage: Some(StorageStatus { durable: false }), ..made() };
+    seen.cluster = observed(&other, &status).cluster;
+    let before = after(&seen, 100).status.unwrap();
+    seen.cluster = observed(&other, &before).cluster;
+    assert_eq!(changes_at(&seen, 220), Vec::<String>::new());
+    seen.etcd.alarms.clear();
+    assert_eq!(changes_at(&seen, 219), Vec::<String>::new(), "two minutes are not over");
+    assert_eq!(changes_at(&seen, 220), ["remove 3"]);
 }

@@ -25,7 +25,7 @@ fn moves(plan: &EtcdPlan) -> Option<u64> {
 #[test]
 fn another_member_leads_after_it_is_written_down_who_led() {
     let first = after(&asked_to_move("a", |_| {}, false), 60);
-    assert_eq!((moves(&first), first.next), (None, Next::After(STEP)));
+    assert_eq!((moves(&first), first.next), (None, Next::After(pause::STEP)));
     let latched = first.status.unwrap();
     assert_eq!((latched.leader_moving_from.as_deref(), latched.leader_moved_for), (Some(NAMES[0]), None));
     let from = |status: &mut EtcdClusterStatus| status.leader_moving_from = Some(NAMES[0].to_owned());

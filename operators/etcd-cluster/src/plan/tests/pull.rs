@@ -1,5 +1,6 @@
 //! The image is tried before the first member gets it.
 
+use runtime::plan::conditions;
 use runtime::views::Pod;
 
 use super::members::{NAMES, after, three};
@@ -125,6 +126,65 @@ fn a_container_that_could_not_be_started_is_held_against_no_image_that_has_its_p
     assert!(done.is_empty() && reason != "ImageUnavailable", "nothing has been found out: {reason}");
     assert_eq!(created(-600).0, ["delete c-pull"], "it is tried anew");
     assert_eq!(outcome(&trying(NEXT, &not_started(NO_ETCD))), (vec![], "ImageUnavailable".to_owned()));
+}
+
+/// As runc, crun, gVisor and kata tell of an image without etcd: all name what they were to run.
+#[test]
+fn every_runtime_names_the_program_that_is_not_in_the_image() {
+    for why in [
+        "runc create failed: unable to start container process: exec: \"/usr/local/bin/etcd\": stat /usr/local/bin/etcd: no such \
+         file or directory: unknown",
+        "crun: executable file `etcd` not found in $PATH: No such file or directory: unknown",
+        "OCI runtime start failed: starting container: starting root container: failed to load /usr/local/bin/etcd: no such file or \
+         directory: unknown",
+        "failed to create shim task: the file /usr/local/bin/etcd was not found: unknown",
+    ] {
+        assert_eq!(outcome(&trying(NEXT, &not_started(why))), (vec![], "ImageUnavailable".to_owned()), "{why}");
+    }
+}
+
+/// A trace of kata's own agent names no program of the image.
+#[test]
+fn a_stack_trace_of_a_runtime_is_not_of_the_agent() {
+    let trace = "failed to create shim task: src/agent/rustjail/src/container.rs:1: deadline exceeded";
+    let image = |why: &str| outcome(&trying_both(&not_started(why), &json!({ "waiting": {} }))).1;
+    assert_eq!(image(trace), "PullingImage");
+    assert_eq!(image("failed to create shim task: the file /agent was not found: unknown"), "ImageUnavailable");
+}
+
+/// Whatever a runtime calls it; and however long the cluster has not been Ready for another reason.
+#[test]
+fn an_image_that_starts_at_no_try_is_told_of_at_the_second_one_and_tried_on() {
+    let mut seen = rolling();
+    let mut before = after(&seen, 0).status.unwrap();
+    let unready = before.contract.conditions.iter_mut().find(|condition| condition.type_ == "Ready").unwrap();
+    (unready.reason, unready.message) = ("MemberUnhealthy".into(), "2 of 3 members are ready".to_owned());
+    let mut pass = |pod: Option<i64>, second: i64| {
+        seen.cluster = observed(&json!({ "size": 3, "version": "3.6.17" }), &before).cluster;
+        seen.pull = pod.and_then(|created| {
+            let mut pull = trying(NEXT, &not_started(TOO_SLOW)).pull;
+            let running = Arc::get_mut(pull.as_mut().unwrap()).unwrap().running.as_mut().unwrap();
+            running.created = Some(Timestamp::from_second(created).unwrap());
+            pull
+        });
+        let plan = after(&seen, second);
+        let deletes = plan.effects.iter().any(|effect| matches!(effect, Effect::Delete(_)));
+        let mut status = plan.status.unwrap();
+        conditions::merge(&mut status.contract, &before.contract, 1, "m");
+        before = status;
+        let ready = before.contract.condition("Ready").unwrap();
+        (deletes, ready.reason.to_string(), ready.message.contains("deadline exceeded"))
+    };
+    let (pulling, told) = ((false, "PullingImage".to_owned(), false), (false, "ImageUnavailable".to_owned(), true));
+    assert_eq!(
+        [pass(None, 6_000), pass(Some(6_000), 6_001), pass(Some(6_000), 6_599)],
+        [(); 3].map(|()| pulling.clone())
+    );
+    assert!(pass(Some(6_000), 6_600).0, "it is tried anew");
+    assert_eq!(pass(None, 6_601), pulling);
+    assert_eq!([pass(Some(6_601), 6_602), pass(Some(6_601), 6_603)], [told.clone(), told.clone()]);
+    assert!(pass(Some(6_601), 7_201).0, "and again");
+    assert_eq!([pass(None, 7_202), pass(Some(7_202), 7_203)], [pulling, told]);
 }
 
 /// No spec corrects the manager's own image.

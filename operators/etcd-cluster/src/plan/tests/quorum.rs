@@ -1,9 +1,11 @@
 //! What is told while no linearizable read is answered, and when that is called a lost quorum.
 
+use std::time::Duration;
+
 use api::Contract;
 use runtime::plan::conditions;
 
-use super::members::{NAMES, after, message, three, touches_nothing};
+use super::members::three;
 use super::*;
 
 /// For so many seconds quorum that does not answer is not called lost.
@@ -161,66 +163,4 @@ fn a_refused_version_does_not_make_a_quorum_lost_that_is_late() {
     );
     silent.look(200 + LASTS);
     assert_eq!(silent.status.phase, Some(Phase::Failed));
-}
-
-/// The first of three lists itself alone, the others do not answer; all claims tell of the cluster.
-fn alone(change: impl FnOnce(&mut Observed)) -> Observed {
-    let mut seen = three(&json!({ "size": 3 }));
-    let status = after(&seen, 60).status.unwrap();
-    seen.cluster = observed(&json!({ "size": 3 }), &status).cluster;
-    for (id, claim) in (1..).zip(&mut seen.claims) {
-        let facts = [(objects::CLUSTER_ID, "1".to_owned()), (objects::MEMBER_ID, format!("{id}"))];
-        let labels = &mut Arc::get_mut(claim).unwrap().labels;
-        labels.extend(facts.map(|(label, value)| (label.to_owned(), value)));
-        labels.insert(objects::MEMBER_VERSION.to_owned(), "3.6.16".to_owned());
-    }
-    for name in &NAMES[1..] {
-        seen.etcd.endpoints.insert((*name).into(), Err("cannot be reached".to_owned()));
-    }
-    seen.etcd.members.as_mut().unwrap().truncate(1);
-    change(&mut seen);
-    unlabeled::claims::unmark(&mut seen);
-    anew::distrust(&mut seen);
-    seen
-}
-
-/// It had lost its disk with its node, and its pod is one that an earlier manager made.
-#[test]
-fn nobody_is_dropped_by_the_list_of_a_first_member_that_has_begun_anew() {
-    let plan = after(&alone(|_| ()), 70);
-    assert!(touches_nothing(&plan), "{:?}", plan.effects);
-    let status = plan.status.unwrap();
-    assert_eq!(status.listed().map(|member| member.name.as_str()).collect::<Vec<_>>(), NAMES, "nor forgotten");
-    assert_eq!(reason(&status, "QuorumHealthy"), (ConditionStatus::False, "QuorumUnconfirmed".to_owned()));
-    let told = message(&status);
-    let aside = format!("kubectl label pvc -n n {} {} {}=true", NAMES[1], NAMES[2], objects::RETIRED);
-    assert!(told.contains(&format!("member {} lists itself alone", NAMES[0])) && told.contains(&aside), "{told}");
-    // Without its pod, one of the others comes back on its volume.
-    let plan = after(&alone(|seen| drop(seen.pods.remove(1))), 70);
-    let made = plan.effects.iter().filter_map(|effect| match effect {
-        Effect::Create(create) => Some(create.key.name.to_string()),
-        _ => None,
-    });
-    assert_eq!(made.collect::<Vec<_>>(), [NAMES[1]]);
-}
-
-#[test]
-fn the_list_of_one_member_holds_where_the_others_were_removed() {
-    let by_hand = alone(|seen| {
-        for claim in &mut seen.claims[1..] {
-            Arc::get_mut(claim).unwrap().labels.insert(objects::RETIRED.to_owned(), "true".to_owned());
-        }
-    });
-    assert!(by_hand.etcd.members.is_ok() && !touches_nothing(&after(&by_hand, 70)), "as the message says");
-    let one_of_two = alone(|seen| drop(seen.claims.remove(2)));
-    let marked = alone(|seen| {
-        let running = Arc::get_mut(&mut seen.pods[2]).unwrap().running.as_mut().unwrap();
-        running.annotations.insert("multi-operator.example.com/retiring".to_owned(), "true".to_owned());
-    });
-    let earlier = alone(|seen| {
-        Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses.truncate(2);
-    });
-    for seen in [one_of_two, marked, earlier] {
-        assert!(seen.etcd.members.is_ok(), "{:?}", seen.etcd.members);
-    }
 }

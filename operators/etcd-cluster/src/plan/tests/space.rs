@@ -40,6 +40,8 @@ fn volumes_in_a_bad_state_are_counted() {
     let mut bad = full(&json!({ "waiting": { "reason": "CrashLoopBackOff" } }));
     Arc::get_mut(&mut bad.claims[0]).unwrap().meta.deleting = true;
     assert_eq!(counted(&bad), [1, 1, 0]);
+    let low = [ROOM, Room { free_bytes: 100 << 20, ..ROOM }, Room { free_bytes: 90 << 20, ..ROOM }];
+    assert_eq!(counted(&on_volumes_with(low)), [0, 0, 2]);
 }
 
 #[test]

@@ -52,6 +52,18 @@ pub(in crate::plan) fn ingress(app: &MyApp) -> Option<Apply> {
     Some(Apply::new(Ingress::KIND, app.meta.key.clone(), &ingress))
 }
 
+/// A way in that leads to that port of its Service instead.
+pub(in crate::plan) fn to_port(mut way_in: Apply, port: i32) -> Apply {
+    let place = match way_in.kind == Ingress::KIND {
+        true => "/spec/rules/0/http/paths/0/backend/service/port/number",
+        false => "/spec/rules/0/backendRefs/0/port",
+    };
+    if let Some(number) = way_in.body.pointer_mut(place) {
+        *number = json!(port);
+    }
+    way_in
+}
+
 /// The HTTPRoute of `app`, wanted if it has a route that names a gateway.
 pub(in crate::plan) fn http_route(app: &MyApp) -> Option<Apply> {
     let (route, port) = route(app)?;

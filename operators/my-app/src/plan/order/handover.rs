@@ -8,21 +8,24 @@ use runtime::plan::Apply;
 use runtime::views::Deployment;
 use serde_json::Value;
 
-use crate::plan::{Observed, objects};
+use crate::plan::Observed;
 
-/// The Service as it is to be for now.
-pub(super) struct Kept {
-    /// What makes it so; nothing if it is.
-    pub(super) apply: Option<Apply>,
-    /// Whether the port that a route leads to is not there yet.
-    pub(super) lacks_port: bool,
+/// The port of the Service as it is that a route leads to for now: the first, to which routes lead. Another one, even of the number that
+/// is asked for, may be what nobody was to reach from outside.
+pub(super) fn route_port(observed: &Observed) -> Option<i32> {
+    let first = ports(observed)?.into_iter().find(|port| port["protocol"] == "TCP")?;
+    i32::try_from(first["port"].as_i64()?).ok()
+}
+
+/// The ports of the Service as it is.
+fn ports(observed: &Observed) -> Option<Vec<Value>> {
+    serde_json::from_str(observed.service.ours()?.ports.as_deref()?).ok()
 }
 
 /// The Service with the ports that it has, and all else as `wanted`, if the pods that serve are those without the new ports. With
 /// `leads_elsewhere`, no pod has them yet. Ports that others have changed are not kept.
-pub(super) fn of(observed: &Observed, live: &Deployment, wanted: &Apply, leads_elsewhere: bool) -> Option<Kept> {
-    let service = observed.service.ours()?;
-    let ports: Vec<Value> = serde_json::from_str(service.ports.as_deref()?).ok()?;
+pub(super) fn of(observed: &Observed, live: &Deployment, wanted: &Apply, leads_elsewhere: bool) -> Option<Apply> {
+    let ports = ports(observed)?;
     let asked = wanted.body["spec"]["ports"].as_array()?;
     let has = |target: &Value, protocol: &Value| {
         ports.iter().any(|there| there["targetPort"] == *target && there["protocol"] == *protocol)
@@ -31,11 +34,9 @@ pub(super) fn of(observed: &Observed, live: &Deployment, wanted: &Apply, leads_e
     if has_all || was_ready(observed) || !earlier_pods_serve(live, leads_elsewhere) {
         return None;
     }
-    let leads_to = |port: i32| ports.iter().any(|there| there["port"] == port && there["protocol"] == "TCP");
-    let lacks_port = objects::first_tcp_of_service(&observed.app.spec).is_some_and(|port| !leads_to(port));
     let mut kept = wanted.clone().anew();
     kept.body["spec"]["ports"] = ports.into();
-    Some(Kept { apply: observed.service.kept(kept), lacks_port })
+    Some(kept)
 }
 
 /// Whether pods have served by this very spec, so that a Service that differs has been edited.

@@ -4,7 +4,7 @@ use runtime::views::{DisruptionBudget, Service};
 
 use super::additions::{edited, with_port};
 use super::autoscaling::kinds;
-use super::route::{by_ingress, ingress, made, settled};
+use super::route::{by_ingress, ingress, made, said, settled};
 use super::*;
 
 /// The Deployment of `app`, which is to be changed.
@@ -157,9 +157,57 @@ fn a_service_leads_to_the_earlier_port_until_the_new_pods_have_taken_over() {
     assert_eq!(kinds(&plan(&moving(&routed, [4, 1, 3]), NOW)), ["aside Ingress"], "the Service has its port");
     let mut other = routed;
     other["ports"] = json!([{ "name": "http", "port": 90, "targetPort": 9090 }]);
-    assert_eq!(kinds(&plan(&moving(&other, [4, 1, 3]), NOW)), [""; 0], "the Service does not");
+    assert_eq!(route_port(&moving(&other, [4, 1, 3])), Some(json!(80)), "the Service does not");
     other["ports"] = json!([{ "name": "http", "port": 80, "targetPort": 9090 }, { "name": "more", "port": 91 }]);
     assert_eq!(kinds(&plan(&moving(&other, [4, 1, 3]), NOW)), ["aside Ingress"], "the route leads to another port");
+}
+
+/// The port that the plan gives the way in, if it applies one.
+fn route_port(observed: &Observed) -> Option<Value> {
+    let plan = plan(observed, NOW);
+    let spec = |kind: &str| plan.aside.iter().find(|apply| apply.kind.kind == kind).map(|apply| &apply.body["spec"]);
+    let ingress =
+        spec("Ingress").map(|spec| &spec["rules"][0]["http"]["paths"][0]["backend"]["service"]["port"]["number"]);
+    ingress.or_else(|| spec("HTTPRoute").map(|spec| &spec["rules"][0]["backendRefs"][0]["port"])).cloned()
+}
+
+/// Where another edit of the route takes the way in that was there away, nobody would be let in until the new pods have taken over.
+#[test]
+fn a_way_in_leads_to_the_port_that_the_service_has_until_then() {
+    let ports = json!([{ "name": "http", "port": 90, "targetPort": 9090 }]);
+    for route in [json!({ "host": "a.example" }), json!({ "host": "a.example", "gateway": { "name": "public" } })] {
+        let edited = json!({ "ports": ports, "route": route });
+        let mut seen = moving(&edited, [4, 1, 3]);
+        assert_eq!(route_port(&seen), Some(json!(80)));
+        // As it is made of that.
+        let there = |apply: Option<Apply>| objects::to_port(apply.unwrap(), 80);
+        match route["gateway"].is_null() {
+            true => seen.ingress = made(there(objects::ingress(&seen.app)), &json!({})),
+            false => seen.http_route = Served::Seen(made(there(objects::http_route(&seen.app)), &json!({}))),
+        }
+        assert_eq!((route_port(&seen), said(&plan(&seen, NOW)).unwrap().0), (None, ConditionStatus::Unknown));
+        let rollout = [4, 3, 4];
+        let then = Observed { deployment: moving(&edited, rollout).deployment, ..seen };
+        assert_eq!(route_port(&then), Some(json!(90)), "the new pods have taken over");
+    }
+    // Of the number that is asked for, the Service has one that nobody was to reach from outside.
+    let swapped =
+        json!({ "ports": [{ "name": "admin", "port": 91, "targetPort": 9091 }], "route": { "host": "a.example" } });
+    let mut seen = moving(&swapped, [4, 1, 3]);
+    let Seen::Ours(service) = &mut seen.service else { unreachable!() };
+    let two = json!([
+        { "name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP" },
+        { "name": "admin", "port": 91, "targetPort": 9100, "protocol": "TCP" },
+    ]);
+    Arc::get_mut(&mut service.view).unwrap().ports = Some(two.to_string().into());
+    assert_eq!(route_port(&seen), Some(json!(80)));
+    // Nor while the Deployment is left as it is.
+    let mut held = moving(&json!({ "ports": ports, "route": { "host": "a.example" } }), [3, 3, 3]);
+    let before =
+        json!({ "image": "i:1", "replicas": 3, "ports": [{ "name": "http", "port": 80, "targetPort": 8080 }] });
+    held.deployment = to_change(&super::app(before, json!({})));
+    held.app = refused(&held.app);
+    assert_eq!((kinds(&plan(&held, NOW)), route_port(&held)), (vec!["aside Ingress".to_owned()], Some(json!(80))));
 }
 
 #[test]

@@ -112,6 +112,11 @@ fn a_deadline_that_an_earlier_template_has_exceeded_is_no_failure_of_this_one() 
     let mut observed = stuck(&late, was_ready(), 59.seconds());
     observed.troubles.clear();
     assert_eq!(ready(&plan(&observed, NOW)).0, "ProgressDeadlineExceeded");
+    // Nor is it one where all pods serve, as after an edit of somebody's that was put back.
+    let Seen::Ours(live) = &mut observed.deployment else { unreachable!() };
+    let rollout = &mut Arc::get_mut(&mut live.view).unwrap().rollout;
+    (rollout.replicas, rollout.updated_replicas, rollout.ready_replicas) = (3, 3, 3);
+    assert_eq!(ready(&plan(&observed, NOW)).0, "Running");
 }
 
 #[test]

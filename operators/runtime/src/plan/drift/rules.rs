@@ -73,6 +73,7 @@ const POD: &[Line] = &[
     ("volumes/[name]!/secret!/defaultMode", Some("420")),
     ("volumes/[name]!/projected!/defaultMode", Some("420")),
     ("volumes/[name]!/emptyDir!/medium", None),
+    ("volumes/[name]!/persistentVolumeClaim!/readOnly", None),
 ];
 
 const CONTAINER: &[Line] = &[

@@ -1,18 +1,18 @@
 //! The last snapshot: of the running server, with writers shut out, or else of its volume. Pure.
 
 use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure};
-use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotReason};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect, quantity};
 use runtime::views::Claim;
 
+use super::last::{self, final_name, last};
 use super::terminating::{self, dying, has_volume, may_answer, unreachable_data};
 use super::way_in::{self, is_ready, serves};
 use super::{GRACE, Step, gone, is_early, is_in_foreground, skip, stop};
 use crate::plan::objects::{self, ONLINE};
-use crate::plan::{DbAct, Login, Observed, SecretSeen, after, brief, names};
-use crate::snapshot::plan::{is_bad, is_proved};
+use crate::plan::{DbAct, Observed, SecretSeen, after, brief, names};
+use crate::snapshot::plan::{hindered, is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
 
 /// How the last snapshot can be taken.
@@ -34,21 +34,21 @@ pub(super) fn save(observed: &Observed, now: Timestamp) -> Option<Step> {
     }
     let way_in = || way_in::configured(observed).or_else(|| way_in::restored(observed));
     room(observed).or_else(way_in).or_else(|| match last(observed) {
-        None => Some(begin(observed, now)),
+        None => Some(last::names_taken(observed).unwrap_or_else(|| begin(observed, now))),
         Some(snapshot) => follow(observed, snapshot, now),
     })
 }
 
-/// Whether the last snapshot is proved and complete, and where it was written is there to stay.
+/// Whether the last snapshot is proved and complete, nobody has written since, and where it was written is there to stay.
 pub(super) fn is_saved(observed: &Observed) -> bool {
     last(observed).is_some_and(|last| {
         let proved = !last.meta.deleting && is_proved(&last.status) && is_there_still(observed, last);
-        proved && is_enough(&observed.db, last)
+        proved && is_enough(&observed.db, last) && last::is_judged(observed, last)
     })
 }
 
 /// Whether a snapshot contains everything, or somebody accepts that it does not.
-fn is_enough(db: &SampleDB, last: &Snapshot) -> bool {
+pub(super) fn is_enough(db: &SampleDB, last: &Snapshot) -> bool {
     let accepted = db.annotations.get(ACCEPT_FINAL_SNAPSHOT).is_some_and(|name| **name == *last.meta.key.name);
     let proceeds = db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed;
     last.status.not_covered.is_empty() || accepted || proceeds
@@ -189,7 +189,10 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
         return Some(Step::Wait(DeletionStep::Snapshot, message));
     }
     if is_proved(&snapshot.status) && is_there_still(observed, snapshot) {
-        return Some(incomplete(snapshot));
+        return match is_enough(db, snapshot) {
+            true => last::judge(observed, snapshot, now),
+            false => Some(incomplete(snapshot)),
+        };
     }
     if is_proved(&snapshot.status) {
         let message =
@@ -210,7 +213,7 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
     }
     if failed {
         if db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed {
-            return None;
+            return last::judge(observed, snapshot, now);
         }
         let why = snapshot.status.error.clone().unwrap_or_else(|| "it has not been taken in time".to_owned());
         let message = format!(
@@ -232,72 +235,9 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
     Some(Step::Wait(step, format!("{doing} the final snapshot {name}{}", hindered(&snapshot.status))))
 }
 
-/// Removes the last snapshot, to take it anew, if writers get in to the server that it is being read of: also while another snapshot is
-/// being taken, which is waited for.
-pub(super) fn anew(observed: &Observed) -> Option<Step> {
-    let open = |snapshot: &&Snapshot| !snapshot.meta.deleting && lets_writers_in(observed, snapshot);
-    let snapshot = last(observed).filter(open)?;
-    let name = &snapshot.meta.key.name;
-    let message = format!("taking the final snapshot {name} anew: writers get in to the server that it is read of");
-    Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message))
-}
-
-/// Whether a snapshot is being read of the running server.
-pub(super) fn reads_server(last: &Snapshot) -> bool {
-    last.annotations.contains_key(ONLINE) && last.status.completed_at.is_none() && !is_bad(&last.status)
-}
-
-/// Whether writers get in to the server that a snapshot is being read of, which lacks what they write: whoever made it has not shut
-/// them out first, as [`begin`] does, or somebody has let them in again.
-fn lets_writers_in(observed: &Observed, snapshot: &Snapshot) -> bool {
-    let known = observed.db.status.system_identifier.as_deref();
-    let answer = observed.asked.answer().filter(|answer| known == Some(&*answer.system_identifier));
-    // Where they are shut out, that is always found out.
-    let open = answer.is_some_and(|answer| answer.login != Login::ShutOut);
-    open && reads_server(snapshot)
-}
-
 /// Whether the server from which a snapshot is taken has gone, and its volume can be read instead.
 fn is_deserted(observed: &Observed, snapshot: &Snapshot, failed: bool) -> bool {
     let online = snapshot.annotations.contains_key(ONLINE) && dying(observed).is_none();
     let taken = snapshot.status.completed_at.is_some() && !failed;
     online && !taken && (observed.own_servers().next().is_none() || failed && !is_ready(observed))
-}
-
-/// What keeps a snapshot from going on, after a colon: what it says while all is well is said by the step.
-fn hindered(status: &SampleDBSnapshotStatus) -> String {
-    let ready = status.contract.condition(api::condition_type::READY);
-    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
-    told.map_or_else(String::new, |ready| format!(": {}", ready.message))
-}
-
-/// The last snapshot, if there is one yet.
-pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
-    let name = final_name(observed);
-    let named = observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name);
-    named.filter(|snapshot| is_last(&observed.db, snapshot))
-}
-
-/// How far the clocks of two API servers may differ, each of which has noted one of two times.
-const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
-
-/// Whether a snapshot has been asked for by this deletion: what somebody else has made under such a name, or beforehand, lacks
-/// what was written since.
-fn is_last(db: &SampleDB, snapshot: &Snapshot) -> bool {
-    let spec = &snapshot.spec;
-    let own = spec.reason == SnapshotReason::Final && spec.sample_db_uid.as_deref() == Some(&*db.meta.uid);
-    own && snapshot.created.zip(db.deleted).is_none_or(|(created, deleted)| created + CLOCKS >= deleted)
-}
-
-/// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
-#[must_use]
-pub fn final_name(observed: &Observed) -> String {
-    let db = &*observed.db;
-    let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
-    let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
-    let taken = |name: &String| {
-        let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
-        of.is_some_and(|of| !is_last(db, of))
-    };
-    uid.chunks(4).map(name).find(|name| !taken(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
 }

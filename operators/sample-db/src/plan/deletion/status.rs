@@ -9,7 +9,8 @@ use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
 
 use super::super::Observed;
-use super::{is_skipped, last};
+use super::is_skipped;
+use super::last::{self, last};
 use crate::Snapshot;
 use crate::snapshot::plan::{is_bad, is_proved};
 
@@ -62,7 +63,7 @@ pub(super) fn of(
         }
     };
     let last = last(observed);
-    conditions.extend(last.map(|last| saved(last, now)));
+    conditions.extend(last.map(|last| saved(observed, last, now)));
     let set = observed.server.ours().is_some_and(|server| !server.meta.deleting);
     let stays = set || observed.pod().is_some_and(|pod| !pod.meta.deleting);
     let ready = observed.server.ours().is_some() && observed.is_ready();
@@ -86,8 +87,8 @@ pub(super) fn of(
     }
 }
 
-fn saved(last: &Snapshot, now: Timestamp) -> Condition {
-    let (holds, reason) = match is_proved(&last.status) {
+fn saved(observed: &Observed, last: &Snapshot, now: Timestamp) -> Condition {
+    let (holds, reason) = match is_proved(&last.status) && !last::lets_writers_in(observed, last) {
         true => (ConditionStatus::True, "Verified"),
         false if is_bad(&last.status) => (ConditionStatus::False, "Failed"),
         false => (ConditionStatus::Unknown, "Running"),

@@ -3,7 +3,7 @@
 use api::sample_db::DeletionStep;
 use runtime::plan::{Apply, Effect};
 
-use super::{Step, is_in_foreground, save, terminating};
+use super::{Step, is_in_foreground, last, terminating};
 use crate::plan::objects::{self, ONLINE};
 use crate::plan::{Observed, names, tuning, unlabeled};
 use crate::snapshot::plan::is_bad;
@@ -13,7 +13,7 @@ use crate::snapshot::plan::is_bad;
 /// collector deletes them, and would do so again.
 pub(super) fn restored(observed: &Observed) -> Option<Step> {
     let db = &*observed.db;
-    let online = save::last(observed).is_none_or(|last| {
+    let online = last(observed).is_none_or(|last| {
         let taken = last.status.completed_at.is_some() || is_bad(&last.status);
         last.annotations.contains_key(ONLINE) && !taken
     });

@@ -19,7 +19,7 @@ use runtime::views::{Pod, StatefulSet};
 use serde_json::json;
 
 use super::pod::{self, AGENT_DIR, PGDATA, Place, SNAPSHOTS, words};
-use super::{OWNER_UID, PLACEMENT, POD_NAME, PORT, config, labels, owned, placement, selector};
+use super::{OWNER_UID, PLACEMENT, POD_NAME, PORT, adopted_uid, config, labels, owned, placement, selector};
 use crate::plan::record::Record;
 use crate::plan::wish::Wish;
 use crate::plan::{Observed, names, tuning};
@@ -206,7 +206,7 @@ fn prepare(
     let db = &*observed.db;
     let mut arguments = words(&["pg-prepare", "--pgdata", PGDATA, "--configuration", CONFIGURATION]);
     // Data that are taken over bear the note of whom they were made for.
-    let owner = db.annotations.get(api::sample_db::ADOPT).unwrap_or(&db.meta.uid);
+    let owner = adopted_uid(db).unwrap_or(&db.meta.uid);
     arguments.extend([format!("--major={}", wish.major), format!("--owner={owner}")]);
     arguments.extend(made);
     let mut mounts = vec![pod::data_mount(), configuration_mount()];

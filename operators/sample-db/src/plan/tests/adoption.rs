@@ -93,6 +93,12 @@ fn whose_data_were_taken_over_is_known_as_soon_as_they_are() {
     assert_eq!(next(&seen).storage.adopted_from, ["u-0"]);
 }
 
+/// What the init step of the server's pod is told of whose data it is to find.
+fn owner(seen: &Observed) -> String {
+    let set = objects::server(seen, &crate::plan::wish::Wish::of(seen).unwrap(), None);
+    set.body["spec"]["template"]["spec"]["initContainers"][1]["command"].to_string()
+}
+
 /// As a backup tool does that brings status back as well.
 #[test]
 fn an_object_that_comes_back_with_its_status_under_another_uid_takes_its_volume_over() {
@@ -109,8 +115,18 @@ fn an_object_that_comes_back_with_its_status_under_another_uid_takes_its_volume_
         let marks =
             |seen: &Observed| done(&plan(seen, now())).contains(&"apply PersistentVolumeClaim data-shop-0".to_owned());
         assert!(!marks(&seen), "nobody has said so yet");
-        seen.db = named;
-        assert_eq!(next(&seen).storage.adopted_from, ["u-0"], "{claim_uid}");
+        (seen.db, seen.system, seen.app) = (named, SecretSeen::Foreign, SecretSeen::Foreign);
+        let status = next(&seen);
+        assert_eq!(status.storage.adopted_from, ["u-0"], "{claim_uid}");
+        assert!(
+            !status.contract.is_true("Stalled"),
+            "nobody is to delete its Secrets: {:?}",
+            status.contract.conditions
+        );
+        let message = &status.contract.condition("Reconciling").unwrap().message;
+        assert!(message.contains("taking over the Secret shop-system"), "{message}");
+        seen.db = with(&meta(), &json!({}), &serde_json::to_value(&status).unwrap()).db;
+        assert!(owner(&seen).contains("--owner=u-0\""));
     }
 }
 
@@ -138,6 +154,7 @@ fn a_volume_that_is_named_beside_data_is_left_as_it_is() {
             assert!(status.storage.adopted_from.is_empty(), "{:?}", status.storage);
             assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
             assert_eq!(reason(&status, "Stalled"), (ConditionStatus::True, "AlreadyHasData".to_owned()));
+            assert!(owner(&seen).contains("--owner=u-1\""), "no pod is told to look for that one's data");
             let message = &status.contract.condition("Stalled").unwrap().message;
             assert!(message.contains("claim data-shop-0,") && message.contains("the claim data-shop-17;"), "{message}");
             seen.db = with(&meta(), &json!({}), &serde_json::to_value(&status).unwrap()).db;

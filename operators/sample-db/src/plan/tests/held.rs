@@ -2,7 +2,7 @@
 
 use super::failing::with_pod_of;
 use super::records::{marks, recorded, restored};
-use super::server::{says, standing};
+use super::server::standing;
 use super::*;
 use crate::plan::record::RETAINED;
 use api::sample_db::UNSAVED_DATA;
@@ -38,22 +38,6 @@ fn the_volume_is_held_before_the_database_is_configured() {
     assert_eq!(done(&told), Vec::<String>::new());
     assert_eq!(told.next, Next::After(STEP));
     assert!(told.status.unwrap().initialization.data_created_at.is_some());
-}
-
-#[test]
-fn a_claim_that_was_deleted_is_reported_and_no_pod_on_it_is_replaced() {
-    let mut seen = standing(&json!({}), &initialised());
-    seen.claims = vec![recorded("u-1", &initialised(), &json!({ "deleting": true }))];
-    seen.asked = says(|answer| answer.parameters.restart = vec!["shared_buffers".to_owned()]);
-    let told = plan(&seen, now());
-    assert!(!done(&told).iter().any(|effect| effect.starts_with("delete")), "{:?}", told.effects);
-    assert!(crate::metrics::is_terminating(&seen));
-    let status = told.status.unwrap();
-    assert_eq!(reason(&status, "Ready").0, ConditionStatus::True);
-    assert_eq!(reason(&status, "Stalled").1, "ClaimTerminating");
-    assert_eq!(reason(&status, "StorageHealthy"), (ConditionStatus::False, "ClaimTerminating".to_owned()));
-    seen.claims = vec![recorded("u-1", &initialised(), &json!({}))];
-    assert!(!crate::metrics::is_terminating(&seen));
 }
 
 /// A status of a database with data that was deleted so long ago that claims are not waited for.
@@ -258,6 +242,12 @@ fn data_are_latched_only_where_the_volume_can_be_held() {
     let mut deleted = prepared(&json!({ "paused": true }));
     deleted.db = with(&leaving(), &json!({ "paused": true }), &status).db;
     assert_eq!(told(&deleted), (true, Some("7".to_owned())));
+    // What it has taken over goes with it, Secrets included.
+    let mut named = leaving();
+    named["annotations"] = json!({ api::sample_db::ADOPT: "u-0" });
+    (deleted.db, deleted.claims) =
+        (with(&named, &json!({ "paused": true }), &status).db, vec![super::claim("u-0", "c-1")]);
+    assert_eq!(plan(&deleted, now()).status.unwrap().storage.adopted_from, ["u-0"]);
 }
 
 fn leaving() -> Value {

@@ -14,8 +14,9 @@ fn a_full_volume_is_named_with_what_to_do() {
     let mut seen = with_pod(&json!({}), &ended(1, "Error", FULL));
     let (done, status) = told(&seen);
     assert_eq!(done, Vec::<String>::new());
-    let ready = &status.contract.condition("Ready").unwrap().message;
-    assert!(ready.contains("No space left on device"), "{ready}");
+    let with_log = status.contract.conditions.iter().filter(|of| of.message.contains("No space left on device"));
+    let with_log: Vec<&str> = with_log.map(|of| &*of.type_).collect();
+    assert_eq!(with_log, ["Ready", "Stalled"], "no other repeats its lines");
     let storage = status.contract.condition("StorageHealthy").unwrap();
     assert_eq!((storage.status, &*storage.reason), (ConditionStatus::False, "VolumeFull"));
     assert!(storage.message.contains("data-shop-0") && storage.message.contains("storage.size"), "{}", storage.message);

@@ -21,6 +21,11 @@ pub(super) struct RealServer {
 impl RealServer {
     /// One of the tree of this run.
     pub(super) fn start(name: &str) -> Self {
+        Self::start_with(name, "")
+    }
+
+    /// With more lines in its configuration.
+    pub(super) fn start_with(name: &str, configuration: &str) -> Self {
         let id = std::process::id();
         // Tests of one process run side by side: the last number is of the name.
         let last = name.bytes().fold(1_u8, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte)).clamp(1, 254);
@@ -44,6 +49,7 @@ impl RealServer {
             server.write(&format!("data/pg_hba.{word}.conf"), &rules);
         }
         fs::copy(server.path("data/pg_hba.open.conf"), server.path("data/pg_hba.conf")).unwrap();
+        server.write("data/postgresql.auto.conf", configuration);
         server.run();
         server
     }

@@ -194,3 +194,20 @@ fn a_record_that_is_none_of_its_own_counts_as_none() {
     users.siblings = vec![snapshot("two", &json!({}), &json!({}), &json!({ "location": { "claim": "mine" } }))];
     assert_eq!(plan(&users, now()).status.unwrap().location.claim.as_deref(), Some("mine"));
 }
+
+/// Who may annotate a snapshot may name files that an earlier one of its name has left, and that lack what was written since.
+#[test]
+fn files_of_an_earlier_one_are_not_what_a_deletion_waits_for() {
+    let of = |path: &str, reason: &str, db: Option<Arc<SampleDB>>| {
+        let record = changed(&recorded(&proved()), "path", &json!(path));
+        let meta = json!({ "annotations": { RECORD: record } });
+        let spec = json!({ "sampleDBUID": "u-1", "reason": reason });
+        let forged = Observed { db, ..seen(&meta, &spec, &json!({})) };
+        plan(&forged, now()).status.unwrap().location.path
+    };
+    let going = || Some(database(&json!({ "deletionTimestamp": "2027-01-01T00:00:00Z" }), &json!({})));
+    assert_eq!(of("one-01234567", "Final", going()).as_deref(), Some("one-one"), "it is taken, into its own folder");
+    assert_eq!(of("one-one", "Final", going()).as_deref(), Some("one-one"));
+    assert_eq!(of("one-01234567", "Manual", going()).as_deref(), Some("one-01234567"), "nothing waits for it");
+    assert_eq!(of("one-01234567", "Final", None).as_deref(), Some("one-01234567"), "it is all there is by now");
+}

@@ -252,6 +252,18 @@ fn what_the_spec_could_say_and_does_not_goes_and_what_is_injected_stays() {
     assert_eq!(rest, null);
 }
 
+/// The application could not write to it any more.
+#[test]
+fn a_claim_stays_writable() {
+    let with = |claim: Value| json!({ "volumes": [{ "name": "v", "persistentVolumeClaim": claim }] });
+    let ours = json!({ "f:volumes": { "k:{\"name\":\"v\"}": {
+        ".": {}, "f:name": {}, "f:persistentVolumeClaim": { "f:claimName": {} },
+    } } });
+    let body = with(json!({ "claimName": "c" }));
+    let by_others = with(json!({ "claimName": "c", "readOnly": true }));
+    assert_eq!(pod(&by_others, &ours, &body), Some(body.clone()));
+}
+
 #[test]
 fn a_strategy_comes_back_whole_where_one_is_asked_for() {
     let spec =

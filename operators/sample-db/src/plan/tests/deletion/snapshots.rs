@@ -1,6 +1,6 @@
 //! What becomes of snapshots and their volumes when a database goes.
 
-use super::super::server::says;
+use super::super::server::{says, standing};
 use super::*;
 use crate::plan::{Login, is_to_be_asked};
 
@@ -79,32 +79,101 @@ fn a_snapshot_that_this_deletion_has_not_asked_for_is_not_its_last() {
     assert_ne!(of("Manual", "2026-01-01T00:00:01Z"), goes, "somebody's own");
 }
 
+/// It would be made again and again, under a name that is there.
+#[test]
+fn what_has_all_names_of_the_last_snapshot_is_told_of() {
+    let mut seen = leaving(&json!({ "deletion": { "onSnapshotFailure": "Proceed" } }), &json!({}));
+    seen.snapshots = vec![snapshot("shop-final-u1", "Manual", &proved())];
+    let told = plan(&seen, now());
+    assert_eq!(done(&told), Vec::<String>::new());
+    let status = told.status.unwrap();
+    assert_eq!(reason(&status, "DeletionBlocked").1, "FinalSnapshotFailed");
+    let message = &status.contract.condition("DeletionBlocked").unwrap().message;
+    assert!(message.contains("delete shop-final-u1 "), "{message}");
+}
+
+/// A database that goes, with its server, which is ready since long ago, and a snapshot that looks like the last one.
+fn with_last(spec: &Value, annotations: &Value, status: &Value) -> Observed {
+    let object = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1", "annotations": annotations },
+        "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": status });
+    let mut seen = leaving(spec, &json!({}));
+    seen.snapshots = vec![Arc::new(Snapshot::decode(&object.to_string()).unwrap())];
+    let server = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "ownerReferences": [
+        { "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": "u-1", "controller": true }] } });
+    seen.servers = vec![Arc::new(StatefulSet::decode(&server.to_string()).unwrap())];
+    seen.pods = standing(&json!({}), &initialised()).pods;
+    seen
+}
+
+fn is_anew(seen: &Observed) -> bool {
+    done(&plan(seen, now())) == ["delete SampleDBSnapshot shop-final-u1"]
+}
+
 /// Its clock and its name fit, but nobody has shut writers out for it.
 #[test]
 fn a_last_snapshot_of_a_server_that_lets_writers_in_is_taken_anew() {
-    let goes = |annotations: &Value, status: &Value, login: Login| {
-        let object = json!({ "metadata": { "namespace": "n", "name": "shop-final-u1", "uid": "s-1", "annotations": annotations },
-            "spec": { "sampleDB": "shop", "sampleDBUID": "u-1", "reason": "Final" }, "status": status });
-        let mut seen = leaving(&json!({}), &json!({}));
-        seen.snapshots = vec![Arc::new(Snapshot::decode(&object.to_string()).unwrap())];
+    let goes_with = |spec: &Value, annotations: &Value, status: &Value, login: Login| {
+        let mut seen = with_last(spec, annotations, status);
         seen.asked = says(|answer| answer.login = login);
-        let server = json!({ "metadata": { "namespace": "n", "name": "shop", "uid": "shop", "ownerReferences": [
-            { "apiVersion": "example.com/v1alpha1", "kind": "SampleDB", "name": "shop", "uid": "u-1", "controller": true }] } });
-        seen.servers = vec![Arc::new(StatefulSet::decode(&server.to_string()).unwrap())];
-        let is_anew = |seen: &Observed| done(&plan(seen, now())) == ["delete SampleDBSnapshot shop-final-u1"];
         let alone = is_anew(&seen);
         seen.snapshots.push(snapshot("slow", "Manual", &json!({ "phase": "Running" })));
         assert_eq!(is_anew(&seen), alone, "beside one that is waited for");
         (is_to_be_asked(&seen), alone)
     };
+    let goes = |annotations: &Value, status: &Value, login| goes_with(&json!({}), annotations, status, login);
     let online = json!({ objects::ONLINE: "true" });
     let runs = json!({ "phase": "Running", "startedAt": "2027-01-15T07:59:00Z" });
     assert_eq!(goes(&online, &runs, Login::In), (true, true));
     assert_eq!(goes(&online, &json!({}), Login::WrongPassword), (true, true), "not begun yet");
     assert_eq!(goes(&online, &runs, Login::Unknown), (true, true), "it was not shut");
     assert_eq!(goes(&online, &runs, Login::ShutOut), (true, false));
-    assert_eq!(goes(&json!({}), &runs, Login::In), (false, false), "that is read of the volume");
-    assert_eq!(goes(&online, &proved(), Login::In), (false, false), "it has been taken");
+    assert_eq!(goes(&online, &proved(), Login::In), (true, true), "it has been taken too early");
+    assert_eq!(goes(&online, &proved(), Login::ShutOut), (true, false));
+    for status in [json!({}), runs, proved()] {
+        assert_eq!(goes(&json!({}), &status, Login::In), (false, true), "of the volume, beside a server: {status}");
+    }
+    // A person is waited for, who may have let somebody in.
+    let failed = json!({ "phase": "Failed", "error": "no space", "startedAt": "2026-01-01T00:00:00Z" });
+    let mut incomplete = proved();
+    incomplete["notCovered"] = json!(["a large object"]);
+    for status in [&failed, &incomplete] {
+        assert_eq!(goes(&online, status, Login::In), (false, false), "{status}");
+    }
+    let proceeds = json!({ "deletion": { "onSnapshotFailure": "Proceed" } });
+    for status in [&failed, &incomplete] {
+        assert_eq!(goes_with(&proceeds, &online, status, Login::In), (true, true), "nobody is: {status}");
+        assert_eq!(goes_with(&proceeds, &online, status, Login::ShutOut), (true, false), "{status}");
+    }
+}
+
+/// It may be somebody else's, and writers may be in. What takes it anew of the volume waits for nobody.
+#[test]
+fn a_last_snapshot_of_a_server_that_does_not_answer_is_waited_for_and_then_taken_of_the_volume() {
+    let online = json!({ objects::ONLINE: "true" });
+    let proceeds = json!({ "deletion": { "onSnapshotFailure": "Proceed" } });
+    let failed = json!({ "phase": "Failed", "error": "it did", "startedAt": "2027-01-15T07:59:00Z" });
+    let since = |started: &str, spec: &Value, status: &Value| {
+        let mut seen = with_last(spec, &online, status);
+        let mut before = serde_json::to_value(&seen.db.status).unwrap();
+        before["deletion"]["startedAt"] = json!(started);
+        seen.db = with(&leaving_meta(&json!({})), spec, &before).db;
+        seen.asked = Asked::Failed("timed out".to_owned());
+        seen
+    };
+    for (spec, status) in [(json!({}), proved()), (proceeds, failed)] {
+        let young = since("2027-01-15T07:59:30Z", &spec, &status);
+        let waits = plan(&young, now());
+        assert_eq!(done(&waits), Vec::<String>::new());
+        assert!(waits.status.unwrap().deletion.message.unwrap().contains("waiting until the server says"));
+        let mut old = since("2026-01-01T00:00:00Z", &spec, &status);
+        assert!(is_anew(&old), "{:?}", plan(&old, now()).effects);
+        let stops = vec!["delete StatefulSet shop".to_owned()];
+        old.pods = Vec::new();
+        assert_eq!(done(&plan(&old, now())).contains(&stops[0]), status["phase"] == "Ready", "it has gone by itself");
+        let mut shut = young;
+        shut.asked = says(|answer| answer.login = Login::ShutOut);
+        assert_eq!(done(&plan(&shut, now())), stops);
+    }
 }
 
 /// Else it would be made without end: for a snapshot there is no volume, and for the volume nobody.

@@ -201,3 +201,26 @@ fn an_upgrade_is_taken_back_with_the_spec() {
         }
     }
 }
+
+/// A quota or a policy refuses its Job. Writers are in, and the upgrade is taken back with the spec.
+#[test]
+fn what_keeps_the_snapshot_before_it_from_being_taken_is_told() {
+    let mut play = Play::new(json!({ "engine": { "version": "17" } }), "15.20");
+    play.next();
+    play.ends("shop-check", 0, &json!({ "version": "17.12" }));
+    play.next();
+    let refused = json!({ "type": "Ready", "status": "False", "reason": "Forbidden", "observedGeneration": 1,
+        "message": "exceeded quota: few", "lastTransitionTime": "2027-01-15T07:00:00Z" });
+    let status = json!({ "phase": "Running", "sampleDBUID": "u-1", "observedGeneration": 1, "conditions": [refused] });
+    let name = crate::plan::names::pre_snapshot(&play.seen.db);
+    play.seen.snapshots = vec![snapshot(&name, "PreUpgrade", &status)];
+    play.seen.jobs = Vec::new();
+    assert_eq!(play.next(), Vec::<String>::new());
+    assert_eq!((play.step(), play.condition("Ready").0), (Some(At::Snapshot), ConditionStatus::True));
+    let told = play.seen.db.status.contract.condition("Reconciling").unwrap().message.clone();
+    assert!(told.contains(&name) && told.ends_with("exceeded quota: few"), "{told}");
+    play.spec = json!({ "engine": { "version": "15" } });
+    play.seen.db = with(&play.meta, &play.spec, &serde_json::to_value(&play.seen.db.status).unwrap()).db;
+    play.next();
+    assert_eq!(play.step(), None);
+}

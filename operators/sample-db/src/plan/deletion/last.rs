@@ -1,0 +1,122 @@
+//! Which snapshot is the last one: somebody else may make one that looks like it. Pure.
+
+use api::sample_db::{DeletionStep, OnSnapshotFailure};
+use api::sample_db_snapshot::SnapshotReason;
+use jiff::{SignedDuration, Timestamp};
+use runtime::cache::View;
+
+use super::terminating::dying;
+use super::way_in::is_ready;
+use super::{LONG, Step, gone, save, skip, stop};
+use crate::plan::objects::ONLINE;
+use crate::plan::{Answer, Login, Observed};
+use crate::snapshot::plan::{is_bad, is_proved};
+use crate::{SampleDB, Snapshot};
+
+/// The last snapshot, if there is one yet.
+pub(super) fn last(observed: &Observed) -> Option<&Snapshot> {
+    let name = final_name(observed);
+    let named = observed.snapshots.iter().map(|snapshot| &**snapshot).find(|snapshot| *snapshot.meta.key.name == *name);
+    named.filter(|snapshot| is_last(&observed.db, snapshot))
+}
+
+/// How far the clocks of two API servers may differ, each of which has noted one of two times.
+const CLOCKS: SignedDuration = SignedDuration::from_secs(5);
+
+/// Whether a snapshot has been asked for by this deletion: what somebody else has made under such a name, or beforehand, lacks
+/// what was written since.
+fn is_last(db: &SampleDB, snapshot: &Snapshot) -> bool {
+    let spec = &snapshot.spec;
+    let own = spec.reason == SnapshotReason::Final && spec.sample_db_uid.as_deref() == Some(&*db.meta.uid);
+    own && snapshot.created.zip(db.deleted).is_none_or(|(created, deleted)| created + CLOCKS >= deleted)
+}
+
+/// The name of the last snapshot: its own for each object of that name, of whose uids no two may begin alike.
+#[must_use]
+pub fn final_name(observed: &Observed) -> String {
+    let db = &*observed.db;
+    let uid: Vec<char> = db.meta.uid.chars().filter(char::is_ascii_alphanumeric).collect();
+    let name = |part: &[char]| format!("{}-final-{}", db.meta.key.name, part.iter().collect::<String>());
+    let taken = |name: &String| {
+        let of = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == **name);
+        of.is_some_and(|of| !is_last(db, of))
+    };
+    uid.chunks(4).map(name).find(|name| !taken(name)).unwrap_or_else(|| name(&uid[..uid.len().min(4)]))
+}
+
+/// What keeps the last snapshot from being made: somebody has made others under all of its names.
+pub(super) fn names_taken(observed: &Observed) -> Option<Step> {
+    let db = &*observed.db;
+    let name = final_name(observed);
+    observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name)?;
+    let message = format!(
+        "there is no final snapshot, so the data stay: all names that it may have are those of other SampleDBSnapshots: delete \
+         {name} to have it taken, or let the data go without one: annotate this SampleDB with {}",
+        skip(db)
+    );
+    Some(Step::Blocked("FinalSnapshotFailed", message))
+}
+
+/// Removes the last snapshot, to take it anew, if writers get in to the server that it is of, or if it is of the volume and a server
+/// writes to that: also while another snapshot is being taken, which is waited for.
+pub(super) fn anew(observed: &Observed) -> Option<Step> {
+    let snapshot = last(observed).filter(|snapshot| !snapshot.meta.deleting)?;
+    let why = match snapshot.annotations.contains_key(ONLINE) {
+        true => lets_writers_in(observed, snapshot).then_some("writers get in to the server that it is of"),
+        // The operator takes one of the volume once the server is gone, so somebody else has made this.
+        false => stop(observed).map(|_| "it is of the volume, and the server has yet to stop"),
+    }?;
+    Some(again(snapshot, why))
+}
+
+fn again(snapshot: &Snapshot, why: &str) -> Step {
+    let message = format!("taking the final snapshot {} anew: {why}", snapshot.meta.key.name);
+    Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message)
+}
+
+/// Whether the server is asked if writers get in. It is not while a person is waited for, who may let somebody in to mend what is
+/// wrong.
+pub(super) fn is_watched(observed: &Observed, last: &Snapshot) -> bool {
+    let db = &*observed.db;
+    let waits = match is_proved(&last.status) {
+        true => !save::is_enough(db, last),
+        false => is_bad(&last.status) && db.spec.deletion.on_snapshot_failure != OnSnapshotFailure::Proceed,
+    };
+    last.annotations.contains_key(ONLINE) && !waits
+}
+
+/// Whether writers get in to the server that a snapshot is of, which lacks what they write: whoever made it has not shut them out
+/// first, as the operator does, or somebody has let them in again.
+pub(super) fn lets_writers_in(observed: &Observed, snapshot: &Snapshot) -> bool {
+    // Where they are shut out, that is always found out.
+    is_watched(observed, snapshot) && answer(observed).is_some_and(|answer| answer.login != Login::ShutOut)
+}
+
+/// Whether what a snapshot has is known to be all: of a server that is ready, only that itself can tell.
+pub(super) fn is_judged(observed: &Observed, snapshot: &Snapshot) -> bool {
+    let of_server = snapshot.annotations.contains_key(ONLINE) && is_ready(observed);
+    !of_server || answer(observed).is_some_and(|answer| answer.login == Login::ShutOut)
+}
+
+/// What comes before anything goes with a snapshot of a server that does not say whether writers get in: it is waited for, and then
+/// the snapshot is taken of the volume. Where that cannot be read, there is nothing better than this one.
+pub(super) fn judge(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<Step> {
+    if is_judged(observed, snapshot) {
+        return None;
+    }
+    let turned = observed.pod().and_then(|pod| pod.running.as_deref()).and_then(|running| running.ready_since);
+    let since = observed.db.status.deletion.started_at.max(snapshot.status.completed_at).max(turned);
+    if since.is_none_or(|since| now.duration_since(since) <= LONG) {
+        let name = &snapshot.meta.key.name;
+        let message = format!("waiting until the server says that nobody writes what the final snapshot {name} lacks");
+        return Some(Step::Wait(DeletionStep::Verify, message));
+    }
+    let why = "the server does not say whether anybody has written since";
+    dying(observed).is_none().then(|| again(snapshot, why))
+}
+
+/// What the server says, if it has the data.
+fn answer(observed: &Observed) -> Option<&Answer> {
+    let known = observed.db.status.system_identifier.as_deref();
+    observed.asked.answer().filter(|answer| known == Some(&*answer.system_identifier))
+}
