@@ -56,7 +56,7 @@ fn missing<'o>(observed: &'o Observed, alone: &str) -> Vec<&'o str> {
 /// Whether a claim's volume may hold this cluster's data: a learner's may be the only copy.
 fn may_hold_data(observed: &Observed, claim: &Claim) -> bool {
     let latched = observed.cluster.status.cluster_id.as_deref();
-    let stays = !claim.meta.deleting || hold::is_held(claim);
+    let stays = !claim.lost && (!claim.meta.deleting || hold::is_held(claim));
     let of_this = match Facts::of(claim) {
         Some(facts) => latched == Some(&*facts.cluster_id),
         None => claim.bound && objects::has_yet_to_vote(claim),

@@ -9,7 +9,7 @@ use runtime::plan::Effect;
 
 use super::membership::{Step, Wait};
 use super::roster::Roster;
-use super::{EtcdAct, Observed, clock};
+use super::{EtcdAct, Observed, clock, objects};
 use crate::EtcdCluster;
 
 /// After a step: its own events are no news, so look again by ourselves.
@@ -48,6 +48,8 @@ pub(super) fn of(
     if cluster.status.storage.is_none() {
         return STEP;
     }
+    // Where something else fails as well, Ready tells of that.
+    let repeats = |name: &str| repeats || is_noted(roster, name);
     match step {
         _ if cluster.spec.paused => HEALTH,
         Step::Rest if effects.is_empty() && roster.settles() => SETTLES,
@@ -58,12 +60,18 @@ pub(super) fn of(
         Step::Wait(_) | Step::Add { .. } | Step::Promote { .. } | Step::MoveLeader { .. } => {
             if stagnates(cluster, now) { SLOWLY } else { SOON }
         }
-        Step::Remove { name, .. } if repeats && is_refused_for_long(cluster, roster, name, now) => SELDOM,
-        Step::Remove { .. } if repeats => REFUSED,
+        Step::Remove { name, .. } if repeats(name) && is_refused_for_long(cluster, roster, name, now) => SELDOM,
+        Step::Remove { name, .. } if repeats(name) => REFUSED,
         Step::Nudge { .. } if !stagnates(cluster, now) => NUDGED,
         Step::Nudge { .. } => SLOWLY,
         _ => STEP,
     }
+}
+
+/// Whether a pass before has marked a member as one that is about to be removed.
+fn is_noted(roster: &Roster<'_>, name: &str) -> bool {
+    let claim = || roster.members().find(|node| node.name == name).and_then(|node| node.claim);
+    roster.is_retiring(name) || claim().is_some_and(objects::is_retiring)
 }
 
 /// Whether no member has taken up another role for some time.

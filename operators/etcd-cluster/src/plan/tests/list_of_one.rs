@@ -66,7 +66,9 @@ fn the_list_of_one_member_holds_where_the_others_were_removed() {
     });
     let gone = alone(|seen| seen.claims.truncate(1));
     let forgotten = alone(|seen| Arc::get_mut(&mut seen.cluster).unwrap().status.member_statuses.truncate(1));
-    for seen in [marked, noted, gone, forgotten] {
+    // Nothing is left of what was on them.
+    let lost = alone(|seen| seen.claims[1..].iter_mut().for_each(|claim| Arc::get_mut(claim).unwrap().lost = true));
+    for seen in [marked, noted, gone, lost, forgotten] {
         assert!(seen.etcd.members.is_ok(), "{:?}", seen.etcd.members);
     }
 }

@@ -72,3 +72,17 @@ fn the_first_refusal_in_a_cluster_that_was_well_for_long_is_followed_soon() {
     assert!(seen.cluster.status.contract.is_true("Ready"));
     assert_eq!(looks(&mut seen, 2, &[3_660, 3_661, 3_700]), [AT_ONCE, SOON, SOON]);
 }
+
+/// Ready tells of what fails beside it, such as a volume that cannot grow.
+#[test]
+fn a_removal_that_is_refused_is_known_as_such_by_its_mark_whatever_else_fails() {
+    let mut seen = three(&json!({ "size": 3 }));
+    seen.peers = Seen::Absent;
+    looks(&mut seen, 3, &[60]);
+    Arc::get_mut(&mut seen.claims[2]).unwrap().labels.insert(objects::RETIRING.to_owned(), "true".to_owned());
+    let mut paused = looks(&mut seen, 2, &[61]);
+    let conditions = &mut Arc::get_mut(&mut seen.cluster).unwrap().status.contract.conditions;
+    conditions.iter_mut().for_each(|told| told.message = "another failure".into());
+    paused.extend(looks(&mut seen, 2, &[62]));
+    assert_eq!(paused, [SOON, SOON]);
+}

@@ -5,7 +5,6 @@ use api::sample_db_snapshot::SnapshotReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 
-use super::terminating::dying;
 use super::way_in::is_ready;
 use super::{LONG, Step, gone, save, skip, stop};
 use crate::plan::objects::ONLINE;
@@ -66,53 +65,45 @@ pub(super) fn anew(observed: &Observed) -> Option<Step> {
         // The operator takes one of the volume once the server is gone, so somebody else has made this.
         false => stop(observed).map(|_| "it is of the volume, and the server has yet to stop"),
     }?;
-    Some(again(snapshot, why))
-}
-
-fn again(snapshot: &Snapshot, why: &str) -> Step {
     let message = format!("taking the final snapshot {} anew: {why}", snapshot.meta.key.name);
-    Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message)
+    Some(Step::take(DeletionStep::Snapshot, gone(&snapshot.meta, Snapshot::KIND), message))
 }
 
 /// Whether the server is asked if writers get in. It is not while a person is waited for, who may let somebody in to mend what is
-/// wrong.
+/// wrong, nor once a person has accepted this very snapshot: another one may lack more.
 pub(super) fn is_watched(observed: &Observed, last: &Snapshot) -> bool {
     let db = &*observed.db;
     let waits = match is_proved(&last.status) {
         true => !save::is_enough(db, last),
         false => is_bad(&last.status) && db.spec.deletion.on_snapshot_failure != OnSnapshotFailure::Proceed,
     };
-    last.annotations.contains_key(ONLINE) && !waits
+    last.annotations.contains_key(ONLINE) && !waits && !save::is_accepted(db, last)
 }
 
 /// Whether writers get in to the server that a snapshot is of, which lacks what they write: whoever made it has not shut them out
 /// first, as the operator does, or somebody has let them in again.
-pub(super) fn lets_writers_in(observed: &Observed, snapshot: &Snapshot) -> bool {
+fn lets_writers_in(observed: &Observed, snapshot: &Snapshot) -> bool {
     // Where they are shut out, that is always found out.
     is_watched(observed, snapshot) && answer(observed).is_some_and(|answer| answer.login != Login::ShutOut)
 }
 
 /// Whether what a snapshot has is known to be all: of a server that is ready, only that itself can tell.
 pub(super) fn is_judged(observed: &Observed, snapshot: &Snapshot) -> bool {
-    let of_server = snapshot.annotations.contains_key(ONLINE) && is_ready(observed);
+    let of_server = is_watched(observed, snapshot) && is_ready(observed);
     !of_server || answer(observed).is_some_and(|answer| answer.login == Login::ShutOut)
 }
 
-/// What comes before anything goes with a snapshot of a server that does not say whether writers get in: it is waited for, and then
-/// the snapshot is taken of the volume. Where that cannot be read, there is nothing better than this one.
+/// What comes before anything goes with a snapshot of a server that does not say whether writers get in: it is waited for. A snapshot is
+/// not given up for a server that stays silent: its node may be gone with the volume.
 pub(super) fn judge(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<Step> {
-    if is_judged(observed, snapshot) {
-        return None;
-    }
     let turned = observed.pod().and_then(|pod| pod.running.as_deref()).and_then(|running| running.ready_since);
     let since = observed.db.status.deletion.started_at.max(snapshot.status.completed_at).max(turned);
-    if since.is_none_or(|since| now.duration_since(since) <= LONG) {
+    let waits = !is_judged(observed, snapshot) && since.is_none_or(|since| now.duration_since(since) <= LONG);
+    waits.then(|| {
         let name = &snapshot.meta.key.name;
         let message = format!("waiting until the server says that nobody writes what the final snapshot {name} lacks");
-        return Some(Step::Wait(DeletionStep::Verify, message));
-    }
-    let why = "the server does not say whether anybody has written since";
-    dying(observed).is_none().then(|| again(snapshot, why))
+        Step::Wait(DeletionStep::Verify, message)
+    })
 }
 
 /// What the server says, if it has the data.

@@ -49,9 +49,13 @@ pub(super) fn is_saved(observed: &Observed) -> bool {
 
 /// Whether a snapshot contains everything, or somebody accepts that it does not.
 pub(super) fn is_enough(db: &SampleDB, last: &Snapshot) -> bool {
-    let accepted = db.annotations.get(ACCEPT_FINAL_SNAPSHOT).is_some_and(|name| **name == *last.meta.key.name);
     let proceeds = db.spec.deletion.on_snapshot_failure == OnSnapshotFailure::Proceed;
-    last.status.not_covered.is_empty() || accepted || proceeds
+    last.status.not_covered.is_empty() || is_accepted(db, last) || proceeds
+}
+
+/// Whether somebody has accepted what this snapshot lacks.
+pub(super) fn is_accepted(db: &SampleDB, last: &Snapshot) -> bool {
+    db.annotations.get(ACCEPT_FINAL_SNAPSHOT).is_some_and(|name| **name == *last.meta.key.name)
 }
 
 /// What a proved snapshot lacks, and how the deletion goes on.

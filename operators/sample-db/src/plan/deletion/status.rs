@@ -88,7 +88,7 @@ pub(super) fn of(
 }
 
 fn saved(observed: &Observed, last: &Snapshot, now: Timestamp) -> Condition {
-    let (holds, reason) = match is_proved(&last.status) && !last::lets_writers_in(observed, last) {
+    let (holds, reason) = match is_proved(&last.status) && last::is_judged(observed, last) {
         true => (ConditionStatus::True, "Verified"),
         false if is_bad(&last.status) => (ConditionStatus::False, "Failed"),
         false => (ConditionStatus::Unknown, "Running"),
