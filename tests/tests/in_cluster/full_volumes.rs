@@ -108,6 +108,17 @@ async fn a_database_of_the_default_size_serves_again_once_it_is_resized() {
     db.is_gone().await;
 }
 
+/// That all members that there were before serve again once their volumes have that size, with every acknowledged write.
+async fn serves_again_at(etcd: &Etcd<'_>, size: &str, before: &EtcdCluster, writer: &etcd::Writer<'_>) {
+    let begun = Moment::now();
+    etcd.patch(json!({ "storage": { "size": size } })).await;
+    let after = etcd.stands(3).await;
+    in_time(begun);
+    assert_eq!(ids(&after), ids(before), "no member was replaced");
+    writer.writes(1).await;
+    writer.verdict(&after).await;
+}
+
 #[tokio::test]
 #[ignore = "scripts/test --all long: gigabytes are written"]
 async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
@@ -121,13 +132,7 @@ async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
             (stalled.status == True && stalled.reason == "NoSpace").then(|| stalled.message.clone())
         });
         println!("{time}: {}", full.await);
-        let begun = Moment::now();
-        etcd.patch(json!({ "storage": { "size": size } })).await;
-        let after = etcd.stands(3).await;
-        in_time(begun);
-        assert_eq!(ids(&after), ids(&before), "no member was replaced");
-        writer.writes(1).await;
-        writer.verdict(&after).await;
+        serves_again_at(&etcd, size, &before, &writer).await;
     }
     writer.stop().await;
 }
@@ -156,13 +161,7 @@ async fn an_etcd_cluster_whose_disks_are_full_serves_again_once_it_is_resized() 
             if health == Some(False) { Ok(()) } else { Err(format!("{health:?}")) }
         };
         ns.eventually("writes to be refused, since most members are full", refused).await;
-        let begun = Moment::now();
-        etcd.patch(json!({ "storage": { "size": size } })).await;
-        let after = etcd.stands(3).await;
-        in_time(begun);
-        assert_eq!(ids(&after), ids(&before), "no member was replaced");
-        writer.writes(1).await;
-        writer.verdict(&after).await;
+        serves_again_at(&etcd, size, &before, &writer).await;
     }
     writer.stop().await;
 }

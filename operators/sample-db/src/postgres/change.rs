@@ -28,7 +28,8 @@ const OTHERS: &str =
     AND a.pid <> pg_catalog.pg_backend_pid() AND (r.rolsuper IS NOT TRUE OR a.backend_start < $1::text::timestamptz)";
 /// Processes of the server that are no session yet: whoever began to connect before the rules held, and is slow to tell the
 /// password, is judged by the old ones. They have no title yet, or one that begins with the names that they ask for, which may be any:
-/// it is the address after them that tells them from processes of the server's and of its extensions. As the agent looks for them (`operators/agent/src/postgres/outgoing.rs`).
+/// it is the address after them that tells them from processes of the server's and of its extensions. The agent looks for them in the same
+/// way (`operators/agent/src/postgres/closed.rs`).
 const COMING: &str = "SELECT child.pid FROM (SELECT pid, pg_catalog.rtrim(pg_catalog.encode(
     pg_catalog.pg_read_binary_file('/proc/' || pid || '/cmdline', 0, 500, true), 'escape'), '\\000 ') AS title
     FROM pg_catalog.regexp_split_to_table(pg_catalog.btrim(pg_catalog.pg_read_file(pg_catalog.format(
