@@ -35,7 +35,7 @@ affected_packages() {
   local file folder names='' name
   while read -r file; do
     case $file in
-      Cargo.toml | Cargo.lock | .cargo/* | clippy.toml | rustfmt.toml) printf everything; return ;;
+      Cargo.toml | Cargo.lock | .cargo/* | clippy.toml | rustfmt.toml | rust-toolchain.toml) printf everything; return ;;
       operators/*/* | tests/random-databases/* | tests/real-postgres/* | tests/seed/* | tests/writer/*) folder=$(cut -d/ -f1-2 <<<"$file") ;;
       tests/*) folder=tests ;;
       *) continue ;;

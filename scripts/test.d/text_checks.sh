@@ -32,7 +32,23 @@ shell() {
   shellcheck "${files[@]}" && say "shellcheck: ${#files[@]} files" && script_table && scripts/test.d/self-test
 }
 
+# project_names: these files have the maintainers' name, their address and the project's URL as scripts/names.env has them. GitHub
+# shows them as they are, so they cannot refer to it.
+project_names() {
+  local file value missing=0
+  while read -r file value; do
+    grep -qF -- "$value" "$file" || { say "$file lacks '$value', which is in scripts/names.env"; missing=1; }
+  done < <(
+    # shellcheck source=/dev/null
+    . scripts/names.env
+    printf '%s\n' "MAINTAINERS.md $MAINTAINER_NAME" "MAINTAINERS.md <$MAINTAINER_EMAIL>" "SECURITY.md <$MAINTAINER_EMAIL>" \
+      "CODE_OF_CONDUCT.md <$MAINTAINER_EMAIL>" ".github/ISSUE_TEMPLATE/config.yml url: $PROJECT_URL"
+  )
+  return "$missing"
+}
+
 spelling() {
   require_programs codespell:codespell
+  project_names || return
   git ls-files --cached --others --exclude-standard -z | xargs -0 codespell
 }
