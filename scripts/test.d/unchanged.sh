@@ -14,7 +14,7 @@ tree_hash() { tree_files "$@" | xargs -0 sha256sum | sha256sum | cut -c1-12; }
 # depends on tags, too.
 declare -A STAGE_INPUTS=(
   [shell]='scripts .shellcheckrc .github' [spelling]='.' [workflows]='.github scripts' [go-checks]='scripts benches'
-  [rules]='config docs/runbooks kustomize scripts' [health]='kustomize operators scripts' [manifests]='config kustomize scripts docs/gitops.md'
+  [rules]='config docs/runbooks kustomize scripts' [health]='config/crd kustomize operators scripts tests/argocd' [manifests]='config kustomize scripts docs/gitops.md'
 )
 
 # What else decides what a step finds: the output of these commands. One that fails leaves the step without a hash, so it runs.

@@ -1,143 +1,93 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
-// actionFile is Argo CD's action_test.yaml.
-type actionFile struct {
-	DiscoveryTests []struct {
-		InputPath string `json:"inputPath"`
-		Result    []struct {
-			Name     string `json:"name"`
-			Disabled bool   `json:"disabled"`
-		} `json:"result"`
-	} `json:"discoveryTests"`
-	ActionTests []struct {
-		Action             string `json:"action"`
-		InputPath          string `json:"inputPath"`
-		ExpectedOutputPath string `json:"expectedOutputPath"`
-	} `json:"actionTests"`
-}
-
-func actionTests(argo argocd, folder kindFolder) (tasks []task, wrong []error) {
-	path := filepath.Join(folder.path, "actions")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	tests, err := testFile[actionFile](path, "action_test.yaml")
-	if err != nil {
-		return nil, []error{err}
-	}
-	var named []string
-	for _, test := range tests.DiscoveryTests {
-		named = append(named, test.InputPath)
-		wanted := map[string]bool{}
-		for _, action := range test.Result {
-			wanted[action.Name] = action.Disabled
+// untested complains of actions that no case runs, or that no case lists as enabled or as disabled; and of tests of an action
+// that the kind does not have.
+func untested(file kindFile, actions []string) (wrong []error) {
+	ran, listed := map[string]bool{}, map[string]map[availability]bool{}
+	for _, each := range file.cases {
+		for action := range each.Runs {
+			ran[action] = true
 		}
-		tasks = append(tasks, func() error { return discovers(argo, filepath.Join(path, test.InputPath), wanted) })
-	}
-	for _, test := range tests.ActionTests {
-		named = append(named, test.InputPath, test.ExpectedOutputPath)
-		input, output := filepath.Join(path, test.InputPath), filepath.Join(path, test.ExpectedOutputPath)
-		tasks = append(tasks, func() error { return acts(argo, test.Action, input, output) })
-	}
-	// What actions begin with are mostly the objects that health is judged of, which health_test.yaml names.
-	own := slices.DeleteFunc(named, func(file string) bool { return strings.HasPrefix(file, "../testdata/") })
-	return tasks, append(unnamed(path, "action_test.yaml", own), untried(path, tests)...)
-}
-
-// untried complains of actions that no test runs, or that no test sees enabled and disabled.
-func untried(path string, tests actionFile) (wrong []error) {
-	scripts, err := filepath.Glob(filepath.Join(path, "*", "action.lua"))
-	if err != nil || len(scripts) == 0 {
-		return []error{fmt.Errorf("%s has no */action.lua: %w", path, err)}
-	}
-	for _, script := range scripts {
-		action := filepath.Base(filepath.Dir(script))
-		ran, seen := false, map[bool]bool{}
-		for _, test := range tests.ActionTests {
-			ran = ran || test.Action == action
-		}
-		for _, test := range tests.DiscoveryTests {
-			for _, result := range test.Result {
-				if result.Name == action {
-					seen[result.Disabled] = true
-				}
+		for action, available := range each.Actions {
+			if listed[action] == nil {
+				listed[action] = map[availability]bool{}
 			}
+			listed[action][available] = true
 		}
-		if !ran || !seen[true] || !seen[false] {
-			wrong = append(wrong, fmt.Errorf("%s/action_test.yaml must run %s, and see it enabled and disabled", path, action))
+	}
+	for _, action := range actions {
+		if !ran[action] || !listed[action][enabled] || !listed[action][disabled] {
+			wrong = append(wrong, fmt.Errorf("%s must run %s, and list it as enabled and as disabled", file.path, action))
+		}
+	}
+	for action := range listed {
+		ran[action] = true
+	}
+	for _, action := range slices.Sorted(maps.Keys(ran)) {
+		if !slices.Contains(actions, action) {
+			wrong = append(wrong, fmt.Errorf("%s tests %s, which is no action of the kind", file.path, action))
 		}
 	}
 	return wrong
 }
 
-func discovers(argo argocd, file string, wanted map[string]bool) error {
-	disabled, err := argo.actions(file)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	if !reflect.DeepEqual(disabled, wanted) {
-		return fmt.Errorf("%s: of its actions these are disabled: %v, and the test wants %v", file, disabled, wanted)
-	}
-	return nil
-}
-
-func acts(argo argocd, action, input, output string) error {
-	created, outcome, err := argo.runAction(input, action)
-	if err != nil {
-		return fmt.Errorf("%s: %s: %w", input, action, err)
-	}
-	object, err := parseObject(outcome)
-	if err != nil {
-		return fmt.Errorf("%s: %s: %w", input, action, err)
-	}
-	wanted, creates, err := expected(output)
+func testActions(argo argocd, each testCase) error {
+	found, err := argo.actions(each.file)
 	if err != nil {
 		return err
 	}
-	if err := forgetTime(object, wanted); err != nil {
-		return fmt.Errorf("%s: %s: %w", input, action, err)
-	}
-	if created != creates || !reflect.DeepEqual(object.Object, wanted.Object) {
-		return fmt.Errorf("%s: %s gives (new: %t)\n%s\nand not what is in %s", input, action, created, outcome, output)
+	if !reflect.DeepEqual(found, each.Actions) {
+		return fmt.Errorf("its actions are %v, and the test wants %v", found, each.Actions)
 	}
 	return nil
 }
 
-// expected reads an outcome: an object, or a list of one that is to be created.
-func expected(file string) (object *unstructured.Unstructured, creates bool, err error) {
-	content, err := os.ReadFile(file)
+func testRun(argo argocd, each testCase, action string, wanted outcome) error {
+	created, text, err := argo.runAction(each.file, action)
 	if err != nil {
-		return nil, false, err
+		return fmt.Errorf("%s: %w", action, err)
 	}
-	if len(content) == 0 || content[0] != '-' {
-		object, err = parseObject(content)
-		return object, false, err
+	found, err := parseObject(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
 	}
-	var list []struct {
-		Operation string         `json:"k8sOperation"`
-		Object    map[string]any `json:"unstructuredObj"`
+	expected, err := wanted.of(each.Object)
+	if err != nil {
+		return fmt.Errorf("%s: %w", action, err)
 	}
-	if err := yaml.UnmarshalStrict(content, &list); err != nil || len(list) != 1 || list[0].Operation != "create" {
-		return nil, false, fmt.Errorf("%s must be a list of one object that is created: %w", file, err)
+	if err := forgetTime(found, expected); err != nil {
+		return fmt.Errorf("%s: %w", action, err)
 	}
-	return &unstructured.Unstructured{Object: list[0].Object}, true, nil
+	if created != (wanted.Creates != nil) || !reflect.DeepEqual(found.Object, expected.Object) {
+		return fmt.Errorf("%s gives (new: %t)\n%s\nand the test wants (new: %t)\n%v",
+			action, created, text, wanted.Creates != nil, expected.Object)
+	}
+	return nil
+}
+
+// of returns the expected outcome for an object.
+func (o outcome) of(object []byte) (*unstructured.Unstructured, error) {
+	if o.Creates != nil {
+		return parseObject(o.Creates)
+	}
+	changed, err := jsonpatch.MergePatch(object, o.Changes)
+	if err != nil {
+		return nil, err
+	}
+	return parseObject(changed)
 }
 
 var (

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,24 +40,32 @@ func TestTheTimeOfARunIsForgottenAndNoOther(t *testing.T) {
 	}
 }
 
-func TestAnExpectedOutcomeIsAnObjectOrOneToCreate(t *testing.T) {
-	read := func(text string) (string, bool, error) {
-		object, creates, err := expected(put(t, filepath.Join(t.TempDir(), "outcome.yaml"), text))
+func TestAnExpectedOutcomeIsAChangedObjectOrOneToCreate(t *testing.T) {
+	const before = `{"apiVersion":"v1","kind":"A","metadata":{"name":"a","generation":9007199254740993}}`
+	const other = `{"apiVersion":"v1","kind":"B","metadata":{"name":"b"}}`
+	for _, one := range []struct{ changes, creates, wanted string }{
+		{`{"metadata":{"annotations":{"at":"noon"}}}`, "",
+			`{"apiVersion":"v1","kind":"A","metadata":{"annotations":{"at":"noon"},"generation":9007199254740993,"name":"a"}}`},
+		{`{"metadata":{"generation":null}}`, "", `{"apiVersion":"v1","kind":"A","metadata":{"name":"a"}}`},
+		{`{}`, "", `{"apiVersion":"v1","kind":"A","metadata":{"generation":9007199254740993,"name":"a"}}`},
+		{"", other, other},
+	} {
+		var wanted outcome
+		if one.changes != "" {
+			wanted.Changes = []byte(one.changes)
+		} else {
+			wanted.Creates = []byte(one.creates)
+		}
+		object, err := wanted.of([]byte(before))
 		if err != nil {
-			return "", creates, err
+			t.Fatal(err)
 		}
-		return object.GetName(), creates, err
-	}
-	const one = "apiVersion: v1, kind: A, metadata: {name: a}"
-	if name, creates, err := read("{" + one + "}"); name != "a" || creates || err != nil {
-		t.Errorf("%s, %t, %v", name, creates, err)
-	}
-	if name, creates, err := read("- {k8sOperation: create, unstructuredObj: {" + one + "}}"); name != "a" || !creates || err != nil {
-		t.Errorf("%s, %t, %v", name, creates, err)
-	}
-	for _, text := range []string{"- {k8sOperation: patch, unstructuredObj: {" + one + "}}", "- {}\n- {}", ""} {
-		if _, _, err := read(text); err == nil {
-			t.Errorf("%q was taken", text)
+		text, err := object.MarshalJSON()
+		if err != nil || strings.TrimSpace(string(text)) != one.wanted {
+			t.Errorf("%s, %v; wanted was %s", text, err, one.wanted)
 		}
+	}
+	if _, err := (outcome{Changes: []byte("7")}).of([]byte(before)); err == nil {
+		t.Error("a number was taken for changes")
 	}
 }

@@ -42,8 +42,8 @@ func (a argocd) health(file string) (status, message string, err error) {
 	return words[1], words[2], nil
 }
 
-// actions tells of each action whether it is disabled.
-func (a argocd) actions(file string) (map[string]bool, error) {
+// actions lists the actions of an object.
+func (a argocd) actions(file string) (map[string]availability, error) {
 	told, err := a.run("list-actions", file)
 	if err != nil {
 		return nil, err
@@ -52,13 +52,16 @@ func (a argocd) actions(file string) (map[string]bool, error) {
 	if !found {
 		return nil, errors.New(strings.TrimSpace(told))
 	}
-	disabled := map[string]bool{}
+	actions := map[string]availability{}
 	for _, line := range strings.Split(table, "\n")[1:] {
 		if words := strings.Fields(line); len(words) == 2 {
-			disabled[words[0]] = words[1] == "true"
+			actions[words[0]] = enabled
+			if words[1] == "true" {
+				actions[words[0]] = disabled
+			}
 		}
 	}
-	return disabled, nil
+	return actions, nil
 }
 
 // runAction tells whether the object that comes of it is a new one, and what it is.

@@ -5,75 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-
-	"sigs.k8s.io/yaml"
 )
-
-// kindFolder is one kind's: its Lua, its tests, its objects, laid out as Argo CD lays out its own.
-type kindFolder struct {
-	path, group, kind string
-}
-
-func (k kindFolder) name() string { return k.group + "/" + k.kind }
-
-func kindFolders(root string) ([]kindFolder, error) {
-	files, err := filepath.Glob(filepath.Join(root, "*", "*", "health.lua"))
-	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("%s has no */*/health.lua: %w", root, err)
-	}
-	var folders []kindFolder
-	for _, file := range files {
-		path := filepath.Dir(file)
-		folders = append(folders, kindFolder{path, filepath.Base(filepath.Dir(path)), filepath.Base(path)})
-	}
-	return folders, nil
-}
-
-// testFile reads a file of tests; an unknown key is a mistake.
-func testFile[T any](folder, name string) (tests T, err error) {
-	content, err := os.ReadFile(filepath.Join(folder, name))
-	if err != nil {
-		return tests, err
-	}
-	if err := yaml.UnmarshalStrict(content, &tests); err != nil {
-		return tests, fmt.Errorf("%s/%s: %w", folder, name, err)
-	}
-	return tests, nil
-}
-
-// objects are the names of the files of testdata, as tests name them.
-func objects(folder string) ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "testdata", "*.yaml"))
-	names := make([]string, 0, len(files))
-	for _, file := range files {
-		names = append(names, "testdata/"+filepath.Base(file))
-	}
-	return names, err
-}
-
-// unnamed complains of files that no test names, and of tests whose file is not there.
-func unnamed(folder, tests string, named []string) []error {
-	files, err := objects(folder)
-	if err != nil {
-		return []error{err}
-	}
-	var wrong []error
-	for _, file := range files {
-		if !slices.Contains(named, file) {
-			wrong = append(wrong, fmt.Errorf("%s/%s is in no test of %s", folder, file, tests))
-		}
-	}
-	for _, file := range named {
-		if !slices.Contains(files, file) {
-			wrong = append(wrong, fmt.Errorf("%s/%s names %s, which is not there", folder, tests, file))
-		}
-	}
-	return wrong
-}
 
 // task is one run of a test; what is wrong, it returns.
 type task func() error
@@ -89,20 +24,9 @@ func check(arguments []string) error {
 	if flags.NArg() != 1 || *program == "" || *config == "" {
 		return errors.New("check needs --argocd, --config and a folder")
 	}
-	folders, err := kindFolders(flags.Arg(0))
+	wrong, err := checkAll(argocd{*program, *config}, flags.Arg(0), *only)
 	if err != nil {
 		return err
-	}
-	argo := argocd{*program, *config}
-	wrong := []error{}
-	for _, folder := range folders {
-		if *only != "" && folder.kind != *only {
-			continue
-		}
-		tasks, found := testsOf(argo, folder)
-		found = append(found, runAll(tasks)...)
-		fmt.Printf("%s: %d tests, %d failed\n", folder.name(), len(tasks), len(found))
-		wrong = append(wrong, found...)
 	}
 	for _, each := range wrong {
 		fmt.Fprintln(os.Stderr, strings.TrimSpace(each.Error()))
@@ -113,13 +37,72 @@ func check(arguments []string) error {
 	return nil
 }
 
-// testsOf are all tests of a kind, and what is wrong with them before they are run.
-func testsOf(argo argocd, folder kindFolder) (tasks []task, wrong []error) {
-	for _, of := range []func(argocd, kindFolder) ([]task, []error){healthTests, kstatusTests, actionTests} {
-		more, found := of(argo, folder)
-		tasks, wrong = append(tasks, more...), append(wrong, found...)
+// checkAll runs the tests of all kinds of a folder, or only of one, and returns what is wrong.
+func checkAll(argo argocd, folder, only string) (wrong []error, err error) {
+	known, err := readCustomizations(argo.config)
+	if err != nil {
+		return nil, err
 	}
-	return tasks, wrong
+	files, err := kindFiles(folder)
+	if err != nil {
+		return nil, err
+	}
+	wrong = known.unmatched(files)
+	if only != "" {
+		files = slices.DeleteFunc(files, func(file kindFile) bool { return file.kind != only })
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s has no file of the kind %s", folder, only)
+	}
+	work, err := os.MkdirTemp("", "kstatus-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	for _, file := range files {
+		found, err := checkKind(argo, file, known[file.name()], work)
+		if err != nil {
+			return nil, err
+		}
+		wrong = append(wrong, found...)
+	}
+	return wrong, nil
+}
+
+// checkKind runs all tests of a kind and returns what is wrong.
+func checkKind(argo argocd, file kindFile, actions []string, work string) ([]error, error) {
+	if err := file.writeObjects(work); err != nil {
+		return nil, err
+	}
+	var tasks []task
+	for _, each := range file.cases {
+		for _, test := range testsOf(argo, each) {
+			tasks = append(tasks, func() error {
+				if err := test(); err != nil {
+					return fmt.Errorf("%s: %s: %w", file.path, each.Name, err)
+				}
+				return nil
+			})
+		}
+	}
+	wrong := append(untested(file, actions), runAll(tasks)...)
+	fmt.Printf("%s: %d tests, %d failed\n", file.name(), len(tasks), len(wrong))
+	return wrong, nil
+}
+
+// testsOf are all tests of a case.
+func testsOf(argo argocd, each testCase) []task {
+	tests := []task{
+		func() error { return testHealth(argo, each) },
+		func() error { return testKstatus(each) },
+	}
+	if each.Actions != nil {
+		tests = append(tests, func() error { return testActions(argo, each) })
+	}
+	for action, wanted := range each.Runs {
+		tests = append(tests, func() error { return testRun(argo, each, action, wanted) })
+	}
+	return tests
 }
 
 // runAll runs some at a time: most of a run of argocd is waiting.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,92 +14,99 @@ command=$4 file=$5
 case $command in
   health) if grep -q Ready "$file"; then printf 'STATUS: Healthy\nMESSAGE: it runs\n'; else printf 'STATUS: Degraded\nMESSAGE: \n'; fi ;;
   list-actions) if grep -q Ready "$file"; then d=false; else d=true; fi; printf 'NAME     DISABLED\nrestart  %s\n' $d ;;
-  run-action) printf 'Following fields have been changed:\n\n'; sed 's/name: web/name: web, annotations: {restarted: yes}/' "$file" ;;
+  run-action) printf 'Following fields have been changed:\n\n'; sed 's/"name":"web"/"name":"web","annotations":{"restarted":"at once"}/' "$file" ;;
 esac
 `
 
-const (
-	healthTest1 = "tests:\n- {inputPath: testdata/ready.yaml, healthStatus: {status: Healthy, message: it runs}}\n" +
-		"- {inputPath: testdata/stalled.yaml, healthStatus: {status: Degraded}}\n"
-	kstatusTest1 = "tests:\n- {inputPath: testdata/ready.yaml, kstatus: Current}\n- {inputPath: testdata/stalled.yaml, kstatus: Failed}\n"
-	actionTest1  = "discoveryTests:\n- {inputPath: ../testdata/ready.yaml, result: [{name: restart}]}\n" +
-		"- {inputPath: ../testdata/stalled.yaml, result: [{name: restart, disabled: true}]}\n" +
-		"actionTests:\n- {action: restart, inputPath: ../testdata/ready.yaml, expectedOutputPath: testdata/restarted.yaml}\n"
-)
+// The cases of a kind App: one object that serves, and one that is stalled.
+const cases = `# What each state is taken for.
+---
+name: ready
+health: {status: Healthy, message: it runs}
+kstatus: Current
+actions: {restart: enabled}
+runs:
+  restart: {changes: {metadata: {annotations: {restarted: at once}}}}
+object:
+  ` + app + `
+  status: {observedGeneration: 1, conditions: [` + ready + `]}
+---
+name: stalled
+health: {status: Degraded}
+kstatus: Failed
+actions: {restart: disabled}
+object:
+  ` + app + `
+  status: {observedGeneration: 1, conditions: [` + stalled + `]}
+`
 
-// customizations lays out one kind's folder, as it is changed, and runs its tests.
-func customizations(t *testing.T, change map[string]string) (output string) {
+const app = "apiVersion: example.com/v1\n  kind: App\n  metadata: {name: web, generation: 1}"
+
+// A ConfigMap with Lua for App.
+const configMap = `data:
+  resource.exclusions: ""
+  resource.customizations.health.example.com_App: lua
+  resource.customizations.actions.example.com_App: |
+    discovery.lua: lua
+    definitions: [{name: restart, action.lua: lua}]
+`
+
+// checked runs the tests of these cases with this ConfigMap, and returns what is wrong.
+func checked(t *testing.T, file, content, config, only string) string {
 	t.Helper()
 	root := t.TempDir()
-	files := map[string]string{
-		"health.lua": "", "health_test.yaml": healthTest1, "kstatus_test.yaml": kstatusTest1,
-		"testdata/ready.yaml": object(ready), "testdata/stalled.yaml": object(stalled),
-		"actions/action_test.yaml": actionTest1, "actions/restart/action.lua": "",
-		"actions/testdata/restarted.yaml": strings.Replace(object(ready), "name: web", "name: web, annotations: {restarted: yes}", 1),
-	}
-	for name, content := range change {
-		files[name] = content
-	}
-	for name, content := range files {
-		if content != "absent" {
-			put(t, filepath.Join(root, "example.com", "App", name), content)
+	put(t, filepath.Join(root, "cases", file), content)
+	argo := argocd{put(t, filepath.Join(root, "argocd"), program), put(t, filepath.Join(root, "argocd-cm.yaml"), config)}
+	wrong, err := checkAll(argo, filepath.Join(root, "cases"), only)
+	return errors.Join(append(wrong, err)...).Error()
+}
+
+func TestRightCasesHaveNoFaults(t *testing.T) {
+	for _, only := range []string{"", "App"} {
+		root := t.TempDir()
+		put(t, filepath.Join(root, "cases/App.yaml"), cases)
+		argo := argocd{put(t, filepath.Join(root, "argocd"), program), put(t, filepath.Join(root, "argocd-cm.yaml"), configMap)}
+		if wrong, err := checkAll(argo, filepath.Join(root, "cases"), only); len(wrong) > 0 || err != nil {
+			t.Errorf("%v, %v", wrong, err)
 		}
 	}
-	argo := argocd{put(t, filepath.Join(t.TempDir(), "argocd"), program), "/dev/null"}
-	folders, err := kindFolders(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tasks, wrong := testsOf(argo, folders[0])
-	for _, each := range append(wrong, runAll(tasks)...) {
-		output += each.Error() + "\n"
-	}
-	return output
 }
 
-func TestRightFilesHaveNoFaults(t *testing.T) {
-	if faults := customizations(t, nil); faults != "" {
-		t.Error(faults)
-	}
-}
-
-func TestWhatIsNotAsTheTestsSayIsTold(t *testing.T) {
-	for _, one := range []struct{ file, old, new, words string }{
-		{"health_test.yaml", "Healthy", "Suspended", "Argo CD says\n  Healthy: it runs"},
-		{"health_test.yaml", "it runs", "it goes", "and the test wants\n  Healthy: it goes"},
-		{"health_test.yaml", "healthStatus", "health", "unknown field"},
-		{"kstatus_test.yaml", "Current", "Failed", "kstatus is Current, and the test wants Failed"},
-		{"kstatus_test.yaml", "stalled", "stopped", "names testdata/stopped.yaml, which is not there"},
-		{"kstatus_test.yaml", "stalled", "stopped", "testdata/stalled.yaml is in no test of kstatus_test.yaml"},
-		{"testdata/ready.yaml", "kind: App", "kind: Other", "it is of another kind"},
-		{"actions/action_test.yaml", "result: [{name: restart}]", "result: [{name: restart, disabled: true}]", "the test wants map[restart:true]"},
-		{"actions/action_test.yaml", "disabled: true", "disabled: false", "must run restart, and see it enabled and disabled"},
-		{"actions/action_test.yaml", "action: restart", "action: start", "must run restart"},
-		{"actions/testdata/restarted.yaml", "restarted: yes", "restarted: no", "and not what is in"},
-		{"actions/testdata/unused.yaml", "", "a: b", "testdata/unused.yaml is in no test of action_test.yaml"},
+func TestWhatDiffersFromTheCasesIsReported(t *testing.T) {
+	for _, one := range []struct{ old, new, words string }{
+		{"Healthy", "Suspended", "App.yaml: ready: Argo CD reports\n  Healthy: it runs\nand the test wants\n  Suspended: it runs"},
+		{"it runs", "it goes", "and the test wants\n  Healthy: it goes"},
+		{"health: {status: Degraded}\n", "", "App.yaml: stalled: Argo CD reports"},
+		{"Current", "Failed", "App.yaml: ready: kstatus is Current, and the test wants Failed"},
+		{"kstatus: Failed\n", "", "kstatus is Failed, and the test wants \n"},
+		{"restart: enabled", "restart: disabled", "its actions are map[restart:enabled], and the test wants map[restart:disabled]"},
+		{"restart: disabled", "restart: enabled", "App.yaml must run restart, and list it as enabled and as disabled"},
+		{"actions: {restart: disabled}\n", "", "App.yaml must run restart"},
+		{"  restart: {changes", "  start: {changes", "App.yaml must run restart"},
+		{"  restart: {changes", "  start: {changes", "App.yaml tests start, which is no action of the kind"},
+		{"at once", "later", "App.yaml: ready: restart gives (new: false)"},
+		{"changes: {", "creates: {apiVersion: v1, kind: A, ", "and the test wants (new: true)"},
+		{"changes: {metadata", "changes: {spec: 1, metadata", "restart gives"},
 	} {
-		contents := map[string]string{
-			"health_test.yaml": healthTest1, "kstatus_test.yaml": kstatusTest1, "actions/action_test.yaml": actionTest1,
-			"testdata/ready.yaml":             object(ready),
-			"actions/testdata/restarted.yaml": strings.Replace(object(ready), "name: web", "name: web, annotations: {restarted: yes}", 1),
+		if !strings.Contains(cases, one.old) {
+			t.Fatalf("no case has %q", one.old)
 		}
-		before := contents[one.file]
-		if !strings.Contains(before, one.old) {
-			t.Fatalf("%s has no %q", one.file, one.old)
-		}
-		after := one.new
-		if before != "" {
-			after = strings.Replace(before, one.old, one.new, 1)
-		}
-		if faults := customizations(t, map[string]string{one.file: after}); !strings.Contains(faults, one.words) {
-			t.Errorf("%s with %q:\n%s\nand wanted was %q", one.file, one.new, faults, one.words)
+		if found := checked(t, "App.yaml", strings.Replace(cases, one.old, one.new, 1), configMap, ""); !strings.Contains(found+"\n", one.words) {
+			t.Errorf("%q instead of %q:\n%s\nand wanted was %q", one.new, one.old, found, one.words)
 		}
 	}
 }
 
-func TestAFolderWithoutCustomizationsIsAnError(t *testing.T) {
-	if _, err := kindFolders(t.TempDir()); err == nil {
-		t.Error("nothing was tested")
+func TestEachKindWithLuaHasAFileAndTheReverse(t *testing.T) {
+	more := configMap + "  resource.customizations.health.example.com_Other: lua\n"
+	if found := checked(t, "App.yaml", cases, more, ""); !strings.Contains(found, "no file has objects of example.com/Other") {
+		t.Error(found)
+	}
+	if found := checked(t, "App.yaml", cases, "data: {}", ""); !strings.Contains(found, "has no Lua for example.com/App") {
+		t.Error(found)
+	}
+	if found := checked(t, "App.yaml", cases, configMap, "Other"); !strings.Contains(found, "no file of the kind Other") {
+		t.Error(found)
 	}
 }
 

@@ -10,10 +10,11 @@ import (
 
 const usage = `usage: kstatus FILE...
        kstatus check --argocd PROGRAM --config argocd-cm.yaml [--only KIND] FOLDER
-       kstatus reasons --rules FILE --code FOLDER FOLDER
+       kstatus reasons --rules FILE --declared FILE FOLDER
 
-Prints the kstatus of each object; with check, runs all tests of a folder of resource customizations; with reasons, says
-which reason that the code may write is in none of its objects.
+Prints the kstatus of each object. FOLDER has a file for each kind, named after it, whose documents are objects with what
+Argo CD and kstatus must make of them: check compares that with what they do make of them, and reasons says which reason
+that the operators can write is in none of the objects.
 `
 
 func main() {

@@ -1,72 +1,62 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
-// rules say, by kind, where the code that writes its conditions is, and which words in it need no object.
-type rules map[string]struct {
-	// Folders of the code; what is of tests is left out.
-	Code []string `json:"code"`
-	// Folders of code that several kinds share: whose reasons are in the objects of one of them is enough.
+// declared are the reasons that the operators can write, as `cargo xtask reasons` prints them.
+type declared struct {
+	// Kinds has the reasons of each kind's conditions.
+	Kinds map[string]struct {
+		Conditions []string `json:"conditions"`
+	} `json:"kinds"`
+	// Shared are the reasons that every kind can have.
 	Shared []string `json:"shared"`
-	// Reasons that are not in the code as words.
-	Beside []string `json:"beside"`
-	// Words that are in no object, by why.
-	Excused map[string][]string `json:"excused"`
 }
+
+// rules say, by kind, which declared reasons need no object, by why, and which reasons of other programs an object may have.
+// The name of the rule for shared reasons is everyKind.
+type rules map[string]struct {
+	Excused  map[string][]string `json:"excused"`
+	Reported []string            `json:"reported"`
+}
+
+const everyKind = "every kind"
 
 func reasons(arguments []string) error {
 	flags := flag.NewFlagSet("reasons", flag.ExitOnError)
-	file := flags.String("rules", "", "where the code is, and what is excused")
-	code := flags.String("code", "", "the folder that the rules' folders are in")
+	rulesFile := flags.String("rules", "", "which reasons need no object")
+	declaredFile := flags.String("declared", "", "the reasons that the operators can write")
 	if err := flags.Parse(arguments); err != nil {
 		return err
 	}
-	if flags.NArg() != 1 || *file == "" || *code == "" {
-		return errors.New("reasons needs --rules, --code and a folder")
+	if flags.NArg() != 1 || *rulesFile == "" || *declaredFile == "" {
+		return errors.New("reasons needs --rules, --declared and a folder")
 	}
-	rules, err := testFile[rules](filepath.Dir(*file), filepath.Base(*file))
+	rules, err := readRules(*rulesFile)
 	if err != nil {
 		return err
 	}
-	folders, err := kindFolders(flags.Arg(0))
+	declared, err := readDeclared(*declaredFile)
 	if err != nil {
 		return err
 	}
-	var wrong []string
-	for _, folder := range folders {
-		rule, known := rules[folder.name()]
-		if !known {
-			return fmt.Errorf("%s has no rules for %s", *file, folder.name())
-		}
-		written, err := wordsOf(*code, rule.Code)
-		if err != nil {
-			return err
-		}
-		shared, err := wordsOf(*code, rule.Shared)
-		if err != nil {
-			return err
-		}
-		for _, word := range rule.Beside {
-			written[word] = true
-		}
-		shown, err := shownReasons(folder)
-		if err != nil {
-			return err
-		}
-		found := compare(folder.name(), written, shared, shown, rule.Excused)
-		fmt.Printf("%s: %d reasons in its objects, %d words of its code are none or are excused\n", folder.name(),
-			len(shown), excused(rule.Excused))
-		wrong = append(wrong, found...)
+	kinds, err := kindFiles(flags.Arg(0))
+	if err != nil {
+		return err
+	}
+	wrong, err := judge(kinds, declared, rules)
+	if err != nil {
+		return err
 	}
 	if len(wrong) > 0 {
 		return fmt.Errorf("%d wrong\n%s", len(wrong), strings.Join(wrong, "\n"))
@@ -74,88 +64,85 @@ func reasons(arguments []string) error {
 	return nil
 }
 
-func excused(why map[string][]string) (count int) {
-	for _, words := range why {
-		count += len(words)
+// judge compares the reasons of all kinds' objects with those that are declared.
+func judge(kinds []kindFile, declared declared, rules rules) (wrong []string, err error) {
+	shownAnywhere := map[string]bool{}
+	for _, kind := range kinds {
+		rule, known := rules[kind.name()]
+		of, written := declared.Kinds[kind.name()]
+		if !known || !written {
+			return nil, fmt.Errorf("%s has no rules, or no declared reasons", kind.name())
+		}
+		shown := shownReasons(kind)
+		maps.Copy(shownAnywhere, shown)
+		wrong = append(wrong, missing(kind.name(), of.Conditions, shown, rule.Excused)...)
+		elsewhere := slices.Concat(of.Conditions, declared.Shared, rule.Reported)
+		for _, word := range slices.Sorted(maps.Keys(shown)) {
+			if !slices.Contains(elsewhere, word) {
+				wrong = append(wrong, fmt.Sprintf("%s: an object has the reason %s, which no operator writes", kind.name(), word))
+			}
+		}
+		fmt.Printf("%s: %d reasons in its objects, %d of its own declared\n", kind.name(), len(shown), len(of.Conditions))
 	}
-	return count
+	return append(wrong, missing(everyKind, declared.Shared, shownAnywhere, rules[everyKind].Excused)...), nil
 }
 
-func compare(kind string, written, shared, shown map[string]bool, reasons map[string][]string) (wrong []string) {
-	without := map[string]bool{}
-	for why, words := range reasons {
+// missing complains of declared reasons that no object has and nothing excuses, and of excuses without use.
+func missing(name string, declared []string, shown map[string]bool, excuses map[string][]string) (wrong []string) {
+	excused := map[string]bool{}
+	for why, words := range excuses {
 		for _, word := range words {
-			without[word] = true
+			excused[word] = true
 			switch {
 			case shown[word]:
-				wrong = append(wrong, fmt.Sprintf("%s: %s is excused (%s), and is in an object", kind, word, why))
-			case !written[word]:
-				wrong = append(wrong, fmt.Sprintf("%s: %s is excused (%s), and is not in the code", kind, word, why))
+				wrong = append(wrong, fmt.Sprintf("%s: %s is excused (%s), and is in an object", name, word, why))
+			case !slices.Contains(declared, word):
+				wrong = append(wrong, fmt.Sprintf("%s: %s is excused (%s), and is not declared", name, word, why))
 			}
 		}
 	}
-	for _, word := range slices.Sorted(maps.Keys(written)) {
-		if !shown[word] && !without[word] {
-			wrong = append(wrong, fmt.Sprintf("%s: no object has the reason %s, and nothing excuses it", kind, word))
+	for _, word := range declared {
+		if !shown[word] && !excused[word] {
+			wrong = append(wrong, fmt.Sprintf("%s: no object has the reason %s, and nothing excuses it", name, word))
 		}
 	}
-	for _, word := range slices.Sorted(maps.Keys(shown)) {
-		if !written[word] && !shared[word] {
-			wrong = append(wrong, fmt.Sprintf("%s: an object has the reason %s, which the code cannot write", kind, word))
-		}
-	}
+	slices.Sort(wrong)
 	return wrong
 }
 
-// A word as reasons are written; all of them are looked at, so that a new one cannot hide.
-var word = regexp.MustCompile(`"([A-Z][A-Za-z]*[a-z][A-Za-z]*)"`)
-
-func wordsOf(root string, folders []string) (map[string]bool, error) {
-	words := map[string]bool{}
-	for _, folder := range folders {
-		err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry os.DirEntry, err error) error {
-			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".rs") || ofTests(path) {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			if err != nil {
-				return err
-			}
-			code, _, _ := strings.Cut(string(content), "#[cfg(test)]")
-			for _, found := range word.FindAllStringSubmatch(code, -1) {
-				words[found[1]] = true
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return words, nil
-}
-
-func ofTests(path string) bool {
-	return strings.Contains(path, "/tests") || strings.HasSuffix(path, "tests.rs") || strings.Contains(path, "/testing")
-}
-
-// shownReasons are those of the summary of each object: the reasons by which it is judged.
-func shownReasons(folder kindFolder) (map[string]bool, error) {
-	files, err := objects(folder.path)
+// readRules reads the rules; an unknown key is a mistake.
+func readRules(file string) (found rules, err error) {
+	content, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
 	}
+	if err := yaml.UnmarshalStrict(content, &found); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return found, nil
+}
+
+func readDeclared(file string) (found declared, err error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return found, err
+	}
+	if err := json.Unmarshal(content, &found); err != nil {
+		return found, fmt.Errorf("%s: %w", file, err)
+	}
+	return found, nil
+}
+
+// shownReasons are those of the summary of each object: the reasons by which it is judged.
+func shownReasons(kind kindFile) map[string]bool {
 	shown := map[string]bool{}
-	for _, file := range files {
-		object, err := readObject(filepath.Join(folder.path, file))
-		if err != nil {
-			return nil, err
-		}
-		all := conditions(object)
+	for _, each := range kind.cases {
+		all := conditions(each.object)
 		for _, name := range []string{"Ready", "Reconciling", "Stalled", "Conflict"} {
 			if reason, ok := all[name]["reason"].(string); ok {
 				shown[reason] = true
 			}
 		}
 	}
-	return shown, nil
+	return shown
 }

@@ -6,44 +6,41 @@ import (
 	"testing"
 )
 
-const code = `
-fn reason() -> &'static str { if stalled() { "ImageNotFound" } else { "Running" } }
-fn text() -> &'static str { "not a reason" }
-#[cfg(test)]
-mod tests { const ONLY_IN_TESTS: &str = "Invented"; }
-`
-
-// judged runs the command on a kind whose code and rules are these.
-func judged(t *testing.T, code, rule string) string {
+// judged runs the command on a kind with these reasons, beside shared ones, and these rules.
+func judged(t *testing.T, own, shared, rules string) string {
 	t.Helper()
 	root := t.TempDir()
-	put(t, filepath.Join(root, "src/app/plan.rs"), code)
-	put(t, filepath.Join(root, "src/app/tests/world.rs"), `"Imagined"`)
-	put(t, filepath.Join(root, "health/example.com/App/health.lua"), "")
-	put(t, filepath.Join(root, "health/example.com/App/testdata/ready.yaml"), object(ready))
-	put(t, filepath.Join(root, "health/example.com/App/testdata/stalled.yaml"), object(stalled))
-	rules := put(t, filepath.Join(root, "rules.yaml"), "example.com/App: {code: [src/app]"+rule+"}")
-	err := reasons([]string{"--rules", rules, "--code", root, filepath.Join(root, "health")})
+	put(t, filepath.Join(root, "cases/App.yaml"), cases)
+	file := put(t, filepath.Join(root, "declared.json"),
+		`{"kinds":{"example.com/App":{"conditions":[`+own+`],"events":["Started"]}},"shared":[`+shared+`]}`)
+	err := reasons([]string{"--rules", put(t, filepath.Join(root, "rules.yaml"), rules), "--declared", file, filepath.Join(root, "cases")})
 	if err != nil {
 		return err.Error()
 	}
 	return ""
 }
 
-func TestReasonsOfTheCodeAreThoseOfTheObjects(t *testing.T) {
-	for _, one := range []struct{ code, rule, words string }{
-		{code, "", ""},
-		{code + `"Starting"`, "", ""},
-		{`"Starting" ` + code, "", "no object has the reason Starting"},
-		{`"Starting" ` + code, ", excused: {it is gone at once: [Starting]}", ""},
-		{code, ", excused: {it is gone at once: [Starting]}", "Starting is excused (it is gone at once), and is not in the code"},
-		{code, ", excused: {it is gone at once: [Running]}", "Running is excused (it is gone at once), and is in an object"},
-		{strings.Replace(code, "Running", "Serving", 1), "", "an object has the reason Running, which the code cannot write"},
-		{strings.Replace(code, `"Running"`, "RUNNING", 1), ", beside: [Running]", ""},
-		{code, ", cod: [src]", "unknown field"},
+func TestDeclaredReasonsAreThoseOfTheObjects(t *testing.T) {
+	const own, shared = `"ImageNotFound","Running"`, `"Forbidden"`
+	const plain = "example.com/App: {}\nevery kind: {excused: {it passes: [Forbidden]}}\n"
+	excusing := func(word string) string {
+		return strings.Replace(plain, "App: {}", "App: {excused: {it is gone at once: ["+word+"]}}", 1)
+	}
+	for _, one := range []struct{ own, shared, rules, words string }{
+		{own, shared, plain, ""},
+		{own + `,"Starting"`, shared, plain, "example.com/App: no object has the reason Starting"},
+		{own + `,"Starting"`, shared, excusing("Starting"), ""},
+		{own, shared, excusing("Starting"), "Starting is excused (it is gone at once), and is not declared"},
+		{own, shared, excusing("Running"), "Running is excused (it is gone at once), and is in an object"},
+		{`"ImageNotFound"`, shared, plain, "an object has the reason Running, which no operator writes"},
+		{`"ImageNotFound"`, shared, strings.Replace(plain, "{}", "{reported: [Running]}", 1), ""},
+		{`"ImageNotFound"`, shared + `,"Running"`, plain, ""},
+		{own, shared + `,"Timeout"`, plain, "every kind: no object has the reason Timeout"},
+		{own, shared, "every kind: {}", "has no rules"},
+		{own, shared, "example.com/App: {code: [src]}", "unknown field"},
 	} {
-		if found := judged(t, one.code, one.rule); (one.words == "") != (found == "") || !strings.Contains(found, one.words) {
-			t.Errorf("%s%s: %q, and wanted was %q", one.code, one.rule, found, one.words)
+		if found := judged(t, one.own, one.shared, one.rules); (one.words == "") != (found == "") || !strings.Contains(found, one.words) {
+			t.Errorf("%s: %q, and wanted was %q", one.rules, found, one.words)
 		}
 	}
 }

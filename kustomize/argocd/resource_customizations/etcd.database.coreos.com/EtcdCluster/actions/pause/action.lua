@@ -1,1 +1,0 @@
-../../../../example.com/MyApp/actions/pause/action.lua

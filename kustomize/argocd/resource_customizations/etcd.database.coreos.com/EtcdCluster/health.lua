@@ -1,1 +1,0 @@
-../../example.com/MyApp/health.lua

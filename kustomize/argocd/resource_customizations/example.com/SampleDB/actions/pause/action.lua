@@ -1,1 +1,0 @@
-../../../MyApp/actions/pause/action.lua

@@ -1,1 +1,0 @@
-../../../MyApp/actions/restart/action.lua

@@ -1,1 +1,0 @@
-../../../MyApp/actions/resume/action.lua

@@ -1,1 +1,0 @@
-../MyApp/health.lua
