@@ -7,15 +7,20 @@ use std::collections::BTreeMap;
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+pub mod condition_type;
+mod member_event;
 mod options;
 mod pod;
+mod reason;
 mod status;
 mod storage;
 mod tls;
 
+pub use member_event::EtcdMemberEvent;
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
+pub use reason::{EtcdClusterEvent, EtcdClusterReason};
 pub use status::{EtcdClusterStatus, MemberRole, MemberStatus, Members, Phase, StorageStatus};
 pub use storage::{OnDelete, Storage};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};

@@ -9,12 +9,14 @@ mod crd;
 pub mod etcd_cluster;
 pub mod my_app;
 pub mod quantity;
+mod reason;
 pub mod sample;
 pub mod sample_db;
 pub mod sample_db_snapshot;
 mod status;
 
 pub use crd::crds;
+pub use reason::{PodReason, Reason, ReconcileReason};
 pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, condition_type};
 
 /// Group of the etcd kinds.

@@ -11,6 +11,7 @@ mod files;
 mod overrides;
 mod ports;
 mod probes;
+mod reason;
 mod resources;
 mod rollout;
 mod route;
@@ -26,6 +27,7 @@ pub use files::{
 pub use overrides::{FreeObject, PodMetadata, PodOverrides, RestartOn, SourceRef};
 pub use ports::{Port, Protocol};
 pub use probes::{Exec, Grpc, HttpGet, HttpScheme, Probe, Probes, TcpSocket};
+pub use reason::MyAppReason;
 pub use resources::Resources;
 pub use rollout::{DisruptionBudget, Rollback, RollingUpdate, Strategy, StrategyType};
 pub use route::{GatewayRef, Route};

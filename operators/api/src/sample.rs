@@ -3,6 +3,7 @@
 use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
+use crate::reason::reasons;
 use crate::{Contract, Status};
 
 /// A Sample keeps a ConfigMap of its own name that holds `testString`.
@@ -43,5 +44,13 @@ impl Status for SampleStatus {
     }
     fn contract_mut(&mut self) -> &mut Contract {
         &mut self.contract
+    }
+}
+
+reasons! {
+    /// Reasons of a Sample's conditions, beside [`ReconcileReason`](crate::ReconcileReason).
+    SampleReason {
+        /// The ConfigMap holds the string.
+        Kept,
     }
 }

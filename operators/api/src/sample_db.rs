@@ -14,6 +14,7 @@ mod credentials;
 mod deletion;
 mod engine;
 mod later;
+mod reason;
 mod scheduling;
 mod service;
 mod status;
@@ -35,6 +36,7 @@ pub use deletion::{
 pub use engine::{DENIED_PARAMETERS, DENIED_PREFIXES, Engine, is_denied};
 use later::ADDED_BEFORE;
 pub use later::NotBuilt;
+pub use reason::{SampleDBEvent, SampleDBReason};
 pub use scheduling::Scheduling;
 pub use service::{DEFAULT_PORT, DatabaseService, ServiceType};
 pub use status::{

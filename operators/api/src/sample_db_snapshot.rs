@@ -7,8 +7,10 @@ use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+mod reason;
 mod status;
 
+pub use reason::{SampleDBSnapshotEvent, SampleDBSnapshotReason};
 pub use status::{
     SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotVerification, SnapshotVolume, VerificationPhase,
 };

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
+use crate::Reason;
+
 /// Condition types that every kind uses.
 pub mod condition_type {
     /// The object is as its spec asks. Always present once status has been written.
@@ -74,7 +76,7 @@ struct Part {
     observed_generation: Option<i64>,
     last_update_time: Option<Timestamp>,
     last_transition_time: Option<Timestamp>,
-    reason: Option<Cow<'static, str>>,
+    reason: Option<Reason>,
     #[serde(default)]
     message: String,
 }
@@ -123,7 +125,7 @@ pub struct Condition {
     #[schemars(schema_with = "date_time")]
     pub last_transition_time: Timestamp,
     /// Why, in one CamelCase word for programs.
-    pub reason: Cow<'static, str>,
+    pub reason: Reason,
     /// Why, in words for people.
     #[serde(default)]
     pub message: String,

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::Timestamp;
 use kube::Client;
 use runtime::cache::{Cache, Store};
@@ -161,7 +162,7 @@ impl Operator for EtcdClusterOperator {
         match self.etcd.act(act).await {
             // etcd says when it will do so; asked again soon, and told in the status meanwhile.
             Err(Error::Transient { reason, message, .. })
-                if reason == "WaitingForEtcd" || reason == "LearnerNotInSync" =>
+                if reason.is_one_of(&[EtcdClusterReason::WaitingForEtcd, EtcdClusterReason::LearnerNotInSync]) =>
             {
                 tracing::debug!(%reason, "{message}");
                 Ok(())

@@ -1,5 +1,6 @@
 //! Live looks at the API server, for what no cache holds: each only while a step depends on it.
 
+use api::ReconcileReason;
 use k8s_openapi::api::core::v1::Pod as CorePod;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::api::ListParams;
@@ -122,7 +123,7 @@ pub async fn must_be_absent(client: &Client, absent: &[(Kind, Key)]) -> Result<(
     for (kind, key) in absent {
         let stays = |object: DynamicObject| kind.kind == Pod::KIND.kind || object.metadata.deletion_timestamp.is_none();
         if found(client, *kind, key).await?.is_some_and(stays) {
-            return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
+            return Err(Error::transient(ReconcileReason::Conflict, format!("{} {key} is still there", kind.kind)));
         }
     }
     Ok(())
@@ -135,7 +136,7 @@ pub async fn must_be_absent(client: &Client, absent: &[(Kind, Key)]) -> Result<(
 pub async fn must_stay(client: &Client, pods: &[Key]) -> Result<(), Error> {
     for key in pods {
         if found(client, Pod::KIND, key).await?.is_none_or(|pod| pod.metadata.deletion_timestamp.is_some()) {
-            return Err(Error::transient("Conflict", format!("the pod {key} is going")));
+            return Err(Error::transient(ReconcileReason::Conflict, format!("the pod {key} is going")));
         }
     }
     Ok(())
@@ -144,8 +145,9 @@ pub async fn must_stay(client: &Client, pods: &[Key]) -> Result<(), Error> {
 /// The object under that key, if it is there.
 async fn found(client: &Client, kind: Kind, key: &Key) -> Result<Option<DynamicObject>, Error> {
     let path = format!("{}?fieldSelector=metadata.name%3D{}&limit=1", kind.path(&key.namespace), key.name);
-    let request =
-        http::Request::get(path).body(Vec::new()).map_err(|error| Error::transient("Unsendable", error.to_string()))?;
+    let request = http::Request::get(path)
+        .body(Vec::new())
+        .map_err(|error| Error::transient(ReconcileReason::Unsendable, error.to_string()))?;
     let found: ObjectList<DynamicObject> = client.request(request).await?;
     Ok(found.items.into_iter().next())
 }

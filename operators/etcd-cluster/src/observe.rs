@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::etcd_cluster::ETCD_VOLUMES;
+use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
 use jiff::Timestamp;
 use runtime::Error;
 use runtime::cache::{Entry, View};
@@ -99,7 +100,7 @@ impl EtcdClusterOperator {
     /// Asks etcd. While members elect another leader nobody has quorum, and that takes them about a second; so a cluster
     /// that had it is asked again before it is said to have none.
     async fn ask(&self, cluster: &EtcdCluster, places: &[Place]) -> Etcd {
-        let had_quorum = cluster.status.contract.is_true(plan::QUORUM_HEALTHY);
+        let had_quorum = cluster.status.contract.is_true(QUORUM_HEALTHY);
         let latched = cluster.status.cluster_id.as_deref().and_then(roster::read_hex);
         let mut told = self.etcd.look(places, latched).await;
         for _ in 0..ELECTIONS {

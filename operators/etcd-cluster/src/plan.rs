@@ -3,8 +3,9 @@
 //! One step of [`membership`] a pass, and aside from it what stands beside the members (the Service of clients, the budget,
 //! the sizes of claims). Whatever the step, the status says how the cluster fares now.
 
+use api::ReconcileReason;
 use api::condition_type::STALLED;
-use api::etcd_cluster::EtcdClusterStatus;
+use api::etcd_cluster::{EtcdClusterReason, EtcdClusterStatus};
 use jiff::Timestamp;
 use runtime::plan::{Apply, Create, Effect, Next, Plan, Seen};
 use runtime::views::{Kept, Pod, Running};
@@ -39,14 +40,15 @@ pub mod version;
 mod volume;
 pub mod wish;
 
-pub use observed::{AUTHENTICATION_REQUIRED, Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Room, Stranger};
+pub use observed::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member, Observed, Room, Stranger};
 
-pub use status::QUORUM_HEALTHY;
-
-use membership::{Step, Wait};
+use membership::Step;
 use objects::Start;
 use roster::Roster;
 use wish::Wish;
+
+/// The reason and the message of a condition.
+pub type Explanation = (EtcdClusterReason, String);
 
 /// A plan for an EtcdCluster.
 pub type EtcdPlan = Plan<EtcdClusterStatus, EtcdAct>;
@@ -105,13 +107,15 @@ fn decide(
         return (Step::Rest, Vec::new(), Vec::new());
     }
     if let (Some((reason, message)), None) = (wish::unsupported(cluster), &cluster.status.cluster_id) {
-        return (Step::Stuck(reason, message), Vec::new(), Vec::new());
+        return (Step::stuck(reason, message), Vec::new(), Vec::new());
     }
     if let Some((reason, message)) = options::keep_from_beginning(observed, roster) {
-        return (Step::Stuck(reason, message), Vec::new(), Vec::new());
+        return (Step::stuck(reason, message), Vec::new(), Vec::new());
     }
     if let Some((reason, message)) = observed.peers.obstacle("headless Service") {
-        return (Step::Wait(Wait { reason, message, soon: false }), Vec::new(), Vec::new());
+        // What is being deleted goes by itself; what does not decode takes a person.
+        let told = if reason == ReconcileReason::Unreadable { Step::stuck } else { Step::wait };
+        return (told(reason, message), Vec::new(), Vec::new());
     }
     let step = membership::next(observed, roster, wish, now);
     let peers = told_apart(&observed.peers, cluster, roster, |apart| objects::peers(cluster, apart)).map(Effect::Apply);

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio, id};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
+use api::Reason;
+use api::etcd_cluster::EtcdClusterReason;
 use etcd_client::{AlarmAction, AlarmOptions, AlarmType, Client};
 use etcd_cluster::etcd::{EtcdClient, Live, Place};
 use etcd_cluster::plan::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member};
@@ -133,17 +135,17 @@ async fn until_up(live: &Live, places: &[Place]) -> Etcd {
     until(live, places, "a cluster that is up", named).await
 }
 
-async fn act(live: &Live, via: &[&Process], change: Change) -> Result<(), String> {
+async fn act(live: &Live, via: &[&Process], change: Change) -> Result<(), Reason> {
     let via = via.iter().map(|process| process.host.as_str().into()).collect();
-    live.act(EtcdAct { via, change }).await.map_err(|error| error.reason().into_owned())
+    live.act(EtcdAct { via, change }).await.map_err(|error| error.reason())
 }
 
 /// Acts when etcd takes changes again: not within seconds of the last one.
-async fn once_healthy(live: &Live, via: &Process, change: &Change) -> Result<(), String> {
+async fn once_healthy(live: &Live, via: &Process, change: &Change) -> Result<(), Reason> {
     let started = Instant::now();
     loop {
         let outcome = act(live, &[via], change.clone()).await;
-        if outcome != Err("WaitingForEtcd".into()) || started.elapsed() > Duration::from_secs(30) {
+        if outcome != Err(EtcdClusterReason::WaitingForEtcd.into()) || started.elapsed() > Duration::from_secs(30) {
             return outcome;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -196,10 +198,17 @@ async fn a_learner_is_listed_refused_and_removed() {
     let learner = member(&live.look(&[a.place()], None).await, &b.peer_url()).unwrap();
     assert!(learner.name.is_empty() && learner.learner, "{learner:?}");
 
-    assert_eq!(act(&live, &[&a], Change::Promote { id: learner.id }).await, Err("LearnerNotInSync".into()));
+    assert_eq!(
+        act(&live, &[&a], Change::Promote { id: learner.id }).await,
+        Err(EtcdClusterReason::LearnerNotInSync.into())
+    );
     assert_eq!(act(&live, &[&a], Change::Promote { id: voter }).await, Ok(()), "votes already");
     let another = Change::Add { peer_url: "http://127.0.0.1:1".to_owned(), learner: true };
-    assert_eq!(act(&live, &[&a], another).await, Err("WaitingForEtcd".into()), "one learner at a time");
+    assert_eq!(
+        act(&live, &[&a], another).await,
+        Err(EtcdClusterReason::WaitingForEtcd.into()),
+        "one learner at a time"
+    );
     for _ in 0..2 {
         assert_eq!(
             act(&live, &[&a], Change::Remove { id: learner.id, absent: Vec::new(), staying: Vec::new() }).await,
@@ -209,7 +218,7 @@ async fn a_learner_is_listed_refused_and_removed() {
     assert_eq!(member(&live.look(&[a.place()], None).await, &b.peer_url()), None);
     assert_eq!(
         act(&live, &[&b], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
-        Err("EtcdUnreachable".into())
+        Err(EtcdClusterReason::EtcdUnreachable.into())
     );
 }
 
@@ -251,7 +260,7 @@ async fn a_learner_that_has_caught_up_votes() {
 
     let id = member(&etcd, &b.peer_url()).unwrap().id;
     while let Err(reason) = act(&live, &[&a], Change::Promote { id }).await {
-        assert_eq!(reason, "LearnerNotInSync");
+        assert!(reason == EtcdClusterReason::LearnerNotInSync, "{reason}");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     until(&live, &places, "a vote", |etcd| endpoint(etcd, "b").is_ok_and(|b| !b.learner)).await;
@@ -351,6 +360,6 @@ async fn authentication_is_not_taken_for_silence() {
     }
     assert_eq!(
         act(&live, &[&a], Change::Remove { id: 1, absent: Vec::new(), staying: Vec::new() }).await,
-        Err("AuthenticationRequired".into())
+        Err(EtcdClusterReason::AuthenticationRequired.into())
     );
 }

@@ -1,5 +1,6 @@
 //! Performs effects: with `status`, the only module that writes to objects.
 
+use api::ReconcileReason;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -143,7 +144,7 @@ impl Writer {
     fn doubting(&self, child: &Kind, error: Error) -> Error {
         let Some(store) = self.stores.get(child).filter(|store| store.may_be_missing()) else { return error };
         let error = error.of_optional(child.kind);
-        if error.reason() == Error::KIND_GONE {
+        if error.reason() == ReconcileReason::KindNotServed {
             store.health().doubt();
         }
         error
@@ -219,7 +220,7 @@ impl Writer {
             && self.metadata::<IgnoredAny>(kind, key).await?.is_some()
         {
             // The cache is behind; the next pass sees what this look has seen.
-            return Err(Error::transient("Conflict", format!("{} {key} is still there", kind.kind)));
+            return Err(Error::transient(ReconcileReason::Conflict, format!("{} {key} is still there", kind.kind)));
         }
         let path = delete.kind.path_of(&delete.key);
         self.check_fence()?;

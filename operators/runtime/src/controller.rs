@@ -5,7 +5,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use api::Status;
+use api::{ReconcileReason, Status};
 use futures::FutureExt;
 use jiff::Timestamp;
 use kube::Client;
@@ -212,11 +212,14 @@ impl<O: Operator> Controller<O> {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => {
                 self.metrics.panicked();
-                Err(Error::transient("Panic", "the reconcile panicked; see the log"))
+                Err(Error::transient(ReconcileReason::Panic, "the reconcile panicked; see the log"))
             }
             Err(_) => {
                 self.metrics.timed_out();
-                Err(Error::transient("Timeout", format!("the reconcile took more than {:?}", self.settings.deadline)))
+                Err(Error::transient(
+                    ReconcileReason::Timeout,
+                    format!("the reconcile took more than {:?}", self.settings.deadline),
+                ))
             }
         };
         let (outcome, label) = match result {
@@ -262,7 +265,7 @@ impl<O: Operator> Controller<O> {
             if self.settings.outages.is_resuming() {
                 return Ok(Next::After(RESUMED_AGAIN));
             }
-            let blind = Error::Transient { reason: "WatchFailing".into(), message: why, stalled: true };
+            let blind = Error::Transient { reason: ReconcileReason::WatchFailing.into(), message: why, stalled: true };
             self.shell.write(&*object, None, Came::Failed(&blind), failures, Timestamp::now()).await?;
             return Ok(Next::After(WATCH_AGAIN));
         }

@@ -1,6 +1,6 @@
 //! Errors, by what ends them.
 
-use std::borrow::Cow;
+use api::{Reason, ReconcileReason};
 
 mod fights;
 
@@ -25,7 +25,7 @@ pub enum Error {
     #[error("{message}")]
     Invalid {
         /// The condition's reason.
-        reason: Cow<'static, str>,
+        reason: Reason,
         /// What is wrong, and what to do.
         message: String,
     },
@@ -33,7 +33,7 @@ pub enum Error {
     #[error("{message}")]
     Blocked {
         /// The condition's reason.
-        reason: Cow<'static, str>,
+        reason: Reason,
         /// What is waited for.
         message: String,
     },
@@ -41,7 +41,7 @@ pub enum Error {
     #[error("{message}")]
     Transient {
         /// The condition's reason.
-        reason: Cow<'static, str>,
+        reason: Reason,
         /// What failed.
         message: String,
         /// Whether a person should look already.
@@ -52,20 +52,20 @@ pub enum Error {
 impl Error {
     /// A [`Error::Transient`] that nobody need look at yet.
     #[must_use]
-    pub fn transient(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn transient(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Transient { reason: reason.into(), message: message.into(), stalled: false }
     }
 
     /// A [`Error::Blocked`].
     #[must_use]
-    pub fn blocked(reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn blocked(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
         Self::Blocked { reason: reason.into(), message: message.into() }
     }
 
     /// This manager may write no more, for the time being at least.
     #[must_use]
     pub fn not_leading() -> Self {
-        Self::transient("NotLeading", "this manager does not lead now, so it writes nothing")
+        Self::transient(ReconcileReason::NotLeading, "this manager does not lead now, so it writes nothing")
     }
 
     /// The class, as a metric's label.
@@ -80,7 +80,7 @@ impl Error {
 
     /// The condition's reason.
     #[must_use]
-    pub fn reason(&self) -> Cow<'static, str> {
+    pub fn reason(&self) -> Reason {
         match self {
             Self::Invalid { reason, .. } | Self::Blocked { reason, .. } | Self::Transient { reason, .. } => {
                 reason.clone()
@@ -88,20 +88,11 @@ impl Error {
         }
     }
 
-    /// The reason of a pass over an object that is gone, or on its way: its own event will say so in a moment.
-    pub const OWNER_LEAVING: &str = "OwnerLeaving";
-
-    /// The reason where a kind that may be missing is so, or is about to be: its watch will say so in a moment.
-    pub const KIND_GONE: &str = "KindNotServed";
-
-    /// The reason where an object is larger than the API server takes: only another spec helps.
-    const TOO_LARGE: &str = "TooLarge";
-
     /// The same, with the object's name and size where it is its size that matters.
     #[must_use]
     pub fn about(self, kind: &str, name: &str, bytes: usize) -> Self {
         match self {
-            Self::Invalid { reason, message } if reason == Self::TOO_LARGE => {
+            Self::Invalid { reason, message } if reason == ReconcileReason::TooLarge => {
                 Self::Invalid { reason, message: format!("{kind} {name} ({} KiB): {message}", bytes.div_ceil(1024)) }
             }
             other => other,
@@ -112,9 +103,9 @@ impl Error {
     #[must_use]
     pub fn is_ordinary(&self, failures: u32) -> bool {
         let reason = self.reason();
-        [Self::OWNER_LEAVING, "NotLeading"].contains(&&*reason)
-            || (failures == 0 && reason == "Conflict")
-            || (failures < KIND_GONE_FAILURES && reason == Self::KIND_GONE)
+        reason.is_one_of(&[ReconcileReason::OwnerLeaving, ReconcileReason::NotLeading])
+            || (failures == 0 && reason == ReconcileReason::Conflict)
+            || (failures < KIND_GONE_FAILURES && reason == ReconcileReason::KindNotServed)
     }
 
     /// Whether it is what an apply is told by an API server whose schema of the object lacks a field.
@@ -130,7 +121,7 @@ impl Error {
             Self::Transient { message, .. }
                 if [NO_SUCH_OBJECT, UNDECLARED].iter().any(|said| message.contains(said)) =>
             {
-                Self::Invalid { reason: "Rejected".into(), message }
+                Self::Invalid { reason: ReconcileReason::Rejected.into(), message }
             }
             other => other,
         }
@@ -140,9 +131,11 @@ impl Error {
     #[must_use]
     pub fn of_optional(self, kind: &str) -> Self {
         match self {
-            Self::Transient { reason, message, .. } if reason == "NotFound" || message.contains(KIND_TERMINATING) => {
+            Self::Transient { reason, message, .. }
+                if reason == ReconcileReason::NotFound || message.contains(KIND_TERMINATING) =>
+            {
                 Self::transient(
-                    Self::KIND_GONE,
+                    ReconcileReason::KindNotServed,
                     format!("the API server does not serve {kind}, or is about to serve it no more: {message}"),
                 )
             }
@@ -165,32 +158,32 @@ impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
         let kube::Error::Api(status) = &error else {
             return Self::transient(
-                "APIServerUnreachable",
+                ReconcileReason::APIServerUnreachable,
                 format!("the API server did not answer: {}", innermost(&error)),
             );
         };
         let message = status.message.clone();
         match status.code {
             _ if is_too_large(status) => Self::Invalid {
-                reason: Self::TOO_LARGE.into(),
+                reason: ReconcileReason::TooLarge.into(),
                 message: format!(
                     "what is asked for is too large for the API server, which keeps objects of at most 1.5 MiB as a rule: ask for \
                      less, or keep contents in ConfigMaps and Secrets and name them: {message}"
                 ),
             },
-            422 | 400 => Self::Invalid { reason: "Rejected".into(), message },
-            409 => Self::transient("Conflict", message),
+            422 | 400 => Self::Invalid { reason: ReconcileReason::Rejected.into(), message },
+            409 => Self::transient(ReconcileReason::Conflict, message),
             // What is asked for goes with its namespace; no right is missing.
-            403 if terminating(status) => Self::blocked("NamespaceTerminating", message),
+            403 if terminating(status) => Self::blocked(ReconcileReason::NamespaceTerminating, message),
             403 if is_owner_unknown(status) => Self::transient(
-                "OwnerKindUnknown",
+                ReconcileReason::OwnerKindUnknown,
                 format!(
                     "the API server does not know this kind as an owner yet, as in the seconds after its CRD is created: {message}"
                 ),
             ),
-            403 => Self::Transient { reason: "Forbidden".into(), message, stalled: true },
-            404 => Self::Transient { reason: "NotFound".into(), message, stalled: true },
-            _ => Self::transient("APIServerError", message),
+            403 => Self::Transient { reason: ReconcileReason::Forbidden.into(), message, stalled: true },
+            404 => Self::Transient { reason: ReconcileReason::NotFound.into(), message, stalled: true },
+            _ => Self::transient(ReconcileReason::APIServerError, message),
         }
     }
 }
@@ -246,9 +239,12 @@ mod tests {
             let status = kube::core::Status::failure(&message, "InternalError").with_code(500);
             let error = Error::from(kube::Error::Api(status.boxed()));
             assert_eq!(error.is_undeclared_field(), undeclared);
-            assert!(matches!(error.of_child(), Error::Invalid { reason, .. } if reason == "Rejected"), "{what}");
+            assert!(
+                matches!(error.of_child(), Error::Invalid { reason, .. } if reason.as_str() == "Rejected"),
+                "{what}"
+            );
         }
-        let other = Error::transient("Timeout", "it took long");
+        let other = Error::transient(api::ReconcileReason::Timeout, "it took long");
         assert_eq!(other.clone().of_child(), other);
     }
 
@@ -286,7 +282,7 @@ mod tests {
             "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion in this case because cannot find RESTMapping for \
              APIVersion example.com/v1alpha1 Kind Sample: no matches for kind \"Sample\" in version \"example.com/v1alpha1\"",
         );
-        assert_eq!(error.reason(), "OwnerKindUnknown");
+        assert_eq!(error.reason(), ReconcileReason::OwnerKindUnknown);
         assert!(!error.stalled());
     }
 
@@ -296,7 +292,7 @@ mod tests {
             "configmaps \"a\" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't \
              set finalizers on: , <nil>",
         );
-        assert_eq!(error.reason(), "Forbidden");
+        assert_eq!(error.reason(), ReconcileReason::Forbidden);
         assert!(error.stalled());
     }
 }

@@ -2,6 +2,7 @@
 //! is not taken is sent again for a while; a reconcile never waits for one, so where more are said than the API server takes, the
 //! newest are dropped.
 
+use api::ReconcileReason;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -83,13 +84,13 @@ async fn publish(client: &Client, series: &mut Series, waiting: Waiting) -> Resu
     if let Some((name, count)) = series.repeat(what, now) {
         let fields = json!({ "series": { "count": count, "lastObservedTime": format!("{now:.6}") } });
         match insist(client, || merge_request(&format!("{path}/{name}"), &fields)).await {
-            Err(error) if error.reason() == "NotFound" => {}
+            Err(error) if error.reason() == ReconcileReason::NotFound => {}
             other => return other,
         }
     }
     match insist(client, || create_request(&path, &event)).await {
         // An earlier try took effect, and its answer was lost.
-        Err(error) if error.reason() == "Conflict" => {}
+        Err(error) if error.reason() == ReconcileReason::Conflict => {}
         other => other?,
     }
     series.begin(what, name, now);

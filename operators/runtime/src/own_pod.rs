@@ -117,7 +117,7 @@ impl OwnPod {
         let since = before.filter(|_| !turned).map_or_else(now, |before| before.since);
         let status = if sight.whole { ConditionStatus::True } else { ConditionStatus::False };
         let condition = json!({
-            "type": WATCHING, "status": status, "reason": sight.reason, "message": sight.message,
+            "type": WATCHING, "status": status, "reason": sight.reason.as_str(), "message": sight.message,
             "lastTransitionTime": since,
         });
         let pods: Api<PartialObjectMeta<Pod>> = Api::namespaced(self.client.clone(), &self.key.namespace);

@@ -1,5 +1,6 @@
 //! Single requests about pods, for what no cache holds: each only while a step depends on it.
 
+use api::ReconcileReason;
 use kube::Client;
 use kube::core::DynamicObject;
 use serde_json::Value;
@@ -45,7 +46,7 @@ fn judge(answer: Result<DynamicObject, kube::Error>) -> DryRun {
 pub async fn get(client: &Client, key: &Key) -> Result<Option<Value>, Error> {
     let path = Pod::KIND.path_of(key);
     let request = http::Request::get(path).body(Vec::new());
-    let request = request.map_err(|error| Error::transient("Unsendable", error.to_string()))?;
+    let request = request.map_err(|error| Error::transient(ReconcileReason::Unsendable, error.to_string()))?;
     match client.request::<Value>(request).await {
         Ok(pod) => Ok(Some(pod)),
         Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),

@@ -1,5 +1,6 @@
 //! The reconcile, one for all kinds.
 
+use api::ReconcileReason;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,7 +52,7 @@ pub async fn reconcile<O: Operator>(
     };
     let next = if beside.wrote { plan.next.no_later_than(LOOK_AGAIN) } else { plan.next };
     if let Some(message) = shell.writer.slow_fight(object.meta()) {
-        let announcement = Announcement { warning: true, reason: "Contested".into(), message };
+        let announcement = Announcement { warning: true, reason: ReconcileReason::Contested.into(), message };
         shell.events.publish(&O::Object::KIND, object.meta(), announcement);
     }
     let fight = shell.writer.fight(object.meta());

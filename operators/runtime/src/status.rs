@@ -1,7 +1,7 @@
 //! Writes status, by server-side apply, and only if more than a timestamp changed. With `act`, the only file that
 //! writes to objects.
 
-use api::{ConditionStatus, Contract, Status, condition_type};
+use api::{ConditionStatus, Contract, ReconcileReason, Status, condition_type};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -97,7 +97,8 @@ impl StatusWriter {
         if object.status().contract().condition(condition_type::CONFLICT).is_some_and(|c| c.message == message) {
             return Ok(());
         }
-        let held = condition(condition_type::CONFLICT, ConditionStatus::True, "ManagedElsewhere", message, now);
+        let held =
+            condition(condition_type::CONFLICT, ConditionStatus::True, ReconcileReason::ManagedElsewhere, message, now);
         let status = json!({ "conditions": [held] });
         self.apply(&R::KIND, object.meta(), None, &self.conflict_manager(), &status).await.map(drop)
     }
@@ -167,12 +168,12 @@ impl StatusWriter {
                 self.writer.wrote(key, *kind, key, At::Version(answer.metadata.version));
                 Ok(Some(answer.metadata.version))
             }
-            Err(error) if error.reason() == "NotFound" || error.is_undeclared_field() => {
+            Err(error) if error.reason() == ReconcileReason::NotFound || error.is_undeclared_field() => {
                 // That there is no such subresource is answered as if there were no such object.
                 if let Some(health) = health.filter(|_| !meta.deleting) {
                     health.refused();
                 }
-                let is_told = error.reason() == "NotFound" || crd.lacking().is_some();
+                let is_told = error.reason() == ReconcileReason::NotFound || crd.lacking().is_some();
                 if is_told { Ok(None) } else { Err(error) }
             }
             Err(error) => Err(error),

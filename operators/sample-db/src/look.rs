@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use api::ReconcileReason;
 use api::sample_db::ServiceType;
 use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::core::v1::{Pod, PodStatus, Service};
@@ -35,8 +36,14 @@ where
     let Some(found) = api.get_opt(&key.name).await? else { return Ok(None) };
     match serde_json::to_string(&found).and_then(|json| V::decode(&json)) {
         Ok(view) => Ok(Some(Arc::new(view))),
-        Err(error) => Err(Error::transient("Unreadable", format!("{} {}: {error}", V::KIND.kind, key.name))),
+        Err(error) => Err(unreadable(V::KIND.kind, &key.name, &error)),
     }
+}
+
+/// No later look reads what does not decode, so a person is needed at once.
+fn unreadable(kind: &str, name: &str, error: &serde_json::Error) -> Error {
+    let message = format!("{kind} {name}: {error}");
+    Error::Transient { reason: ReconcileReason::Unreadable.into(), message, stalled: true }
 }
 
 /// Why a pod has failed for good, if it has: its node has evicted it, or has gone down in an orderly way, for instance. The
@@ -89,6 +96,12 @@ pub(crate) async fn external(client: &Client, db: &SampleDB) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_does_not_decode_is_for_a_person() {
+        let error = unreadable("StatefulSet", "shop", &serde_json::from_str::<u8>("{}").unwrap_err());
+        assert!(error.stalled() && error.reason() == ReconcileReason::Unreadable, "{error:?}");
+    }
 
     #[test]
     fn a_pod_that_has_failed_says_why() {

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use api::ConditionStatus;
-use api::sample_db::{Phase, SampleDBStatus, condition_type as domain};
+use api::sample_db::{Phase, SampleDBReason, SampleDBStatus, condition_type as domain};
 use jiff::Timestamp;
 use runtime::metrics::objects::{Family, Of};
 use runtime::plan::Key;
 
 use crate::SampleDBOperator;
 use crate::plan::names::snapshot_claim;
-use crate::plan::{Observed, VOLUME_FULL, next_due, overdue_since};
+use crate::plan::{Observed, next_due, overdue_since};
 use crate::snapshot::plan::is_bad;
 
 const fn gauge(name: &'static str, help: &'static str) -> Family {
@@ -142,7 +142,7 @@ fn upgrade(status: &SampleDBStatus) -> f64 {
 /// As the server says while it can be asked. Once it has stopped since the volume is full, what it said last is too little.
 fn used(status: &SampleDBStatus) -> Option<f64> {
     let storage = status.contract.condition(domain::STORAGE_HEALTHY);
-    if storage.is_some_and(|storage| storage.reason == VOLUME_FULL) {
+    if storage.is_some_and(|storage| storage.reason == SampleDBReason::VolumeFull) {
         return Some(1.0);
     }
     ratio(status, status.storage.claim.as_deref()?)
@@ -188,16 +188,17 @@ mod tests {
 
     #[test]
     fn a_volume_that_has_stopped_its_server_is_full() {
-        let status = |reason: &str| {
+        let status = |reason: SampleDBReason| {
             let condition = json!({
-                "type": domain::STORAGE_HEALTHY, "status": "False", "reason": reason, "message": "", "observedGeneration": 1,
+                "type": domain::STORAGE_HEALTHY, "status": "False", "reason": reason.as_str(), "message": "", "observedGeneration": 1,
                 "lastTransitionTime": "2026-01-01T00:00:00Z",
             });
             let volume = json!({ "claim": "data-shop-0", "usedPercent": 30 });
             let told = json!({ "observedGeneration": 1, "storage": { "claim": "data-shop-0" }, "volumes": [volume], "conditions": [condition] });
             serde_json::from_value::<SampleDBStatus>(told).unwrap()
         };
-        let told = ["NearlyFull", "VolumeFull"].map(|reason| used(&status(reason)).unwrap().to_string());
+        let told = [SampleDBReason::NearlyFull, SampleDBReason::VolumeFull]
+            .map(|reason| used(&status(reason)).unwrap().to_string());
         assert_eq!(told, ["0.3", "1"]);
     }
 

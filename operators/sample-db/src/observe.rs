@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::sample_db::SampleDBReason;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::apps::v1 as apps;
 use runtime::cache::{Entry, View};
@@ -170,7 +171,7 @@ impl SampleDBOperator {
             },
         };
         let found = pod.and_then(|pod| reach(&pod, system.password, app.password));
-        found.ok_or_else(|| Error::transient("ServerAway", "the server has gone away meanwhile"))
+        found.ok_or_else(|| Error::transient(SampleDBReason::ServerAway, "the server has gone away meanwhile"))
     }
 
     /// Whether the claim that the spec names for snapshots holds the data of a database.

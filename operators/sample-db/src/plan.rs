@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use api::sample_db::{FINAL_SNAPSHOT, SampleDBStatus, span};
+use api::sample_db::{FINAL_SNAPSHOT, SampleDBReason, SampleDBStatus, span};
 use jiff::{Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::{Apply, Create, Effect, Next, Plan};
@@ -49,8 +49,8 @@ pub use deletion::{final_claim, final_name, is_to_be_asked};
 pub use login::{Account, Login, pause};
 pub use observed::{Contact, InitSources, Observed, SecretSeen};
 pub use placement::{Placement, beside, placement};
+pub(crate) use storage::inodes_used;
 pub use storage::may_have_data;
-pub(crate) use storage::{VOLUME_FULL, inodes_used};
 pub use tuning::wanted;
 pub use upgrade::{Note, is_young, note_of, shuts_out, successor};
 pub(crate) use words::is_of as is_of_job;
@@ -186,8 +186,10 @@ fn decide(observed: &Observed, now: Timestamp) -> DbPlan {
             let next = status.backup.next.map_or(SECRETS, |next| until(now, next));
             if upgrade::is_spread(&status) { next.min(LATER) } else { next }
         }
-        Step::Wait(reason, _) if *reason == "Upgrading" || *reason == "RollingBack" => upgrade::pace(observed, now),
-        Step::Wait(reason, _) if *reason == steps::SETTING_PARAMETERS => FILE,
+        Step::Wait(reason, _) if reason.is_one_of(&[SampleDBReason::Upgrading, SampleDBReason::RollingBack]) => {
+            upgrade::pace(observed, now)
+        }
+        Step::Wait(reason, _) if *reason == SampleDBReason::SettingParameters => FILE,
         Step::Wait(..) | Step::Stuck(..) => LATER,
     };
     let effects = beside::in_turn(step, backups.effect, now);
@@ -207,7 +209,7 @@ fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     let db = &*observed.db;
     let settled = db.status.initialization.completed_at.is_some() && db.status.upgrade.step.is_none();
     let held = db.meta.is_held_by(FINAL_SNAPSHOT) && !db.spec.paused;
-    let backed_up = settled && held && observed.is_ready() && refusal.0 != SNAPSHOTS_ON_DATA;
+    let backed_up = settled && held && observed.is_ready() && refusal.0 != SampleDBReason::SnapshotsOnData;
     let backups = if backed_up { backup::decide(observed, now) } else { Backups::default() };
     let status = status::refused(observed, refusal, &backups, now);
     let (events, done) = (backup::events(&db.status, &status), backup::done(&backups));
@@ -218,9 +220,6 @@ fn refused(observed: &Observed, refusal: Refusal, now: Timestamp) -> DbPlan {
     effects.extend(backups.effect);
     Plan { effects, events, done, status: Some(status), next: Next::After(next), ..Plan::nothing() }
 }
-
-/// The reason of a volume that no snapshot may be written to.
-const SNAPSHOTS_ON_DATA: &str = "SnapshotsOnData";
 
 /// The ground, then an upgrade if one is under way, then the way to a database that serves, then upgrades to begin.
 fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestamp) -> Go {
@@ -233,8 +232,8 @@ fn go(observed: &Observed, wish: &Wish, source: Option<&Snapshot>, now: Timestam
     }
     match steps::next(observed, wish, source) {
         Step::Rest if observed.db.status.initialization.completed_at.is_some() => upgrade::decide(observed, wish, now),
-        Step::Stuck(steps::PARAMETER_REFUSED, why) => {
-            Go::On(Step::Stuck(steps::PARAMETER_REFUSED, keeps_waiting(observed, wish, why)))
+        Step::Stuck(reason, why) if reason == SampleDBReason::ParameterRefused => {
+            Go::On(Step::Stuck(reason, keeps_waiting(observed, wish, why)))
         }
         step => Go::On(step),
     }
@@ -264,17 +263,17 @@ fn sound(observed: &Observed) -> Result<(), Refusal> {
     let given = db.spec.credentials.secret_ref.as_ref();
     if let Some(secret) = given.filter(|secret| secret.name == names::system_secret(db)) {
         let why = format!("credentials.secretRef names {}, the operator's own Secret: name another", secret.name);
-        return Err(("SecretReserved", why));
+        return Err((SampleDBReason::SecretReserved, why));
     }
     // Later, what the server runs with stays in force instead.
     if let Some(why) = tuning::refusal(db).filter(|_| db.status.initialization.completed_at.is_none()) {
-        return Err((steps::PARAMETER_REFUSED, format!("engine.parameters: {why}")));
+        return Err((SampleDBReason::ParameterRefused, format!("engine.parameters: {why}")));
     }
     if observed.snapshots_on_data {
         let claim = names::snapshot_claim(db);
         let why =
             format!("backup.storage.existingClaim names {claim}, which holds the data of a database: name another");
-        return Err((SNAPSHOTS_ON_DATA, why));
+        return Err((SampleDBReason::SnapshotsOnData, why));
     }
     Ok(())
 }

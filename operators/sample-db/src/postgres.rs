@@ -202,7 +202,7 @@ impl Servers {
     pub(crate) async fn set_password(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
         self.forget(&db.meta.key);
         let Some(app) = &access.app else { return Ok(()) };
-        change::password(&Address::of(access), access, names::database(db), app).await.map_err(failed)?;
+        change::password(&Address::of(access), access, names::database(db), app).await?;
         self.lock().entry(db.meta.key.clone()).or_default().set = Some(Instant::now());
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Servers {
         reset: &[String],
     ) -> Result<(), Error> {
         self.forget(&db.meta.key);
-        match change::parameters(&Address::of(access), access, set, reset).await.map_err(failed)? {
+        match change::parameters(&Address::of(access), access, set, reset).await? {
             None => Ok(()),
             Some(why) => {
                 let values = db.spec.engine.parameters.clone();
@@ -230,7 +230,7 @@ impl Servers {
     /// Lets writers in.
     pub(crate) async fn let_in(&self, db: &SampleDB, access: &Access) -> Result<(), Error> {
         self.forget(&db.meta.key);
-        change::let_in(&Address::of(access), access).await.map_err(failed)
+        change::let_in(&Address::of(access), access).await.map_err(Error::from)
     }
 
     /// Shuts out all but the superuser, and ends their sessions.
@@ -240,13 +240,13 @@ impl Servers {
         let before = self.lock().get_mut(key).and_then(|held| held.leaving.take());
         let mut leaving = match before.filter(|leaving| leaving.pod == access.pod) {
             Some(leaving) if change::refuses(&address).await => leaving,
-            _ => change::shut(&address, access).await.map_err(failed)?,
+            _ => change::shut(&address, access).await?,
         };
         let ended = change::end_others(&address, access, &mut leaving).await;
         if ended.is_err() {
             self.lock().entry(key.clone()).or_default().leaving = Some(leaving);
         }
-        ended.map_err(failed)
+        ended.map_err(Error::from)
     }
 
     /// What it said is asked again.
@@ -285,16 +285,6 @@ fn lasts(db: &SampleDB, answer: &Asked, again: u32) -> Duration {
 /// Whether there is nothing that another attempt a moment later could tell otherwise.
 fn is_good(asked: &Asked) -> bool {
     asked.answer().is_some_and(|answer| matches!(answer.login, Login::In | Login::Busy | Login::WrongPassword))
-}
-
-fn failed(refused: Refused) -> Error {
-    match refused {
-        Refused::BadPassword => Error::transient(
-            "AuthenticationFailed",
-            "the server does not let the superuser in with the password of its Secret",
-        ),
-        Refused::Said(_, why) | Refused::Failed(why) => Error::transient("ConnectionFailed", why),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use api::sample_db::SampleDBReason;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DeleteParams, Patch, PatchParams, PostParams, Preconditions};
@@ -236,7 +237,7 @@ fn usable(password: &[u8]) -> Result<&str, &'static str> {
 fn random() -> Result<String, Error> {
     const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     let mut random = [0_u8; 32];
-    getrandom::fill(&mut random).map_err(|error| Error::transient("NoRandomness", error.to_string()))?;
+    getrandom::fill(&mut random).map_err(|error| Error::transient(SampleDBReason::NoRandomness, error.to_string()))?;
     Ok(random.iter().map(|byte| char::from(SIGNS[usize::from(byte & 31)])).collect())
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::sample_db_snapshot::SnapshotReason;
+use api::sample_db_snapshot::{SampleDBSnapshotReason, SnapshotReason};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::PersistentVolumeClaim;
 use kube::core::PartialObjectMeta;
@@ -24,6 +24,7 @@ pub mod plan;
 mod proof;
 pub(crate) mod record;
 mod release;
+mod size;
 mod status;
 pub(crate) mod volume;
 
@@ -147,7 +148,7 @@ impl Operator for SnapshotOperator {
         let db = match entry {
             Some(Entry::Object(db)) => Some(db),
             Some(Entry::Broken(broken)) => {
-                return Err(Error::transient("SampleDBUnreadable", broken.error.clone()));
+                return Err(Error::transient(SampleDBSnapshotReason::SampleDBUnreadable, broken.error.clone()));
             }
             None => None,
         };

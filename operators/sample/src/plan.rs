@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::Contract;
-use api::sample::SampleStatus;
+use api::sample::{SampleReason, SampleStatus};
+use api::{Contract, Reason, ReconcileReason};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1 as core;
 use runtime::cache::View;
@@ -39,15 +39,18 @@ pub fn plan(observed: &Observed, now: Timestamp) -> Plan<SampleStatus> {
         Seen::Leaving => (
             Vec::new(),
             Summary::Reconciling,
-            "WaitingForDeletion",
+            Reason::from(ReconcileReason::WaitingForDeletion),
             format!("waiting until the ConfigMap {} that is being deleted is gone", key.name),
         ),
-        Seen::Unreadable(why) => {
-            (Vec::new(), Summary::Stalled, "Unreadable", format!("the ConfigMap {}: {why}", key.name))
-        }
+        Seen::Unreadable(why) => (
+            Vec::new(),
+            Summary::Stalled,
+            ReconcileReason::Unreadable.into(),
+            format!("the ConfigMap {}: {why}", key.name),
+        ),
         seen => {
             let kept_as = format!("the ConfigMap {} holds the string", key.name);
-            (kept(seen, wanted), Summary::Ready, "Kept", kept_as)
+            (kept(seen, wanted), Summary::Ready, SampleReason::Kept.into(), kept_as)
         }
     };
     let contract = Contract { conditions: summary.conditions(reason, message, now), ..Contract::default() };

@@ -1,4 +1,4 @@
-//! Writes what only the Rust code knows: CRDs and their fields from the types of `api`, RBAC from each operator's PERMISSIONS, and the
+//! Writes what only the Rust code knows: CRDs, their fields and reasons from the types of `api`, RBAC from each operator's PERMISSIONS, and the
 //! bundle for OLM, which joins them with what people wrote.
 //!
 //! `cargo xtask generate` writes, `cargo xtask generate --check` only says what is out of date, and both check that the
@@ -18,6 +18,7 @@ mod fields;
 mod generated;
 mod purity;
 mod rbac;
+mod reasons;
 
 #[derive(Parser)]
 #[command(about = "Tasks of the multi-operator workspace")]
@@ -38,6 +39,8 @@ enum Task {
     Bundle(bundle::Options),
     /// Check a bundle by the rules of OLM and of those who publish bundles.
     CheckBundle(check::Options),
+    /// Print the reasons of conditions and Events of each kind as JSON.
+    Reasons,
 }
 
 fn main() -> ExitCode {
@@ -46,6 +49,10 @@ fn main() -> ExitCode {
         Task::Generate { check } => generate(&root, check),
         Task::Bundle(options) => bundle::write(&root, &options),
         Task::CheckBundle(options) => check::check(&root, &options),
+        Task::Reasons => {
+            println!("{}", reasons::json());
+            Vec::new()
+        }
     };
     for complaint in &complaints {
         eprintln!("{complaint}");
@@ -55,7 +62,8 @@ fn main() -> ExitCode {
 
 /// Everything generated: what is below `config` first, since the bundle is made of it.
 fn generate(root: &Path, check: bool) -> Vec<String> {
-    let files = crds::files().into_iter().chain(rbac::files()).chain([catalog::file(), fields::file()]);
+    let files =
+        crds::files().into_iter().chain(rbac::files()).chain([catalog::file(), fields::file(), reasons::file()]);
     let mut complaints: Vec<String> = files.filter_map(|file| generated::settle(root, &file, check).err()).collect();
     complaints.extend(bundle::settle(root, &bundle::Options::default(), check));
     complaints.extend(purity::violations(root));

@@ -59,7 +59,7 @@ pub(crate) async fn routed(ns: &Namespace, name: &str, status: ConditionStatus, 
     let what = format!("RouteAccepted={status:?} {reason}");
     ns.until::<MyApp, _>(name, &what, |app| {
         let condition = app?.condition(ROUTE_ACCEPTED)?;
-        (condition.status == status && condition.reason == reason).then(|| condition.message.clone())
+        (condition.status == status && condition.reason.as_str() == reason).then(|| condition.message.clone())
     })
     .await
 }

@@ -158,7 +158,7 @@ async fn a_metric_that_is_refused_is_told_and_the_pods_serve() {
         ns.patch("myapp/web", &json!({ "spec": spec })).await;
         let message = ns
             .until::<MyApp, _>("web", "the refusal in a condition", |app| {
-                let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "Rejected")?;
+                let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "Rejected")?;
                 Some(stalled.message.clone())
             })
             .await;

@@ -39,7 +39,7 @@ async fn comes_back(ns: &Namespace, name: &'static str, size: u8, uid: &str) {
     assert_eq!(said.trim(), name);
 }
 
-/// The commands of docs/etcd-cluster.md, "Claims deleted by mistake".
+/// The commands of docs/etcd-cluster.md, "PVCs deleted by mistake".
 async fn bind_again(ns: &Namespace, claim: &str) {
     let script = format!(
         r#"set -eu
@@ -76,7 +76,8 @@ async fn in_that_order(ns: &Namespace, name: &'static str, order: [&str; 3]) {
         None => Some(false),
         Some(cluster) => {
             let conditions = &cluster.status.as_ref()?.contract;
-            let blocked = conditions.condition("Terminating").is_some_and(|told| told.reason == "DeletionBlocked");
+            let blocked =
+                conditions.condition("Terminating").is_some_and(|told| told.reason.as_str() == "DeletionBlocked");
             blocked.then_some(true)
         }
     };

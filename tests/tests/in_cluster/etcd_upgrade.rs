@@ -95,7 +95,7 @@ async fn stops_at_a_version_without_an_image() {
         etcd.patch(json!({ "version": bad })).await;
         let told = etcd.complains(&[&format!("image quay.io/coreos/etcd:v{bad} cannot be pulled"), "no member"]).await;
         println!("of an upgrade to {bad} it says {}: {}", told.reason, told.message);
-        assert_eq!(told.reason, "ImageUnavailable");
+        assert_eq!(told.reason.as_str(), "ImageUnavailable");
         let pods = etcd.pods().await;
         let untouched = |pod: &&k8s_openapi::api::core::v1::Pod| {
             let spec = pod.spec.as_ref().expect("a pod has a spec");

@@ -129,7 +129,7 @@ async fn an_etcd_cluster_of_the_default_size_serves_again_once_it_is_resized() {
     for (time, size) in (1..=TIMES).zip(["2Gi", "3Gi", "5Gi"]) {
         let full = ns.until_within::<EtcdCluster, _>(FILLS, etcd.name, "Stalled to be True, NoSpace", |cluster| {
             let stalled = e2e::objects::Ours::condition(cluster?, "Stalled")?;
-            (stalled.status == True && stalled.reason == "NoSpace").then(|| stalled.message.clone())
+            (stalled.status == True && stalled.reason.as_str() == "NoSpace").then(|| stalled.message.clone())
         });
         println!("{time}: {}", full.await);
         serves_again_at(&etcd, size, &before, &writer).await;

@@ -13,7 +13,7 @@ use crate::writes::{lines, settled, to, writes};
 
 async fn is_paused(ns: &Namespace, name: &str) {
     ns.until::<MyApp, ()>(name, "it to be paused", |app| {
-        let said = phase(app?) == Some(Phase::Paused) && app?.condition("Ready")?.reason == "Paused";
+        let said = phase(app?) == Some(Phase::Paused) && app?.condition("Ready")?.reason.as_str() == "Paused";
         said.then_some(())
     })
     .await;

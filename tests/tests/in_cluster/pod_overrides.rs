@@ -95,7 +95,7 @@ async fn what_cannot_be_is_told_while_the_pods_serve() {
         let message = ns
             .until::<MyApp, _>("web", &format!("{reason} for {spec}"), |app| {
                 let stalled = app?.condition("Stalled")?;
-                (stalled.reason == reason && stalled.message.contains(words)).then(|| stalled.message.clone())
+                (stalled.reason.as_str() == reason && stalled.message.contains(words)).then(|| stalled.message.clone())
             })
             .await;
         println!("overrides: {reason}: {message}");

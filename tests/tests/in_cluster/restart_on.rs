@@ -83,7 +83,8 @@ async fn what_does_not_exist_is_told_while_the_pods_serve() {
     drop(ns.kubectl(&["delete", "configmap", "settings"]).await.ok());
     let message = ns
         .until_within::<MyApp, _>(SEEN, "web", "the missing ConfigMap to be told", |app| {
-            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "RestartSourceMissing")?;
+            let stalled =
+                app?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "RestartSourceMissing")?;
             Some(stalled.message.clone())
         })
         .await;

@@ -18,7 +18,8 @@ async fn rolled_back(ns: &Namespace, generation: i64, pods: i32) -> String {
         let (status, stalled) = (status(app?)?, app?.condition("Stalled")?);
         let from = status.rolled_back_from.as_ref()?;
         let all = [status.replicas, status.ready_replicas, status.updated_replicas] == [pods; 3];
-        let this = from.generation == generation && from.image == "nginx:nope" && stalled.reason == "RolledBack";
+        let this =
+            from.generation == generation && from.image == "nginx:nope" && stalled.reason.as_str() == "RolledBack";
         (all && this).then(|| stalled.message.clone())
     })
     .await
@@ -72,7 +73,7 @@ async fn without_a_version_that_was_ready_there_is_no_way_back_and_no_loop() {
     ns.until::<MyApp, ()>("web", "to be told that there is no way back", |app| {
         let stalled = app?.condition("Stalled")?;
         let told = stalled.message.contains("no image of this MyApp has been Ready yet");
-        (told && stalled.reason == "ImagePullBackOff").then_some(())
+        (told && stalled.reason.as_str() == "ImagePullBackOff").then_some(())
     })
     .await;
     ns.until::<Deployment, ()>("web", "the deadline to pass", |deployment| {

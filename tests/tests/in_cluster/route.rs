@@ -69,7 +69,7 @@ async fn routed(ns: &Namespace, status: ConditionStatus, reason: &str) -> String
     let what = format!("RouteAccepted={status:?} {reason}");
     ns.until::<MyApp, _>("web", &what, |app| {
         let condition = app?.condition(ROUTE_ACCEPTED)?;
-        (condition.status == status && condition.reason == reason).then(|| condition.message.clone())
+        (condition.status == status && condition.reason.as_str() == reason).then(|| condition.message.clone())
     })
     .await
 }
@@ -154,7 +154,7 @@ async fn an_ingress_that_is_refused_is_told_and_the_pods_serve() {
     ns.apply(&my_app("web", "{replicas: 1, image: nginx:1.25, port: 80, route: {host: 192.0.2.1}}")).await;
     let message = ns
         .until::<MyApp, _>("web", "the refusal in a condition", |app| {
-            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "Rejected")?;
+            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "Rejected")?;
             Some(stalled.message.clone())
         })
         .await;

@@ -106,7 +106,11 @@ async fn fails(db: Database<'_>, spec: Value, why: &str) {
     println!("  {rows} rows, none lost; no row for {pause:?}");
     assert!(db.asks("show server_version").await.starts_with("15.20"));
     let seen = db.serves().await;
-    assert!(seen.condition("Stalled").is_some_and(|stalled| stalled.reason == "UpgradeFailed"), "{:?}", seen.status);
+    assert!(
+        seen.condition("Stalled").is_some_and(|stalled| stalled.reason.as_str() == "UpgradeFailed"),
+        "{:?}",
+        seen.status
+    );
     db.says("UpToDate", False, "UpgradeFailed").await;
     db.ns.until_gone::<PersistentVolumeClaim>("data-shop-17").await;
     db.patch(json!({ "engine": { "version": "15", "image": null } })).await;

@@ -16,7 +16,7 @@ pub async fn stalled(ns: &Namespace, reason: &str) -> String {
     ns.until::<MyApp, _>("web", &what, |app| {
         let (seen, message) = app?.trouble()?;
         let stalled = app?.condition("Stalled")?;
-        (seen == reason && stalled.reason == reason).then(|| message.to_owned())
+        (seen == reason && stalled.reason.as_str() == reason).then(|| message.to_owned())
     })
     .await
 }
@@ -87,7 +87,7 @@ async fn a_quota_that_an_edit_exceeds_is_told_and_the_old_pods_serve() {
     ns.patch("myapp/web", &json!({ "spec": { "resources": { "requests": { "cpu": "25m" } } } })).await;
     let message = ns
         .until::<MyApp, _>("web", "the quota in the conditions", |app| {
-            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason == "FailedCreate")?;
+            let stalled = app?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "FailedCreate")?;
             Some(stalled.message.clone())
         })
         .await;

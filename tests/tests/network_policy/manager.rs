@@ -107,7 +107,8 @@ async fn a_member_that_a_policy_hides_is_told_of_and_given_the_corrected_spec() 
             "settings",
             "a member that is not reached",
             |cluster| {
-                let stalled = cluster?.condition("Stalled").filter(|stalled| stalled.reason == "MembersUnreachable")?;
+                let stalled =
+                    cluster?.condition("Stalled").filter(|stalled| stalled.reason.as_str() == "MembersUnreachable")?;
                 Some(stalled.message.clone())
             },
         )

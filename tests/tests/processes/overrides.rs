@@ -20,7 +20,8 @@ async fn stalled(stage: &Stage, reason: &str) -> Result<String, Failure> {
         .until::<MyApp, _>("web", reason, SOON, |app| {
             let generation = app?.metadata.generation;
             let stalled = app?.status.as_ref()?.contract.condition("Stalled")?;
-            (stalled.reason == reason && stalled.observed_generation == generation).then(|| stalled.message.clone())
+            (stalled.reason.as_str() == reason && stalled.observed_generation == generation)
+                .then(|| stalled.message.clone())
         })
         .await
 }

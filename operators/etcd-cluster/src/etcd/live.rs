@@ -65,7 +65,7 @@ impl EtcdClient for Live {
         let endpoint = |answer: Answer| {
             (answer.pod, answer.status.map(|status| status.endpoint).map_err(|fault| fault.to_string()))
         };
-        Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms, denied }
+        Etcd { endpoints: answers.into_iter().map(endpoint).collect(), members, alarms, denied, alone: false }
     }
 
     async fn cluster_version(&self, address: &str) -> Option<String> {

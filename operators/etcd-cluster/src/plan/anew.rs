@@ -9,14 +9,12 @@ use super::objects::{self, Facts, RETIRED, RETIRING};
 use super::roster::{self, Node, Roster};
 use super::{Observed, claim_copies, hold};
 
-/// What is said of who is alone on the list.
-pub(super) const ALONE: &str = "lists itself alone";
-
 /// Takes such a list for none, so that nobody loses a pod or a volume by it: without quorum, members come back on their volumes, and
 /// nothing else is done.
 pub fn distrust(observed: &mut Observed) {
     if let Some(why) = why(observed) {
         observed.etcd.members = Err(why);
+        observed.etcd.alone = true;
     }
 }
 
@@ -30,7 +28,7 @@ fn why(observed: &Observed) -> Option<String> {
     }
     let namespace = &observed.cluster.meta.key.namespace;
     Some(format!(
-        "member {alone} {ALONE}, and the volumes of {} tell that these are members, too: {alone} may have lost its disk and begun \
+        "member {alone} lists itself alone, and the volumes of {} tell that these are members, too: {alone} may have lost its disk and begun \
          anew, so nothing is removed; start the others; or, if they were removed by hand (etcdctl member remove), put their volumes \
          aside: kubectl label pvc -n {namespace} {} {RETIRED}=true",
         missing.join(", "),

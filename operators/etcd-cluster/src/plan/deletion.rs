@@ -4,7 +4,8 @@
 use std::time::Duration;
 
 use api::condition_type::{READY, STALLED};
-use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, OnDelete};
+use api::etcd_cluster::condition_type::TERMINATING;
+use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterReason, EtcdClusterStatus, OnDelete};
 use api::{Condition, ConditionStatus};
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View as _;
@@ -16,9 +17,6 @@ use runtime::views::Claim;
 use super::pause::LATER;
 use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, names, objects};
 use crate::EtcdCluster;
-
-/// What is being done before the object goes; absent otherwise.
-pub const TERMINATING: &str = "Terminating";
 
 /// How long claims are kept after the object has been deleted: whoever deletes both by one command deletes the object first,
 /// and claims that were released by then would go, retained or not.
@@ -57,7 +55,13 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> EtcdPlan {
                 GRACE.as_secs()
             );
             let next = Duration::try_from(left).unwrap_or(LATER);
-            told(observed, Plan { next: Next::After(next), ..Plan::nothing() }, "WaitingForClaims", message, now)
+            told(
+                observed,
+                Plan { next: Next::After(next), ..Plan::nothing() },
+                EtcdClusterReason::WaitingForClaims,
+                message,
+                now,
+            )
         }
     }
 }
@@ -111,13 +115,13 @@ fn save(observed: &Observed, dying: &[&str], now: Timestamp) -> EtcdPlan {
             api::UNSAVED_DATA
         );
         let waits = Plan { next: Next::After(LATER), ..Plan::nothing() };
-        return told(observed, waits, "DeletionBlocked", message, now);
+        return told(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
     }
     let plan = super::living(observed, now);
     let contract = &plan.status.as_ref().unwrap_or(&cluster.status).contract;
     let ready = contract.condition(READY).map_or("", |ready| ready.message.as_str());
     let stuck = contract.is_true(STALLED) || cluster.spec.paused;
-    let reason = if stuck { "DeletionBlocked" } else { "SavingVolumes" };
+    let reason = if stuck { EtcdClusterReason::DeletionBlocked } else { EtcdClusterReason::SavingVolumes };
     let message = format!(
         "the claims {claims} are being deleted as well, and spec.storage.onDelete is Retain, so their members are to be \
          replaced by others on volumes that stay before the cluster goes; {way_out}; {ready}"
@@ -131,7 +135,7 @@ fn since(status: &EtcdClusterStatus) -> Option<Timestamp> {
 }
 
 /// The same plan, which also reports what the deletion waits for.
-fn told(observed: &Observed, plan: EtcdPlan, reason: &'static str, message: String, now: Timestamp) -> EtcdPlan {
+fn told(observed: &Observed, plan: EtcdPlan, reason: EtcdClusterReason, message: String, now: Timestamp) -> EtcdPlan {
     let before = &observed.cluster.status;
     let mut status = plan.status.unwrap_or_else(|| before.clone());
     let conditions = &mut status.contract.conditions;
@@ -139,7 +143,7 @@ fn told(observed: &Observed, plan: EtcdPlan, reason: &'static str, message: Stri
     conditions.push(condition(TERMINATING, ConditionStatus::True, reason, message.clone(), now));
     let is_news = |was: &Condition| was.reason != reason;
     let mut events = plan.events;
-    if reason != "WaitingForClaims" && before.contract.condition(TERMINATING).is_none_or(is_news) {
+    if reason != EtcdClusterReason::WaitingForClaims && before.contract.condition(TERMINATING).is_none_or(is_news) {
         events.push(Announcement { warning: true, reason: reason.into(), message });
     }
     Plan { events, status: Some(status), ..plan }

@@ -5,6 +5,9 @@
 //! if a person asks for it. One change of membership at a time, and none by which the cluster would lose quorum, or come
 //! closer to losing it.
 
+use api::ReconcileReason;
+use api::etcd_cluster::EtcdClusterReason;
+
 use super::Observed;
 use super::hold;
 use super::objects::{RETIRING, Start};
@@ -63,11 +66,11 @@ fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> S
     if observed.taken.contains(name) {
         let message =
             format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
-        return Step::wait("NameTaken", message);
+        return Step::wait(ReconcileReason::NameTaken, message);
     }
     match proven::made(observed, roster, wish, name) {
         Made::Unknown => Step::wait(
-            "SpecUnknown",
+            EtcdClusterReason::SpecUnknown,
             format!("member {name} comes back as it ran last, which its claim tells, and its claim cannot be read now"),
         ),
         _ => Step::Start { name: name.into(), start: Start::Again },
@@ -116,13 +119,16 @@ fn copied(node: &Node<'_>) -> Step {
          this EtcdCluster at once, and restore a snapshot of that cluster (etcdctl snapshot save) into a new one",
         node.name
     );
-    Step::Stuck("ForeignMember", message)
+    Step::stuck(EtcdClusterReason::ForeignMember, message)
 }
 
 /// What clients write now would go with a claim that nothing keeps yet.
 fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     let node = hold::unheld(observed, roster, wish)?;
-    Some(Step::wait("MemberStarting", format!("waiting until a finalizer keeps the volume of member {}", node.name)))
+    Some(Step::wait(
+        EtcdClusterReason::MemberStarting,
+        format!("waiting until a finalizer keeps the volume of member {}", node.name),
+    ))
 }
 
 /// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on
@@ -166,10 +172,10 @@ fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -
             "PersistentVolumeClaim {name} exists and does not belong to this EtcdCluster: delete or rename it, and the member \
              of that name is replaced; it is left untouched"
         );
-        return Step::wait("NameTaken", message);
+        return Step::wait(ReconcileReason::NameTaken, message);
     }
     let message = format!("waiting to learn whether member {name} has a claim: it cannot be read now");
-    Step::ask_again("ClaimUnknown", message)
+    Step::ask_again(EtcdClusterReason::ClaimUnknown, message)
 }
 
 /// What a removal has left to do. One that etcd has yet to make waits while it might take a good copy.

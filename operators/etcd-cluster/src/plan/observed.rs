@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use runtime::namespaces::Termination;
 use runtime::plan::{Key, Kind, Seen};
 use runtime::views::{Claim, DisruptionBudget, Pod, Running, Service};
@@ -12,9 +13,6 @@ use super::placement::Beside;
 use super::proven::Proven;
 use super::unlabeled::claims;
 use crate::EtcdCluster;
-
-/// The reason where etcd wants to know who asks: its authentication is on.
-pub const AUTHENTICATION_REQUIRED: &str = "AuthenticationRequired";
 
 /// A cluster and what belongs to it.
 #[derive(Debug)]
@@ -97,6 +95,8 @@ pub struct Etcd {
     pub alarms: Vec<(u64, Alarm)>,
     /// Whether there is no list because members want to know who asks: etcd's authentication is on.
     pub denied: bool,
+    /// Whether there is no list because the one that a member gives is not believed: it lists itself alone.
+    pub alone: bool,
 }
 
 impl Default for Etcd {
@@ -106,6 +106,7 @@ impl Default for Etcd {
             members: Err("no member has been asked".to_owned()),
             alarms: Vec::new(),
             denied: false,
+            alone: false,
         }
     }
 }
@@ -185,10 +186,10 @@ impl Alarm {
 
     /// The reason of conditions that tell of it.
     #[must_use]
-    pub fn reason(self) -> &'static str {
+    pub fn reason(self) -> EtcdClusterReason {
         match self {
-            Self::NoSpace => "NoSpace",
-            Self::Corrupt => "DataCorrupt",
+            Self::NoSpace => EtcdClusterReason::NoSpace,
+            Self::Corrupt => EtcdClusterReason::DataCorrupt,
         }
     }
 }

@@ -3,17 +3,14 @@
 
 use std::sync::Arc;
 
-use api::etcd_cluster::EtcdClusterSpec;
+use api::etcd_cluster::{EtcdClusterReason, EtcdClusterSpec};
 use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments, number};
 
 use super::objects;
 use super::roster::Roster;
 use super::size::{self, words};
-use super::{Observed, claim_copies, wish};
+use super::{Explanation, Observed, claim_copies, wish};
 use crate::EtcdCluster;
-
-/// The reason of the condition Stalled.
-const REFUSED: &str = "OptionRefused";
 
 /// How many files of its log etcd keeps.
 const LOG_FILES: &str = "max-wals";
@@ -42,12 +39,12 @@ pub fn leave_out(observed: &mut Observed) {
 }
 
 /// What is refused: the condition's reason and message.
-pub(super) fn refusal(observed: &Observed) -> Option<(&'static str, String)> {
-    Some((REFUSED, observed.options_refused.clone()?))
+pub(super) fn refusal(observed: &Observed) -> Option<Explanation> {
+    Some((EtcdClusterReason::OptionRefused, observed.options_refused.clone()?))
 }
 
 /// The same, of a cluster that nothing has been made of.
-pub(super) fn keep_from_beginning(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+pub(super) fn keep_from_beginning(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
     refusal(observed).filter(|_| observed.cluster.status.cluster_id.is_none() && roster.nodes.is_empty())
 }
 

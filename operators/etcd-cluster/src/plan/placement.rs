@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::{Create, beside};
 use runtime::views::{Pod, Running};
@@ -82,16 +83,16 @@ pub(super) fn step(observed: &Observed, node: &Node<'_>, wish: &Wish, now: Times
         Placement::Proven => None,
         Placement::Due { whole } => Some(Step::Try { member: node.name.clone(), whole }),
         Placement::Useless => Some(Step::DropTrials),
-        Placement::Trying(how) => Some(Step::wait("RestartingMember", format!("{WAITS}, {how}"))),
+        Placement::Trying(how) => Some(Step::wait(EtcdClusterReason::RestartingMember, format!("{WAITS}, {how}"))),
         Placement::Unusable(told) => Some(told),
-        Placement::Stranded(why) => Some(Step::Stuck("PodRefused", why)),
+        Placement::Stranded(why) => Some(Step::stuck(EtcdClusterReason::PodRefused, why)),
         Placement::Refused(why) => {
             let message = format!(
                 "a pod as the spec asks does not start, so member {} keeps the one that it has: {why}; correct spec.pod, or \
                  set it back, or make the cluster such that it starts",
                 node.name
             );
-            Some(Step::Stuck("PodRefused", message))
+            Some(Step::stuck(EtcdClusterReason::PodRefused, message))
         }
     }
 }

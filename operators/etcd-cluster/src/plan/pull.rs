@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::condition_type::READY;
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Create;
 use runtime::views::{Ended, Pod, Running};
@@ -82,7 +83,7 @@ pub(super) fn step(
             let image = if agents { observed.agent_image.to_string() } else { wish.image() };
             let again = again(&observed.cluster, wish);
             let told = format!("waiting to learn whether image {image} can be pulled{again}");
-            let waits = || Step::wait("PullingImage", told);
+            let waits = || Step::wait(EtcdClusterReason::PullingImage, told);
             Some(drop(observed).filter(|_| of_another).unwrap_or_else(waits))
         }
         Check::Failed(told) => Some(told),
@@ -110,7 +111,7 @@ pub(super) fn unavailable(observed: &Observed, tried: &Pod, wish: &Wish, why: &s
             wish.image()
         ),
     };
-    Step::Stuck("ImageUnavailable", message)
+    Step::stuck(EtcdClusterReason::ImageUnavailable, message)
 }
 
 /// Removes the pod of a check that nothing waits for: it was of another image, or members run that image by now.

@@ -7,9 +7,10 @@
 use std::time::Duration;
 
 use api::ConditionStatus;
+use api::etcd_cluster::EtcdClusterReason;
+use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
 use jiff::{SignedDuration, Timestamp};
 
-use super::status::QUORUM_HEALTHY;
 use crate::EtcdCluster;
 
 /// For how long no linearizable read is answered before quorum is called lost.
@@ -22,19 +23,14 @@ const TOLERATED: SignedDuration = SignedDuration::from_secs(10);
 /// Until then it is asked again so often.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// The reason while quorum does not answer.
-pub(super) const UNCONFIRMED: &str = "QuorumUnconfirmed";
-/// The reason once that has lasted.
-pub(super) const LOST: &str = "QuorumLost";
-
 /// Whether quorum that does not answer now is called lost.
 pub(super) fn is_lost(cluster: &EtcdCluster, now: Timestamp) -> bool {
     left(cluster, now).is_zero()
 }
 
 /// The reason by which it is told now that quorum does not answer.
-pub(super) fn reason(lost: bool) -> &'static str {
-    if lost { LOST } else { UNCONFIRMED }
+pub(super) fn reason(lost: bool) -> EtcdClusterReason {
+    if lost { EtcdClusterReason::QuorumLost } else { EtcdClusterReason::QuorumUnconfirmed }
 }
 
 /// What does not answer, in words, and what will be said of that if it lasts.

@@ -3,6 +3,7 @@
 //! Each replacement and each scaling down leaves one. What was ever acknowledged to a member that has been removed since is also
 //! with the quorum that removed it; so where that quorum is well, the oldest of many such claims hold nothing of their own.
 
+use api::etcd_cluster::EtcdClusterEvent;
 use runtime::cache::View as _;
 use runtime::plan::{Announcement, Delete};
 use runtime::views::{Claim, Pod};
@@ -51,5 +52,5 @@ pub(super) fn deleted(claim: &Claim, size: usize) -> Announcement {
     let message = format!(
         "claim {name} of a removed member deleted: the {kept} newest of such claims are kept, and all members are healthy"
     );
-    Announcement { warning: false, reason: "RetiredClaimDeleted".into(), message }
+    Announcement { warning: false, reason: EtcdClusterEvent::RetiredClaimDeleted.into(), message }
 }

@@ -1,18 +1,14 @@
 //! Whether databases have room: in what etcd allows them, and on their volumes. Pure.
 
-use api::etcd_cluster::EtcdClusterSpec;
+use api::etcd_cluster::condition_type::WARNING;
+use api::etcd_cluster::{EtcdClusterReason, EtcdClusterSpec};
 use etcd_sizing::{SEGMENT, beside_the_log, file_system};
 
 use super::membership::{self, Step};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
-use super::{Alarm, Observed, objects, volume};
+use super::{Alarm, Explanation, Observed, objects, volume};
 use crate::EtcdCluster;
-
-/// The condition that tells of what works, but not as well as a person might think; absent otherwise.
-pub(super) const WARNING: &str = "Warning";
-/// Its reason where a volume is nearly full.
-const VOLUME_LOW: &str = "VolumeLow";
 
 /// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
 #[must_use]
@@ -66,7 +62,7 @@ fn largest(roster: &Roster<'_>) -> Option<i64> {
 
 /// What a person should know of before there is no room left: the reason and message. `told` is the size of the largest
 /// database as status tells it.
-pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&str>) -> Option<(&'static str, String)> {
+pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&str>) -> Option<Explanation> {
     let quota = quota(observed, roster).and_then(|quota| u64::try_from(quota).ok());
     let volume = smallest(observed, roster);
     let room = volume.map(beside_the_log);
@@ -80,7 +76,7 @@ pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&st
             bytes(bound),
             what_to_raise(&observed.cluster.spec, quota, room),
         );
-        return Some(("SpaceLow", message));
+        return Some((EtcdClusterReason::SpaceLow, message));
     }
     let too_large = room.filter(|room| quota.is_none_or(|quota| quota > *room)).zip(volume);
     too_large.map(|(room, volume)| {
@@ -91,7 +87,7 @@ pub(super) fn warning(observed: &Observed, roster: &Roster<'_>, told: Option<&st
             bytes(volume),
             bytes(room),
         );
-        ("QuotaTooLarge", message)
+        (EtcdClusterReason::QuotaTooLarge, message)
     })
 }
 
@@ -111,7 +107,12 @@ fn used_up(observed: &Observed, node: &Node<'_>) -> Option<String> {
     let room = node.endpoint?.room?;
     let volume = volume::size(&observed.cluster, node)?;
     let volume = file_system(room.volume_bytes).map_or(volume, |bytes| bytes.min(volume));
-    let warning = observed.cluster.status.contract.condition(WARNING).filter(|warning| warning.reason == VOLUME_LOW);
+    let warning = observed
+        .cluster
+        .status
+        .contract
+        .condition(WARNING)
+        .filter(|warning| warning.reason == EtcdClusterReason::VolumeLow);
     let told = warning.is_some_and(|warning| warning.message.contains(&node.name));
     // What has been told is taken back once there is clearly more; and sizes move in steps, so that load writes no status.
     let is_low = |free: u64, needed: u64| if told { free < needed / 4 * 5 } else { free < needed };
@@ -133,7 +134,7 @@ pub fn is_low(observed: &Observed, node: &Node<'_>) -> bool {
 }
 
 /// Volumes that are nearly full, whatever fills them: the reason and message.
-pub(super) fn low(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+pub(super) fn low(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
     let low = on_volumes(observed, roster).filter_map(|node| Some((&node.name, used_up(observed, node)?)));
     let low: Vec<String> = low.map(|(name, what)| format!("of member {name} {what}")).collect();
     (!low.is_empty()).then(|| {
@@ -141,7 +142,7 @@ pub(super) fn low(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static 
             "volumes are nearly full, and etcd ends on one that is: {}; raise spec.storage.size, where the StorageClass lets volumes grow, or make room: compact and defragment, and delete what others have on the same file system",
             low.join(", ")
         );
-        (VOLUME_LOW, message)
+        (EtcdClusterReason::VolumeLow, message)
     })
 }
 

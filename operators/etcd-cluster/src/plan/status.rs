@@ -1,9 +1,10 @@
 //! Status: the old operator's fields and conditions, and what it never told. Pure.
 
-use std::borrow::Cow;
-
-use api::etcd_cluster::{EtcdClusterStatus, Phase, StorageStatus};
-use api::{Condition, ConditionStatus, Contract, condition_type};
+use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
+use api::etcd_cluster::{
+    EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, EtcdMemberEvent, Phase, StorageStatus,
+};
+use api::{Condition, ConditionStatus, Contract, Reason, condition_type};
 use jiff::Timestamp;
 use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
@@ -12,15 +13,13 @@ use runtime::plan::meta::selector_text;
 use super::membership::{Led, Step, filling_from, led};
 use super::roster::{Node, Roster, hex};
 use super::wish::Wish;
-use super::{Observed, objects, quorum};
+use super::{Observed, objects};
 use crate::EtcdCluster;
 
 mod conditions;
 mod members;
 mod warnings;
 mod words;
-
-pub use conditions::QUORUM_HEALTHY;
 
 /// What holds once `step` has been taken.
 pub(super) fn of(
@@ -80,7 +79,7 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
     let before = &cluster.status;
     let conditions = if cluster.spec.paused {
         let why = "paused: nothing is made until spec.paused is false";
-        vec![condition(condition_type::READY, ConditionStatus::False, "Paused", why, now)]
+        vec![condition(condition_type::READY, ConditionStatus::False, EtcdClusterReason::Paused, why, now)]
     } else {
         let why = match &observed.default_class {
             Some(Err(why)) => format!(
@@ -90,7 +89,7 @@ pub(super) fn undecided(observed: &Observed, now: Timestamp) -> EtcdClusterStatu
             ),
             _ => "waiting to learn whether there is a default StorageClass".to_owned(),
         };
-        Summary::Reconciling.conditions("StorageUndecided", why, now)
+        Summary::Reconciling.conditions(EtcdClusterReason::StorageUndecided, why, now)
     };
     EtcdClusterStatus {
         phase: Some(Phase::Creating),
@@ -125,13 +124,13 @@ pub(super) fn says_the_same(before: &EtcdClusterStatus, after: &EtcdClusterStatu
 
 /// Whether quorum does not answer, and is not called lost yet.
 pub(super) fn is_quorum_unconfirmed(status: &EtcdClusterStatus) -> bool {
-    status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == quorum::UNCONFIRMED)
+    status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == EtcdClusterReason::QuorumUnconfirmed)
 }
 
 /// What is told of a step once it has been taken.
 pub(super) fn done(step: &Step) -> Vec<Announcement> {
     let Step::Remove { name, dead: Some(why), .. } = step else { return Vec::new() };
-    vec![announcement(true, "Replacing Dead Member", format!("member {name} is being replaced: {why}"))]
+    vec![announcement(true, EtcdMemberEvent::ReplacingDeadMember, format!("member {name} is being replaced: {why}"))]
 }
 
 /// What happened to members, under the old operator's names; and what a person should know of at once.
@@ -141,17 +140,17 @@ pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<An
     events.extend(leadership(before, after));
     let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
     if durable(before).is_none() && durable(after) == Some(false) && !asks_for_ephemeral(cluster) {
-        events.push(announcement(true, "NotDurable", conditions::NOT_DURABLE.to_owned()));
+        events.push(announcement(true, EtcdClusterEvent::NotDurable, conditions::NOT_DURABLE.to_owned()));
     }
-    for type_ in [conditions::QUORUM_HEALTHY, conditions::WARNING] {
-        let bad = if type_ == conditions::WARNING { ConditionStatus::True } else { ConditionStatus::False };
+    for type_ in [QUORUM_HEALTHY, WARNING] {
+        let bad = if type_ == WARNING { ConditionStatus::True } else { ConditionStatus::False };
         // What may be over in a second is no news.
-        let is_told = |now: &&Condition| now.status == bad && now.reason != quorum::UNCONFIRMED;
+        let is_told = |now: &&Condition| now.status == bad && now.reason != EtcdClusterReason::QuorumUnconfirmed;
         let now = after.contract.condition(type_).filter(is_told);
         let was = before.contract.condition(type_);
         let news = |now: &&Condition| was.is_none_or(|was| was.status != bad || was.reason != now.reason);
         if let Some(now) = now.filter(news)
-            && (type_ == conditions::WARNING || was.is_some())
+            && (type_ == WARNING || was.is_some())
         {
             events.push(announcement(true, now.reason.clone(), now.message.clone()));
         }
@@ -166,10 +165,14 @@ fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<A
     }
     let leader = after.leader.as_ref()?;
     Some(match before.leader_moving_from.as_ref().filter(|from| *from != leader) {
-        Some(from) => announcement(false, "LeaderMoved", format!("member {leader} leads now, after member {from}")),
+        Some(from) => announcement(
+            false,
+            EtcdClusterEvent::LeaderMoved,
+            format!("member {leader} leads now, after member {from}"),
+        ),
         None => {
             let message = format!("member {leader} goes on leading: there is no other member that could");
-            announcement(false, "LeaderNotMoved", message)
+            announcement(false, EtcdClusterEvent::LeaderNotMoved, message)
         }
     })
 }
@@ -178,7 +181,7 @@ fn asks_for_ephemeral(cluster: &EtcdCluster) -> bool {
     cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral)
 }
 
-fn announcement(warning: bool, reason: impl Into<Cow<'static, str>>, message: String) -> Announcement {
+fn announcement(warning: bool, reason: impl Into<Reason>, message: String) -> Announcement {
     Announcement { warning, reason: reason.into(), message }
 }
 
@@ -186,7 +189,7 @@ fn announcement(warning: bool, reason: impl Into<Cow<'static, str>>, message: St
 fn old(
     type_: &'static str,
     holds: impl Into<Option<bool>>,
-    reason: &'static str,
+    reason: EtcdClusterReason,
     message: String,
     now: Timestamp,
 ) -> Condition {
@@ -204,7 +207,7 @@ fn summary(standing: &conditions::Standing, paused: bool, now: Timestamp) -> Vec
     if paused {
         let ready = if standing.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
         let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.message);
-        return vec![condition(condition_type::READY, ready, "Paused", message, now)];
+        return vec![condition(condition_type::READY, ready, EtcdClusterReason::Paused, message, now)];
     }
-    standing.summary.conditions(standing.reason, standing.message.clone(), now)
+    standing.summary.conditions(standing.reason.clone(), standing.message.clone(), now)
 }

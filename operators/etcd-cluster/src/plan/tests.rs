@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ConditionStatus;
-use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterStatus, Phase, StorageStatus};
+use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterStatus, Phase, StorageStatus};
 use jiff::Timestamp;
 use runtime::cache::View as _;
 use runtime::plan::{Effect, Seen};
@@ -88,7 +88,7 @@ fn without_a_default_class_data_is_not_durable_and_that_is_told_once() {
     let mut seen = observed(&json!({ "size": 1 }), &EtcdClusterStatus::default());
     seen.default_class = Some(Ok(false));
     let plan = plan(&seen, Timestamp::UNIX_EPOCH);
-    assert!(plan.events.iter().any(|event| event.warning && event.reason == "NotDurable"));
+    assert!(plan.events.iter().any(|event| event.warning && event.reason == EtcdClusterEvent::NotDurable));
     let status = plan.status.unwrap();
     assert_eq!(reason(&status, "Durable"), (ConditionStatus::False, "NoDefaultStorageClass".to_owned()));
     seen.default_class = Some(Err("no".into()));
@@ -153,6 +153,19 @@ fn there_is_no_second_cluster_over_strangers_pods() {
         assert!(!plan.effects.iter().any(|effect| matches!(effect, Effect::Create(_))));
         assert_eq!(reason(&plan.status.unwrap(), "Ready").1, why);
     }
+}
+
+#[test]
+fn a_headless_service_that_is_unreadable_takes_a_person_and_one_that_is_terminating_does_not() {
+    let stalls = |peers| {
+        let seen = Observed { peers, ..observed(&json!({ "size": 3 }), &decided()) };
+        let plan = plan(&seen, Timestamp::UNIX_EPOCH);
+        assert!(plan.effects.is_empty(), "{:?}", plan.effects);
+        let status = plan.status.unwrap();
+        (status.contract.is_true("Stalled"), reason(&status, "Ready").1)
+    };
+    assert_eq!(stalls(Seen::Unreadable("spec: no".to_owned())), (true, "Unreadable".to_owned()));
+    assert_eq!(stalls(Seen::Leaving), (false, "WaitingForDeletion".to_owned()));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use runtime::plan::Apply;
 use runtime::plan::meta::{MANAGED_BY, MANAGER};
 use runtime::views::{Claim, Pod};
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 use super::objects::{self, OWNER_UID};
 use super::roster::{Node, Roster};
-use super::{Observed, claim_copies, names};
+use super::{Explanation, Observed, claim_copies, names};
 use crate::EtcdCluster;
 
 pub mod claims;
@@ -63,7 +64,7 @@ pub fn foreign(cluster: &EtcdCluster, pods: &[Arc<Pod>]) -> BTreeSet<Box<str>> {
 }
 
 /// What to do about such pods: the condition's reason and message.
-pub(super) fn foreign_pods(observed: &Observed) -> Option<(&'static str, String)> {
+pub(super) fn foreign_pods(observed: &Observed) -> Option<Explanation> {
     if observed.foreign.is_empty() {
         return None;
     }
@@ -75,7 +76,7 @@ pub(super) fn foreign_pods(observed: &Observed) -> Option<(&'static str, String)
         observed.cluster.meta.key.namespace,
         names(" "),
     );
-    Some(("ForeignPods", message))
+    Some((EtcdClusterReason::ForeignPods, message))
 }
 
 /// What a pod is that was found under a member's name. What its labels do not tell any more, its owner reference does.

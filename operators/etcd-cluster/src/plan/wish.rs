@@ -1,12 +1,12 @@
 //! What a cluster should be now: its spec, and of what cannot be had from where it stands, the nearest that can. Pure.
 
-use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION};
+use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION, EtcdClusterReason};
 use serde_json::{Value, json};
 
 use super::membership::{adopting, unreached};
 use super::roster::{Node, Roster};
 use super::version::{Version, may_follow};
-use super::{Observed, leaving_3_6, names, objects, options, proven};
+use super::{Explanation, Observed, leaving_3_6, names, objects, options, proven};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -24,7 +24,7 @@ pub struct Wish {
     /// Whether data outlives pods.
     pub durable: bool,
     /// What of the spec cannot be had: the condition's reason and message.
-    pub refusal: Option<(&'static str, String)>,
+    pub refusal: Option<Explanation>,
 }
 
 impl Wish {
@@ -73,12 +73,12 @@ impl Wish {
 }
 
 /// What there is no behaviour for.
-pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<Explanation> {
     too_old(cluster).or_else(|| without_tls(cluster))
 }
 
 /// Of a cluster that has been made, the rules for versions say enough.
-fn too_old(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+fn too_old(cluster: &EtcdCluster) -> Option<Explanation> {
     let version = cluster.spec.version.as_deref().and_then(Version::parse)?;
     let refused = cluster.status.cluster_id.is_none() && !version.at_least(3, 2, 0);
     refused.then(|| {
@@ -86,25 +86,25 @@ fn too_old(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
             "nothing is made: spec.version is {version}, and etcd is run from 3.2 on; set spec.version to a later release, \
              such as {DEFAULT_VERSION}"
         );
-        ("InvalidVersion", message)
+        (EtcdClusterReason::InvalidVersion, message)
     })
 }
 
-fn without_tls(cluster: &EtcdCluster) -> Option<(&'static str, String)> {
+fn without_tls(cluster: &EtcdCluster) -> Option<Explanation> {
     cluster.spec.tls.as_ref()?;
     let made = cluster.status.cluster_id.is_some();
     let then = if made { "it goes on without TLS" } else { "nothing is made" };
-    Some(("TLSNotSupported", format!("spec.TLS is not supported yet, so {then}: take the field away")))
+    Some((EtcdClusterReason::TLSNotSupported, format!("spec.TLS is not supported yet, so {then}: take the field away")))
 }
 
 /// The version to run, and why it is not the one asked for.
-fn version(cluster: &EtcdCluster, running: &[Version]) -> (Version, Option<(&'static str, String)>) {
+fn version(cluster: &EtcdCluster, running: &[Version]) -> (Version, Option<Explanation>) {
     let latched = cluster.status.target_version.as_deref();
     let asked = cluster.spec.version.as_deref().or(latched).unwrap_or(DEFAULT_VERSION);
     let Some(target) = Version::parse(asked) else {
         let default = latched.and_then(Version::parse).unwrap_or_else(default_version);
         let message = format!("spec.version {asked:?} is no version of etcd: write it as 3.6.16");
-        return (default, Some(("InvalidVersion", message)));
+        return (default, Some((EtcdClusterReason::InvalidVersion, message)));
     };
     match may_follow(running, &target) {
         Ok(()) => (target, None),
@@ -112,7 +112,7 @@ fn version(cluster: &EtcdCluster, running: &[Version]) -> (Version, Option<(&'st
             let kept = latched.and_then(Version::parse).filter(|latched| may_follow(running, latched).is_ok());
             let lowest = || running.iter().min_by_key(|version| version.numbers()).cloned();
             let kept = kept.or_else(lowest).unwrap_or_else(default_version);
-            (kept, Some(("UpgradeRefused", why)))
+            (kept, Some((EtcdClusterReason::UpgradeRefused, why)))
         }
     }
 }

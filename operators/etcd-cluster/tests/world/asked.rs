@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use etcd_cluster::plan::{Alarm, Change, Endpoint, Etcd, EtcdAct, Member};
 use runtime::Error;
 use runtime::testing::branching::Answer;
@@ -42,7 +43,7 @@ impl Etcds {
         let members = cluster.map(|cluster| cluster.members.clone()).ok_or_else(|| "no leader".to_owned());
         let first = cluster.and_then(|cluster| cluster.members.first()).filter(|_| self.alarm);
         let alarms = first.map(|member| (member.id, Alarm::NoSpace)).into_iter().collect();
-        Etcd { endpoints, members, alarms, denied: false }
+        Etcd { endpoints, members, alarms, denied: false, alone: false }
     }
 
     fn endpoint(&self, pod: &str, ip: &str, cut: &BTreeSet<String>) -> Result<Endpoint, String> {
@@ -75,14 +76,21 @@ impl Etcds {
     /// # Errors
     /// As those.
     pub fn act(&mut self, act: &EtcdAct, cut: &BTreeSet<String>, answer: Answer) -> (bool, Result<(), Error>) {
-        let lost = || Err(Error::transient("EtcdUnreachable", "whether the change was made is not known"));
+        let lost =
+            || Err(Error::transient(EtcdClusterReason::EtcdUnreachable, "whether the change was made is not known"));
         let reached = |address: &&str| {
             self.processes
                 .iter()
                 .any(|(pod, process)| process.ip == **address && process.reachable && !cut.contains(pod))
         };
         let Some(asked) = act.via.iter().map(|via| &**via).find(reached) else {
-            return (false, Err(Error::transient("EtcdUnreachable", "no member of etcd can be asked for the change")));
+            return (
+                false,
+                Err(Error::transient(
+                    EtcdClusterReason::EtcdUnreachable,
+                    "no member of etcd can be asked for the change",
+                )),
+            );
         };
         if answer == Answer::Unasked {
             return (false, lost());
@@ -91,10 +99,12 @@ impl Etcds {
         let (done, outcome) = match self.change(&asked.unwrap_or_default(), &act.change) {
             Ok(()) => (true, Ok(())),
             Err(Wait) if matches!(act.change, Change::Touch | Change::Fill { entries: 2.. }) => {
-                (false, Err(Error::transient("EtcdError", "etcd: no leader")))
+                (false, Err(Error::transient(EtcdClusterReason::EtcdError, "etcd: no leader")))
             }
             Err(Done | Wait) => (false, Ok(())),
-            Err(Refusal::Error(why)) => (false, Err(Error::transient("EtcdError", format!("etcd: {why}")))),
+            Err(Refusal::Error(why)) => {
+                (false, Err(Error::transient(EtcdClusterReason::EtcdError, format!("etcd: {why}"))))
+            }
         };
         if answer == Answer::Lost { (done, lost()) } else { (done, outcome) }
     }

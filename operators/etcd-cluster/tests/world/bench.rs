@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use api::ReconcileReason;
 use etcd_cluster::plan::{self, EtcdAct, EtcdPlan};
 use etcd_cluster::{EtcdCluster, EtcdClusterKind};
 use jiff::{SignedDuration, Timestamp};
@@ -207,7 +208,7 @@ impl Bench {
         self.world.lifetime = None;
         self.last = count;
         match &done {
-            Ok(()) => self.events.extend(events.into_iter().map(|event| event.reason.into_owned())),
+            Ok(()) => self.events.extend(events.into_iter().map(|event| event.reason.to_string())),
             Err(error) => {
                 let died = "the manager dies".to_owned();
                 self.say(&format!("    {}", error.as_ref().map_or(died, ToString::to_string)));
@@ -267,7 +268,7 @@ fn must_hold(world: &World, act: &EtcdAct) -> Result<(), Error> {
     };
     let goes = |key: &Key| world.get(Pod::KIND, key).is_none_or(|pod| !pod["metadata"]["deletionTimestamp"].is_null());
     if absent.iter().any(stays) || staying.iter().any(goes) {
-        return Err(Error::transient("Conflict", "it is still there, or not"));
+        return Err(Error::transient(ReconcileReason::Conflict, "it is still there, or not"));
     }
     Ok(())
 }

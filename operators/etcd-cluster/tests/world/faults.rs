@@ -1,5 +1,6 @@
 //! What happens to a world: users, faults, time.
 
+use api::ReconcileReason;
 use api::etcd_cluster::{ADOPT, MOVE_LEADER};
 use etcd_cluster::EtcdClusterKind;
 use etcd_cluster::plan::Member;
@@ -112,7 +113,8 @@ impl Bench {
     pub fn refuse_pods(&mut self, pods: bool, told: bool) {
         const WHY: &str = "exceeded quota";
         self.refuses = (pods && told).then(|| WHY.to_owned());
-        let error = Error::Transient { reason: "Forbidden".into(), message: WHY.to_owned(), stalled: true };
+        let error =
+            Error::Transient { reason: ReconcileReason::Forbidden.into(), message: WHY.to_owned(), stalled: true };
         self.world.refuse(Pod::KIND, pods.then_some(error));
     }
 

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use api::Reason;
+
 /// What is known of the objects that `restartOn` names; nothing if it names none.
 #[derive(Debug, Default)]
 pub struct Contents {
     /// A digest of what is in them, if all could be read.
     pub digest: Option<String>,
     /// Why not, where that takes a person: a condition's reason, and a sentence.
-    pub trouble: Option<(&'static str, String)>,
+    pub trouble: Option<(Reason, String)>,
     /// Why not, where the API server has not said anything of one so far.
     pub unread: Option<Unread>,
     /// When to look at them again.

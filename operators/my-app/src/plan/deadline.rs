@@ -2,13 +2,11 @@
 
 use std::time::Duration;
 
+use api::my_app::MyAppReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::views::{Deployment, RolloutCondition};
 
 use crate::MyApp;
-
-/// By this reason the Deployment's own controller tells that the deadline has passed.
-pub(super) const EXCEEDED: &str = "ProgressDeadlineExceeded";
 
 /// What Kubernetes makes of a Deployment that gives no deadline.
 const DEFAULT: i32 = 600;
@@ -29,6 +27,11 @@ pub(super) fn seconds(app: &MyApp) -> i32 {
     app.spec.progress_deadline_seconds.unwrap_or(DEFAULT)
 }
 
+/// Whether the Deployment's own controller reports by it that the deadline has passed.
+pub(super) fn is_late(said: &RolloutCondition) -> bool {
+    said.type_ == "Progressing" && said.reason == MyAppReason::ProgressDeadlineExceeded
+}
+
 /// Where the rollout of `live` stands.
 ///
 /// The condition outlives the template that it was made for: it goes when there is progress, and a template that comes with
@@ -36,7 +39,7 @@ pub(super) fn seconds(app: &MyApp) -> i32 {
 /// applied last (by the clock of the control plane), or once that has had its whole time.
 pub(super) fn of<'a>(app: &MyApp, live: &'a Deployment, now: Timestamp) -> Deadline<'a> {
     let failures = &live.rollout.conditions.failures;
-    let Some(late) = failures.iter().find(|c| c.type_ == "Progressing" && c.reason == EXCEEDED) else {
+    let Some(late) = failures.iter().find(|c| is_late(c)) else {
         return Deadline::Ahead;
     };
     let Some((applied, since)) = live.applied.zip(late.since) else { return Deadline::Passed(late) };

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::ReconcileReason;
 use runtime::plan::Seen;
 use runtime::plan::seen::Served;
 use runtime::plan::trouble::Trouble;
@@ -58,7 +59,7 @@ impl Observed {
 
     /// Why not everything that its pods depend on can be judged now, in words.
     #[must_use]
-    pub fn obstacle(&self) -> Option<(&'static str, String)> {
+    pub fn obstacle(&self) -> Option<(ReconcileReason, String)> {
         let deployment = self.deployment.obstacle("Deployment");
         let service = || self.service.obstacle("Service");
         deployment.or_else(service).or_else(|| self.budget.obstacle("PodDisruptionBudget"))

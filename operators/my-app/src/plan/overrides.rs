@@ -6,7 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use api::my_app::PodOverrides;
+use api::my_app::{MyAppReason, PodOverrides};
 use serde_json::{Map, Value, json};
 
 use super::free_json;
@@ -57,13 +57,13 @@ impl fmt::Display for Limit {
 /// Why overrides are not merged: a condition's reason, and a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    pub(super) reason: &'static str,
+    pub(super) reason: MyAppReason,
     pub(super) message: String,
 }
 
 impl Refusal {
     fn invalid(message: impl Into<String>) -> Self {
-        Self { reason: "PodOverridesInvalid", message: message.into() }
+        Self { reason: MyAppReason::PodOverridesInvalid, message: message.into() }
     }
 }
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use api::my_app::{MyAppStatus, Phase, Security};
-use api::{ConditionStatus, Contract, condition_type};
+use api::my_app::{MyAppReason, MyAppStatus, Phase, Security};
+use api::{ConditionStatus, Contract, Reason, ReconcileReason, condition_type};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
@@ -75,7 +75,7 @@ pub(super) fn of(
         let left = left_by_a_pause(steps, aside).map(|kinds| format!("; not as asked: {kinds}")).unwrap_or_default();
         let count = standing.count();
         let message = format!("paused: nothing is changed until spec.paused is false; {count}{left}");
-        vec![condition(condition_type::READY, ready, "Paused", message, now)]
+        vec![condition(condition_type::READY, ready, MyAppReason::Paused, message, now)]
     } else {
         summary.conditions(reason, message, now)
     };
@@ -141,7 +141,8 @@ fn was_ready(observed: &Observed) -> bool {
     same_wish && !SHORTCOMINGS.iter().any(|type_| before.is_true(type_)) && !app.spec.paused
 }
 
-type Judgement = (Phase, Summary, String, String);
+/// A phase, the shape of the conditions, their reason and their message.
+type Judgement = (Phase, Summary, Reason, String);
 
 /// What is told while the Deployment is left as it is, since its pods cannot be as asked.
 fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
@@ -156,21 +157,21 @@ fn refused(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Opt
         Seen::Absent | Seen::Leaving | Seen::Unreadable(_) => "",
     };
     let message = format!("{}; {message}{left}", standing.count());
-    Some((phase, summary, reason.to_owned(), message))
+    Some((phase, summary, reason, message))
 }
 
 /// What is told while the Deployment waits for what its pods are to be started with.
 fn awaited(observed: &Observed, wish: &Wish<'_>, standing: &Standing<'_>) -> Option<Judgement> {
     let source = wish.pending_source().filter(|_| observed.obstacle().is_none())?;
     let message = format!("{}; {}", standing.count(), unread(source));
-    Some((Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message))
+    Some((Phase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message))
 }
 
 fn unread(source: &str) -> String {
     format!("restartOn: the API server has not said yet what is in {source}")
 }
 
-/// Phase, shape of the conditions, reason and message.
+/// What is told of the Deployment that the spec asks for.
 fn judge(
     observed: &Observed,
     standing: &Standing<'_>,
@@ -180,8 +181,8 @@ fn judge(
 ) -> Judgement {
     let app = &*observed.app;
     if let Some((reason, message)) = observed.obstacle() {
-        let summary = if reason == "Unreadable" { Summary::Stalled } else { Summary::Reconciling };
-        return (Phase::Pending, summary, reason.to_owned(), message);
+        let summary = if reason == ReconcileReason::Unreadable { Summary::Stalled } else { Summary::Reconciling };
+        return (Phase::Pending, summary, reason.into(), message);
     }
     let count = standing.count();
     if let Some(given_up) = &course.given_up {
@@ -189,7 +190,7 @@ fn judge(
         let returns = course.image.is_some() && standing.current && !standing.complete();
         let trouble = pods.worst().filter(|_| returns).map(|why| format!("; {why}")).unwrap_or_default();
         let message = format!("{count}{trouble}; {}", rollback::message(app, given_up));
-        return (Phase::Degraded, Summary::Stalled, "RolledBack".to_owned(), message);
+        return (Phase::Degraded, Summary::Stalled, MyAppReason::RolledBack.into(), message);
     }
     // The Deployment's numbers may be older than what is seen of a pod; what has been said already waits for them.
     let said = &app.status.contract;
@@ -199,11 +200,13 @@ fn judge(
     if standing.complete() && (said || pods.are_well()) && unread_yet.is_none() {
         if let Some((reason, why)) = &observed.contents.trouble {
             let message = format!("{count}; {why}");
-            return (Phase::Degraded, Summary::Stalled, (*reason).to_owned(), message);
+            return (Phase::Degraded, Summary::Stalled, reason.clone(), message);
         }
-        let phase = if standing.wanted == 0 { Phase::ScaledToZero } else { Phase::Running };
-        let message = if standing.wanted == 0 { "no pods are asked for, and none run".to_owned() } else { count };
-        return (phase, Summary::Ready, format!("{phase:?}"), message);
+        if standing.wanted == 0 {
+            let message = "no pods are asked for, and none run".to_owned();
+            return (Phase::ScaledToZero, Summary::Ready, MyAppReason::ScaledToZero.into(), message);
+        }
+        return (Phase::Running, Summary::Ready, MyAppReason::Running.into(), count);
     }
     if standing.current
         && !standing.complete()
@@ -215,7 +218,7 @@ fn judge(
     // While the metrics cannot be read, neither the autoscaler nor the operator brings the number of pods within its bounds.
     let out_of_bounds = observed.deployment.ours().is_some_and(|live| live.replicas != standing.wanted);
     if let Some(why) = objects::unreadable_metrics(app).filter(|_| standing.current && out_of_bounds) {
-        return (Phase::Degraded, Summary::Stalled, "MetricsInvalid".to_owned(), format!("{count}; {why}"));
+        return (Phase::Degraded, Summary::Stalled, MyAppReason::MetricsInvalid.into(), format!("{count}; {why}"));
     }
     let message = match pods.passing() {
         Some(why) if standing.current => format!("{count}; {why}"),
@@ -224,7 +227,7 @@ fn judge(
             None => standing.progress(),
         },
     };
-    (Phase::Progressing, Summary::Reconciling, "Progressing".to_owned(), message)
+    (Phase::Progressing, Summary::Reconciling, MyAppReason::Progressing.into(), message)
 }
 
 /// What will not go away by itself: pods in lasting trouble, pods that cannot be created, a passed deadline.
@@ -233,18 +236,19 @@ fn lasting_failure(
     standing: &Standing<'_>,
     pods: &Pods<'_>,
     deadline: &Deadline<'_>,
-) -> Option<(String, String)> {
+) -> Option<(Reason, String)> {
     // Pods first: a refusal may be that of an earlier template, which is told until its pods are gone.
     if let Some(trouble) = pods.lasting() {
         return Some(trouble);
     }
     let failures = &standing.rollout.conditions.failures;
     // With all pods of the present template there, it is an earlier one's that are refused.
-    let lacks = |reason: &str| reason != "FailedCreate" || standing.rollout.updated_replicas < standing.wanted;
+    let lacks =
+        |reason: &Reason| *reason != MyAppReason::FailedCreate || standing.rollout.updated_replicas < standing.wanted;
     if let Some(refused) = failures.iter().find(|c| c.type_ == "ReplicaFailure" && lacks(&c.reason)) {
         return Some((refused.reason.clone(), refusal(observed, &refused.message)));
     }
-    let other = || failures.iter().find(|c| c.type_ == "Progressing" && c.reason != deadline::EXCEEDED);
+    let other = || failures.iter().find(|c| c.type_ == "Progressing" && !deadline::is_late(c));
     let late = if let Deadline::Passed(late) = deadline { Some(*late) } else { other() };
     late.map(|late| (late.reason.clone(), pods.passing().unwrap_or_else(|| late.message.clone())))
 }

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use api::my_app::Phase;
-use api::{ConditionStatus, condition_type};
+use api::my_app::{MyAppReason, Phase};
+use api::{ConditionStatus, PodReason, Reason, ReconcileReason, condition_type};
 use jiff::ToSpan;
 use runtime::cache::View;
 use runtime::plan::Next;
@@ -90,6 +90,10 @@ fn status(plan: &Plan<MyAppStatus>) -> &MyAppStatus {
     plan.status.as_ref().unwrap()
 }
 
+fn trouble(reason: impl Into<Reason>, lasting: bool) -> Trouble {
+    Trouble { reason: reason.into(), message: "why".to_owned(), lasting, until: None }
+}
+
 fn ready(plan: &Plan<MyAppStatus>) -> (&str, &str) {
     let ready = status(plan).contract.condition(condition_type::READY).unwrap();
     (&ready.reason, &ready.message)
@@ -143,10 +147,10 @@ fn an_old_pod_left_means_the_rollout_goes_on_and_the_image_is_the_one_before() {
 #[test]
 fn pods_in_lasting_trouble_stall_the_app_and_say_why() {
     let (mut observed, _) = three(4, 1, 3);
-    let trouble =
-        |reason: &str, lasting| Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting, until: None };
-    observed.troubles =
-        vec![("a-1".into(), trouble("Unschedulable", false)), ("a-2".into(), trouble("ImagePullBackOff", true))];
+    observed.troubles = vec![
+        ("a-1".into(), trouble(PodReason::Unschedulable, false)),
+        ("a-2".into(), trouble(PodReason::ImagePullBackOff, true)),
+    ];
     let stalled = plan(&observed, NOW);
     assert_eq!(status(&stalled).phase, Some(Phase::Degraded));
     assert_eq!(ready(&stalled), ("ImagePullBackOff", "3 of 3 pods are ready; pod a-2: why"));
@@ -244,5 +248,15 @@ fn minor_counters_ride_along_for_a_while() {
 fn a_child_that_is_being_deleted_is_waited_for() {
     let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), Seen::Leaving), NOW);
     assert!(plan.effects.is_empty());
-    assert_eq!(ready(&plan).0, "WaitingForDeletion");
+    assert_eq!(ready(&plan).0, ReconcileReason::WaitingForDeletion.as_str());
+}
+
+#[test]
+fn an_unreadable_child_takes_a_person() {
+    let unreadable = Seen::Unreadable("no spec".into());
+    let plan = plan(&observed(app(json!({ "image": "i" }), json!({})), unreadable), NOW);
+    assert!(plan.effects.is_empty());
+    let stalled = status(&plan).contract.condition(condition_type::STALLED).unwrap();
+    assert!(stalled.reason == ReconcileReason::Unreadable && stalled.message.contains("no spec"), "{stalled:?}");
+    assert!(!status(&plan).contract.is_true(condition_type::RECONCILING));
 }

@@ -4,6 +4,7 @@
 //! is made, or with a template that changes anyway: no pod is started again because a manager of another version runs.
 
 use api::my_app::MyAppStatus;
+use api::{Reason, ReconcileReason};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::conditions::Summary;
@@ -33,15 +34,17 @@ impl<'a> Wish<'a> {
     }
 
     /// Why the Deployment is left as it is: whether a person is needed, a condition's reason, and a sentence.
-    pub(super) fn refusal(&self) -> Option<(Summary, &'static str, String)> {
+    pub(super) fn refusal(&self) -> Option<(Summary, Reason, String)> {
         if let Err(refusal) = &self.overrides {
-            return Some((Summary::Stalled, refusal.reason, refusal.message.clone()));
+            return Some((Summary::Stalled, refusal.reason.into(), refusal.message.clone()));
         }
         let Refused { is_passing, message, .. } = self.observed.refused.as_ref()?;
         Some(if *is_passing {
-            (Summary::Reconciling, "APIServerError", format!("cannot check pods with spec.podOverrides: {message}"))
+            let message = format!("cannot check pods with spec.podOverrides: {message}");
+            (Summary::Reconciling, ReconcileReason::APIServerError.into(), message)
         } else {
-            (Summary::Stalled, "Rejected", format!("the API server refuses pods with spec.podOverrides: {message}"))
+            let message = format!("the API server refuses pods with spec.podOverrides: {message}");
+            (Summary::Stalled, ReconcileReason::Rejected.into(), message)
         })
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use api::my_app::MyAppReason;
+use api::{Reason, ReconcileReason};
 use http::{Request, Response};
 use kube::client::Body;
 use runtime::cache::View;
@@ -72,18 +74,23 @@ async fn content_is_read_once_and_again_only_with_another_version() {
     assert!(changed.is_some() && changed != Some(digest));
 }
 
+fn missing() -> Reason {
+    MyAppReason::RestartSourceMissing.into()
+}
+
 #[tokio::test]
 async fn what_is_missing_or_forbidden_is_told_and_asked_for_once_a_minute() {
+    let forbidden = Reason::from(ReconcileReason::Forbidden);
     for (code, message, reason, words) in [
-        (404, "configmaps \"settings\" not found", "RestartSourceMissing", "ConfigMap settings does not exist"),
-        (403, "configmaps \"settings\" is forbidden", "Forbidden", "the right to get configmaps in namespace n"),
+        (404, "configmaps \"settings\" not found", missing(), "ConfigMap settings does not exist"),
+        (403, "configmaps \"settings\" is forbidden", forbidden, "the right to get configmaps in namespace n"),
     ] {
         let answers = Answers::new(move |_| (code, status(code, message)));
         let sources = Sources::new(answers.client());
         for _ in 0..3 {
             let contents = sources.look(&app("web", &on_map())).await;
             let (told, why) = contents.trouble.expect("trouble");
-            assert_eq!((contents.digest, told), (None, reason));
+            assert_eq!((contents.digest, &told), (None, &reason));
             assert!(why.contains(words), "{why}");
             assert_eq!(contents.unread, None);
         }
@@ -272,7 +279,7 @@ async fn what_is_no_name_is_part_of_no_request() {
             let sources = Sources::new(answers.client());
             let contents = sources.look(&app("web", &json!([{ reference: { "name": name } }]))).await;
             let (told, why) = contents.trouble.expect("trouble");
-            assert_eq!((contents.digest, told, contents.unread), (None, "RestartSourceMissing", None), "{name}");
+            assert_eq!((contents.digest, told, contents.unread), (None, missing(), None), "{name}");
             assert!(why.contains(&format!("{name}: invalid name; use a DNS subdomain")), "{why}");
             let optional = json!([{ reference: { "name": name, "optional": true } }]);
             assert!(sources.look(&app("web", &optional)).await.digest.is_some(), "{name} may be missing");

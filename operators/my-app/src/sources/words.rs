@@ -1,25 +1,27 @@
 //! What is said of an object of `restartOn` whose content is not known. Pure.
 
+use api::my_app::MyAppReason;
+use api::{Reason, ReconcileReason};
 use runtime::plan::names::is_dns_subdomain;
 
 use super::{Found, Source};
 use crate::plan::Unread;
 
 /// What a person is told of it.
-pub(super) fn trouble(source: &Source, found: &Found) -> Option<(&'static str, String)> {
+pub(super) fn trouble(source: &Source, found: &Found) -> Option<(Reason, String)> {
     match found {
         Found::Missing if !is_dns_subdomain(&source.name) => Some((
-            "RestartSourceMissing",
+            MyAppReason::RestartSourceMissing.into(),
             format!("restartOn: {source}: invalid name; use a DNS subdomain (a-z, 0-9, - and .)"),
         )),
         Found::Missing => Some((
-            "RestartSourceMissing",
+            MyAppReason::RestartSourceMissing.into(),
             format!(
                 "restartOn: {source} does not exist; create it, or set optional: true; the operator restarts the pods once it exists"
             ),
         )),
         Found::Forbidden(why) => Some((
-            "Forbidden",
+            ReconcileReason::Forbidden.into(),
             format!(
                 "restartOn: {source} cannot be read: the manager lacks the right to get {} in namespace {} ({why})",
                 source.kind.plural(),

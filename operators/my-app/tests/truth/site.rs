@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::ReconcileReason;
 use jiff::ToSpan;
 use my_app::{MyApp, MyAppOperator, plan};
 use runtime::Error;
@@ -135,8 +136,8 @@ impl Site {
         let mut asking = Asking { is_blind: blind, ..Asking::default() };
         let mut deleted = [false; KINDS.len()];
         if blind {
-            let blind =
-                Error::Transient { reason: "WatchFailing".into(), message: "no list".to_owned(), stalled: true };
+            let reason = ReconcileReason::WatchFailing.into();
+            let blind = Error::Transient { reason, message: "no list".to_owned(), stalled: true };
             drop(self.world.fail(&*object, &blind));
         } else {
             asking.read = self.asked.look(&app);

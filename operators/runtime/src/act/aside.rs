@@ -145,7 +145,7 @@ mod tests {
         let child = Child { owner: owner.clone(), kind: KIND, key: Key::new("n", "c"), part: None };
         let (one, other) = (apply(1).fingerprint(), apply(2).fingerprint());
         assert!(failed.waits(&child, one).is_none());
-        let error = Error::transient("Forbidden", "no");
+        let error = Error::transient(api::ReconcileReason::Forbidden, "no");
         assert_eq!(failed.note(child.clone(), one, error.clone()).failures, 0);
         assert_eq!(failed.note(child.clone(), one, error.clone()).failures, 1);
         let waits = failed.waits(&child, one).unwrap();
@@ -154,7 +154,7 @@ mod tests {
         failed.retain(&Key::new("n", "b"), &[]);
         assert!(failed.waits(&child, one).is_some(), "another owner's passes do not matter");
         let part = Child { part: Some("part"), ..child.clone() };
-        failed.note(part.clone(), other, Error::transient("Forbidden", "no"));
+        failed.note(part.clone(), other, Error::transient(api::ReconcileReason::Forbidden, "no"));
         let both = failed.waits(&child, one).zip(failed.waits(&part, other));
         assert_eq!(
             both.map(|(whole, part)| (whole.failures, part.failures)),

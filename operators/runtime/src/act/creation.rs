@@ -1,5 +1,6 @@
 //! What is made of nothing: the name may be taken, and the owner may be on its way out.
 
+use api::ReconcileReason;
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
@@ -67,7 +68,7 @@ impl Writer {
                 drop(self.look(kind, owner, create.kind, &create.key).await?);
                 let (kind, name) = (create.kind.kind, &create.key.name);
                 let why = format!("{kind} {name} exists already, and its watch has yet to tell of it");
-                return Err(Error::transient("Conflict", why));
+                return Err(Error::transient(ReconcileReason::Conflict, why));
             }
             Err(error) => return Err(error.into()),
         }
@@ -90,15 +91,17 @@ impl Writer {
             labels: BTreeMap<String, String>,
         }
         let Some(found) = self.metadata::<Value>(&child, key).await? else { return Ok(None) };
-        let unreadable = |error: serde_json::Error| Error::transient("APIServerError", error.to_string());
+        let unreadable =
+            |error: serde_json::Error| Error::transient(ReconcileReason::APIServerError, error.to_string());
         let live = Meta::deserialize(&found).map_err(unreadable)?;
         let labels = Labels::deserialize(&found).map_err(unreadable)?.labels;
         let (child, name) = (child.kind, &key.name);
         match adoption::judge(&live, &labels, kind, owner) {
             Verdict::Ours => Ok(Some(live.uid)),
-            Verdict::Leaving => {
-                Err(Error::blocked("WaitingForDeletion", format!("waiting until the earlier {child} {name} is gone")))
-            }
+            Verdict::Leaving => Err(Error::blocked(
+                ReconcileReason::WaitingForDeletion,
+                format!("waiting until the earlier {child} {name} is gone"),
+            )),
             Verdict::Stranger => Err(adoption::name_taken(child, name, kind)),
         }
     }
@@ -111,7 +114,7 @@ impl Writer {
         // What goes on until it may go makes children knowingly.
         let leaving = |live: Meta| live.deleting && !owner.deleting || live.uid != owner.uid;
         if live.is_none_or(leaving) {
-            return Err(Error::blocked(Error::OWNER_LEAVING, format!("this {} is being deleted", kind.kind)));
+            return Err(Error::blocked(ReconcileReason::OwnerLeaving, format!("this {} is being deleted", kind.kind)));
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Writes that an apply is not enough for, because of what others have added to a child.
 
+use api::ReconcileReason;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -27,7 +28,7 @@ impl Writer {
         let meta = Answer::deserialize(&live).map_err(unreadable)?.metadata;
         if apply.seen.as_ref() != Some(&meta.uid) {
             return Err(Error::transient(
-                "Conflict",
+                ReconcileReason::Conflict,
                 format!("{} {} is another one by now", apply.kind.kind, apply.key),
             ));
         }
@@ -97,12 +98,12 @@ impl Writer {
 fn of_seen(apply: &Apply, error: kube::Error) -> Error {
     match error {
         kube::Error::Api(status) if status.code == 404 => {
-            Error::transient("Conflict", format!("{} {} is gone by now", apply.kind.kind, apply.key))
+            Error::transient(ReconcileReason::Conflict, format!("{} {} is gone by now", apply.kind.kind, apply.key))
         }
         error => error.into(),
     }
 }
 
 fn unreadable(error: serde_json::Error) -> Error {
-    Error::transient("APIServerError", error.to_string())
+    Error::transient(ReconcileReason::APIServerError, error.to_string())
 }

@@ -1,5 +1,6 @@
 //! The requests that writing takes. Answers are asked for as metadata alone: nothing else of them is read.
 
+use api::ReconcileReason;
 use http::Request;
 use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::{Value, json};
@@ -84,11 +85,11 @@ pub(super) fn delete(path: &str, delete: &Delete) -> Result<Raw, Error> {
 }
 
 fn bytes(body: &Value) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec(body).map_err(|error| Error::transient("Unsendable", error.to_string()))
+    serde_json::to_vec(body).map_err(|error| Error::transient(ReconcileReason::Unsendable, error.to_string()))
 }
 
 fn unsendable(error: http::Error) -> Error {
-    Error::transient("Unsendable", error.to_string())
+    Error::transient(ReconcileReason::Unsendable, error.to_string())
 }
 
 #[cfg(test)]

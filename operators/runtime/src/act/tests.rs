@@ -50,7 +50,11 @@ async fn a_kind_that_goes_is_no_failure_until_its_watch_could_have_told() {
     ] {
         for seen in [false, true] {
             let (error, doubted) = refused::<HttpRoute>(code, &answer, seen).await;
-            assert_eq!((&*error.reason(), error.stalled(), doubted), (Error::KIND_GONE, false, true), "{answer}");
+            assert_eq!(
+                (error.reason(), error.stalled(), doubted),
+                (ReconcileReason::KindNotServed.into(), false, true),
+                "{answer}"
+            );
             assert!(error.is_ordinary(0) && error.is_ordinary(4) && !error.is_ordinary(5), "it is told if it lasts");
         }
     }

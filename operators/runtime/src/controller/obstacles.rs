@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::Contract;
+use api::{Contract, ReconcileReason};
 
 use super::Controller;
 use crate::cache::{Entry, View};
@@ -53,7 +53,11 @@ impl<O: Operator> Controller<O> {
             crd::sentence(&kind, lacks)
         );
         tracing::debug!("{message}");
-        self.shell.events.publish(&kind, meta, Announcement { warning: true, reason: "CRDMismatch".into(), message });
+        self.shell.events.publish(
+            &kind,
+            meta,
+            Announcement { warning: true, reason: ReconcileReason::CRDMismatch.into(), message },
+        );
         Ok(Some(Next::Change))
     }
 

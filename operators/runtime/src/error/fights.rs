@@ -3,6 +3,7 @@
 use super::Error;
 use crate::plan::meta::{Key, Kind};
 use crate::queue::{FIGHT, FIGHT_WRITES, Fight, SLOW_FIGHT, SLOW_FIGHT_REPAIRS};
+use api::ReconcileReason;
 
 impl Error {
     /// Another writer changes a child again and again, and what it changes is taken back each time: one of the two has to stop.
@@ -18,7 +19,7 @@ impl Error {
             kind.plural,
             child.name
         );
-        Self::Transient { reason: "Contested".into(), message, stalled: true }
+        Self::Transient { reason: ReconcileReason::Contested.into(), message, stalled: true }
     }
 
     /// What to say of a child that somebody changes now and then, each time taken back at once.

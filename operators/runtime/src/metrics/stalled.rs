@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn what_is_stalled_is_told_and_nothing_else() {
         let contract = |summary: Summary| Contract {
-            conditions: summary.conditions("Reason", "why", Timestamp::UNIX_EPOCH),
+            conditions: summary.conditions(api::Reason::reported("Reason"), "why", Timestamp::UNIX_EPOCH),
             ..Contract::default()
         };
         let told = || {

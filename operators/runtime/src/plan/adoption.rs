@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use api::{Condition, ConditionStatus, Contract, condition_type};
+use api::{Condition, ConditionStatus, Contract, ReconcileReason, condition_type};
 
 use crate::Error;
 
@@ -41,8 +41,6 @@ pub fn judge(live: &Meta, labels: &BTreeMap<String, String>, kind: &Kind, owner:
     }
 }
 
-const TAKEN: &str = "NameTaken";
-
 /// That the name of a child of that kind is somebody else's, for an owner of `kind`.
 #[must_use]
 pub fn name_taken(child: &str, name: &str, kind: &Kind) -> Error {
@@ -50,13 +48,13 @@ pub fn name_taken(child: &str, name: &str, kind: &Kind) -> Error {
         "{child} {name} exists and does not belong to this {}: delete or rename it, or rename this {}; it is left untouched",
         kind.kind, kind.kind
     );
-    Error::Transient { reason: TAKEN.into(), message, stalled: true }
+    Error::Transient { reason: ReconcileReason::NameTaken.into(), message, stalled: true }
 }
 
 /// `error`, which also tells of what failed beside it, if that is a name that is taken: what leads to that name goes by what is told.
 #[must_use]
 pub fn with_taken(error: &Error, beside: &Error) -> Option<Error> {
-    if beside.reason() != TAKEN {
+    if beside.reason() != ReconcileReason::NameTaken {
         return None;
     }
     let mut both = error.clone();
@@ -149,17 +147,23 @@ mod tests {
         };
         let is_taken = |said: &Contract| reports_name_taken(said, &KIND, &owner, &kind("Service"));
         assert!(is_taken(&told(1, &name_taken("Service", "a", &KIND))));
-        let rejected = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let rejected = Error::Invalid { reason: api::ReconcileReason::Rejected.into(), message: "no".into() };
         let both = with_taken(&rejected, &name_taken("Service", "a", &KIND)).unwrap();
-        assert!(is_taken(&told(1, &both)) && both.reason() == "Rejected" && both.stalled(), "after what else failed");
+        assert!(
+            is_taken(&told(1, &both)) && both.reason() == ReconcileReason::Rejected && both.stalled(),
+            "after what else failed"
+        );
         assert_eq!(
-            with_taken(&rejected, &Error::transient("Forbidden", "no")),
+            with_taken(&rejected, &Error::transient(api::ReconcileReason::Forbidden, "no")),
             None,
             "all else is tried again by itself"
         );
         assert!(!is_taken(&told(2, &name_taken("Service", "a", &KIND))), "of another spec");
         assert!(!is_taken(&told(1, &name_taken("Deployment", "a", &KIND))), "of another child");
-        assert!(!is_taken(&told(1, &Error::blocked("NameTaken", "another owner waits"))), "for another reason");
+        assert!(
+            !is_taken(&told(1, &Error::blocked(ReconcileReason::NameTaken, "another owner waits"))),
+            "for another reason"
+        );
         assert!(!is_taken(&Contract { observed_generation: 1, ..Contract::default() }));
     }
 }

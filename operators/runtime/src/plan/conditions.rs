@@ -1,8 +1,6 @@
 //! Conditions: making them, merging them with those seen before, and telling which transitions deserve an Event.
 
-use std::borrow::Cow;
-
-use api::{Condition, ConditionStatus, Contract, condition_type};
+use api::{Condition, ConditionStatus, Contract, Reason, condition_type};
 use jiff::{Timestamp, Unit};
 
 /// A condition judged now. Its transition time is `now`; [`merge`] puts back an older one where nothing changed.
@@ -10,7 +8,7 @@ use jiff::{Timestamp, Unit};
 pub fn condition(
     type_: &'static str,
     status: ConditionStatus,
-    reason: impl Into<Cow<'static, str>>,
+    reason: impl Into<Reason>,
     message: impl Into<String>,
     now: Timestamp,
 ) -> Condition {
@@ -39,12 +37,7 @@ pub enum Summary {
 impl Summary {
     /// The conditions of that shape.
     #[must_use]
-    pub fn conditions(
-        &self,
-        reason: impl Into<Cow<'static, str>>,
-        message: impl Into<String>,
-        now: Timestamp,
-    ) -> Vec<Condition> {
+    pub fn conditions(&self, reason: impl Into<Reason>, message: impl Into<String>, now: Timestamp) -> Vec<Condition> {
         use ConditionStatus::{False, True};
         let (reason, message) = (reason.into(), message.into());
         let second = match self {
@@ -83,7 +76,7 @@ pub struct Announcement {
     /// Whether a person should look.
     pub warning: bool,
     /// The condition's reason.
-    pub reason: Cow<'static, str>,
+    pub reason: Reason,
     /// The condition's message.
     pub message: String,
 }
@@ -119,7 +112,11 @@ mod tests {
     }
 
     fn contract(summary: &Summary, reason: &'static str, second: i64) -> Contract {
-        Contract { observed_generation: 1, managed_by: None, conditions: summary.conditions(reason, "why", at(second)) }
+        Contract {
+            observed_generation: 1,
+            managed_by: None,
+            conditions: summary.conditions(api::Reason::reported(reason), "why", at(second)),
+        }
     }
 
     #[test]
@@ -135,7 +132,13 @@ mod tests {
     #[test]
     fn leaves_conflict_to_the_manager_that_wrote_it() {
         let mut planned = contract(&Summary::Ready, "Ready", 1);
-        planned.conditions.push(condition(condition_type::CONFLICT, ConditionStatus::True, "Held", "", at(1)));
+        planned.conditions.push(condition(
+            condition_type::CONFLICT,
+            ConditionStatus::True,
+            api::Reason::reported("Held"),
+            "",
+            at(1),
+        ));
         merge(&mut planned, &Contract::default(), 1, "ns/lease");
         assert!(planned.condition(condition_type::CONFLICT).is_none());
     }

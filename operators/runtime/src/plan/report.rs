@@ -135,7 +135,7 @@ mod tests {
     }
 
     fn ready() -> SampleStatus {
-        let conditions = Summary::Ready.conditions("Kept", "held", Timestamp::UNIX_EPOCH);
+        let conditions = Summary::Ready.conditions(api::Reason::reported("Kept"), "held", Timestamp::UNIX_EPOCH);
         SampleStatus { contract: Contract { conditions, ..Contract::default() } }
     }
 
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_failure_overrides_what_was_planned() {
-        let refused = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let refused = Error::Invalid { reason: api::ReconcileReason::Rejected.into(), message: "no".into() };
         let told = told(Some(ready()), Came::Failed(&refused), &SampleStatus::default(), 0).unwrap();
         assert!(!told.contract.is_true("Ready") && told.contract.is_true("Stalled"));
     }
@@ -160,12 +160,16 @@ mod tests {
         before.contract.conditions.push(condition(
             "RouteAccepted",
             ConditionStatus::True,
-            "Accepted",
+            api::Reason::reported("Accepted"),
             "",
             Timestamp::UNIX_EPOCH,
         ));
         let before = told(Some(before), Came::Done, &SampleStatus::default(), 0).unwrap();
-        let blind = Error::Transient { reason: "WatchFailing".into(), message: "no".to_owned(), stalled: true };
+        let blind = Error::Transient {
+            reason: api::ReconcileReason::WatchFailing.into(),
+            message: "no".to_owned(),
+            stalled: true,
+        };
         let edited =
             report(None, Came::Failed(&blind), &before, &meta(4), "ns/lease", 0, Timestamp::UNIX_EPOCH).unwrap();
         let of = |type_: &str| edited.contract.condition(type_).and_then(|condition| condition.observed_generation);
@@ -175,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_serves_is_ready_though_something_beside_it_fails() {
-        let refused = Error::Invalid { reason: "Rejected".into(), message: "no".into() };
+        let refused = Error::Invalid { reason: api::ReconcileReason::Rejected.into(), message: "no".into() };
         let beside = Came::FailedBeside(&refused);
         let first = told(Some(ready()), beside, &SampleStatus::default(), 0).unwrap();
         assert!(first.contract.is_true("Ready") && first.contract.is_true("Stalled"));
@@ -185,7 +189,8 @@ mod tests {
         assert_eq!(told(Some(first.clone()), beside, &first, 0), None, "where what was told is told again, too");
         let again = told(Some(ready()), Came::Done, &first, 0).unwrap();
         assert!(again.contract.is_true("Ready") && !again.contract.is_true("Stalled"));
-        let conditions = Summary::Reconciling.conditions("Making", "not yet", Timestamp::UNIX_EPOCH);
+        let conditions =
+            Summary::Reconciling.conditions(api::Reason::reported("Making"), "not yet", Timestamp::UNIX_EPOCH);
         let unready = SampleStatus { contract: Contract { conditions, ..Contract::default() } };
         let told = told(Some(unready), beside, &SampleStatus::default(), 0).unwrap();
         assert!(!told.contract.is_true("Ready") && told.contract.is_true("Stalled"));
@@ -193,11 +198,11 @@ mod tests {
 
     #[test]
     fn the_first_conflict_is_kept_quiet() {
-        let conflict = Error::transient("Conflict", "changed meanwhile");
+        let conflict = Error::transient(api::ReconcileReason::Conflict, "changed meanwhile");
         let conflict = Came::Failed(&conflict);
         assert_eq!(told(Some(ready()), conflict, &SampleStatus::default(), 0), None);
         assert!(told(Some(ready()), conflict, &SampleStatus::default(), 1).is_some());
-        let leaving = Error::blocked(Error::OWNER_LEAVING, "this Sample is being deleted");
+        let leaving = Error::blocked(api::ReconcileReason::OwnerLeaving, "this Sample is being deleted");
         assert_eq!(told(Some(ready()), Came::Failed(&leaving), &SampleStatus::default(), 1), None);
     }
 }

@@ -1,5 +1,6 @@
 //! A child as a plan sees it.
 
+use api::ReconcileReason;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -71,12 +72,15 @@ impl<V> Seen<V> {
 
     /// Why the child, called `what`, cannot be judged now: a condition's reason, and a sentence.
     #[must_use]
-    pub fn obstacle(&self, what: &str) -> Option<(&'static str, String)> {
+    pub fn obstacle(&self, what: &str) -> Option<(ReconcileReason, String)> {
         match self {
-            Self::Leaving => {
-                Some(("WaitingForDeletion", format!("waiting until the {what} that is being deleted is gone")))
+            Self::Leaving => Some((
+                ReconcileReason::WaitingForDeletion,
+                format!("waiting until the {what} that is being deleted is gone"),
+            )),
+            Self::Unreadable(why) => {
+                Some((ReconcileReason::Unreadable, format!("the {what} is not of the shape expected: {why}")))
             }
-            Self::Unreadable(why) => Some(("Unreadable", format!("the {what} is not of the shape expected: {why}"))),
             Self::Absent | Self::Ours(_) => None,
         }
     }

@@ -1,5 +1,6 @@
 //! What the manager cannot see, in words: for conditions, `/readyz?verbose`, the log and the manager's own Pod. Pure.
 
+use api::ReconcileReason;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -36,7 +37,7 @@ pub struct Sight {
     /// Whether it is.
     pub whole: bool,
     /// In one CamelCase word.
-    pub reason: &'static str,
+    pub reason: ReconcileReason,
     /// In words.
     pub message: String,
 }
@@ -47,16 +48,16 @@ impl Sight {
     pub fn without(unseen: &[Unseen], crds: &[String]) -> Self {
         let forbidden = |unseen: &Unseen| matches!(unseen.why, Why::Forbidden { .. });
         let reason = match unseen {
-            [] if !crds.is_empty() => "CRDMismatch",
+            [] if !crds.is_empty() => ReconcileReason::CRDMismatch,
             [] => {
                 return Self {
                     whole: true,
-                    reason: "Watching",
+                    reason: ReconcileReason::Watching,
                     message: "all that is to be watched is seen".to_owned(),
                 };
             }
-            unseen if unseen.iter().any(forbidden) => "MissingRight",
-            _ => "WatchFailing",
+            unseen if unseen.iter().any(forbidden) => ReconcileReason::MissingRight,
+            _ => ReconcileReason::WatchFailing,
         };
         let parts = [sentence(unseen)].into_iter().filter(|part| !part.is_empty()).chain(crds.iter().cloned());
         Self { whole: false, reason, message: parts.collect::<Vec<_>>().join("; ") }
@@ -183,17 +184,20 @@ mod tests {
     fn a_condition_tells_a_missing_right_from_other_faults() {
         let fault = Unseen { kind: APPS, namespace: None, why: Why::Fault("it is away".to_owned()) };
         let of = |unseen: &[Unseen]| (Sight::without(unseen, &[]).whole, Sight::without(unseen, &[]).reason);
-        assert_eq!(of(&[]), (true, "Watching"));
-        assert_eq!(of(std::slice::from_ref(&fault)), (false, "WatchFailing"));
-        assert_eq!(of(&[fault, forbidden(PODS, None)]), (false, "MissingRight"));
+        assert_eq!(of(&[]), (true, ReconcileReason::Watching));
+        assert_eq!(of(std::slice::from_ref(&fault)), (false, ReconcileReason::WatchFailing));
+        assert_eq!(of(&[fault, forbidden(PODS, None)]), (false, ReconcileReason::MissingRight));
     }
 
     #[test]
     fn a_condition_tells_of_a_crd_too() {
         let (crds, fault) = (["the CRD lacks".to_owned()], Why::Fault("it is away".to_owned()));
         let lacking = Sight::without(&[], &crds);
-        assert_eq!((lacking.whole, lacking.reason, &*lacking.message), (false, "CRDMismatch", "the CRD lacks"));
+        assert_eq!(
+            (lacking.whole, lacking.reason, &*lacking.message),
+            (false, ReconcileReason::CRDMismatch, "the CRD lacks")
+        );
         let both = Sight::without(&[Unseen { kind: APPS, namespace: None, why: fault }], &crds);
-        assert_eq!((both.reason, &*both.message), ("WatchFailing", "it is away; the CRD lacks"));
+        assert_eq!((both.reason, &*both.message), (ReconcileReason::WatchFailing, "it is away; the CRD lacks"));
     }
 }

@@ -44,7 +44,7 @@ mod tests {
     fn all_is_told_by_ready_of_this_generation_alone() {
         let meta: Meta = serde_json::from_value(json!({ "namespace": "n", "name": "a", "generation": 2 })).unwrap();
         let told = |observed_generation, summary: Summary| {
-            let conditions = summary.conditions("Why", "why", Timestamp::UNIX_EPOCH);
+            let conditions = summary.conditions(api::Reason::reported("Why"), "why", Timestamp::UNIX_EPOCH);
             Told::by(&Contract { observed_generation, managed_by: None, conditions }, &meta)
         };
         assert_eq!(told(2, Summary::Ready), Told::All);

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use api::{PodReason, Reason};
 use jiff::Timestamp;
 use serde::Deserialize;
 
@@ -15,7 +16,7 @@ pub mod starting;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// In one CamelCase word, as kubelet or the scheduler names it.
-    pub reason: String,
+    pub reason: Reason,
     /// In words, without the pod's name.
     pub message: String,
     /// Whether it will not go away by itself.
@@ -27,20 +28,20 @@ pub struct Trouble {
 
 impl Trouble {
     /// One that no time ends.
-    fn new(reason: &str, message: String, lasting: bool) -> Self {
-        Self { reason: reason.to_owned(), message, lasting, until: None }
+    fn new(reason: impl Into<Reason>, message: String, lasting: bool) -> Self {
+        Self { reason: reason.into(), message, lasting, until: None }
     }
 
     /// Whether the scheduler finds no node for the pod, as nodes are now.
     #[must_use]
     pub fn is_homeless(&self) -> bool {
-        self.reason == "Unschedulable"
+        self.reason == PodReason::Unschedulable
     }
 
     /// Whether the image cannot be had.
     #[must_use]
     pub fn is_of_image(&self) -> bool {
-        matches!(self.reason.as_str(), PULL | "ErrImageNeverPull" | "InvalidImageName")
+        self.reason.is_one_of(&[PULL, PodReason::ErrImageNeverPull, PodReason::InvalidImageName])
     }
 
     /// For how long it still holds by itself, if a time ends it; nothing is left of it then.
@@ -59,7 +60,16 @@ impl Trouble {
 }
 
 /// The reason of an image that cannot be pulled.
-const PULL: &str = "ImagePullBackOff";
+const PULL: PodReason = PodReason::ImagePullBackOff;
+
+/// Why a container waits that does not start by itself.
+const NOT_STARTED: [PodReason; 5] = [
+    PodReason::ErrImageNeverPull,
+    PodReason::InvalidImageName,
+    PodReason::CreateContainerConfigError,
+    PodReason::CreateContainerError,
+    PodReason::RunContainerError,
+];
 
 /// The fields of a pod that tell.
 #[derive(Debug, Default, Deserialize)]
@@ -141,7 +151,7 @@ struct WireRun {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct WireReason {
-    reason: String,
+    reason: Reason,
     message: String,
     exit_code: i32,
     started_at: Option<Timestamp>,
@@ -197,27 +207,19 @@ pub fn of(pod: &WirePod, deleting: bool) -> Option<Trouble> {
 }
 
 fn container(container: &WireContainer, image: &str) -> Option<Trouble> {
-    let waiting = container.state.waiting.as_ref();
-    match waiting.map(|w| w.reason.as_str()) {
-        Some("ErrImagePull" | "ImagePullBackOff") => {
-            Some(unpullable(image, &pull_failure(waiting.map_or("", |w| w.message.as_str()))))
-        }
-        // Between two attempts to pull the next image kubelet backs off as if the container before had crashed.
-        Some("CrashLoopBackOff") if container.ended_well() && is_other(&container.image, image) => {
-            Some(unpullable(image, ""))
-        }
-        Some(
-            reason @ ("ErrImageNeverPull"
-            | "InvalidImageName"
-            | "CreateContainerConfigError"
-            | "CreateContainerError"
-            | "RunContainerError"),
-        ) => {
-            let why = waiting.map_or("", |w| w.message.as_str());
-            Some(Trouble::new(reason, format!("container {}: {why}", container.name), true))
-        }
-        _ => crash::of(container),
+    let Some(waiting) = &container.state.waiting else { return crash::of(container) };
+    if waiting.reason.is_one_of(&[PodReason::ErrImagePull, PodReason::ImagePullBackOff]) {
+        return Some(unpullable(image, &pull_failure(&waiting.message)));
     }
+    // Between two attempts to pull the next image kubelet backs off as if the container before had crashed.
+    if waiting.reason == PodReason::CrashLoopBackOff && container.ended_well() && is_other(&container.image, image) {
+        return Some(unpullable(image, ""));
+    }
+    if waiting.reason.is_one_of(&NOT_STARTED) {
+        let message = format!("container {}: {}", container.name, waiting.message);
+        return Some(Trouble::new(waiting.reason.clone(), message, true));
+    }
+    crash::of(container)
 }
 
 fn unpullable(image: &str, cause: &str) -> Trouble {
@@ -244,7 +246,7 @@ fn pull_failure(message: &str) -> String {
 
 fn unschedulable(pod: &WirePod) -> Option<Trouble> {
     let scheduled = pod.status.conditions.iter().find(|c| c.type_ == "PodScheduled" && c.status == "False")?;
-    Some(Trouble::new(&scheduled.reason, scheduled.message.clone(), false))
+    Some(Trouble::new(Reason::reported(&scheduled.reason), scheduled.message.clone(), false))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! What to say of an object that does not decode.
 
-use api::{Contract, condition_type};
+use api::{Contract, ReconcileReason, condition_type};
 use jiff::Timestamp;
 
 use super::conditions::{self, Summary};
@@ -10,8 +10,10 @@ use super::conditions::{self, Summary};
 #[must_use]
 pub fn undecodable(before: &Contract, error: &str, generation: i64, manager: &str, now: Timestamp) -> Option<Contract> {
     let message = format!("this object does not decode, so nothing is done for it: {error}");
-    let mut contract =
-        Contract { conditions: Summary::Stalled.conditions("Undecodable", message, now), ..Contract::default() };
+    let mut contract = Contract {
+        conditions: Summary::Stalled.conditions(ReconcileReason::Undecodable, message, now),
+        ..Contract::default()
+    };
     conditions::merge(&mut contract, before, generation, manager);
     // What else was judged before stays, with the generation that it was judged at.
     let replaced =
@@ -41,9 +43,12 @@ mod tests {
 
     #[test]
     fn it_is_said_once_and_other_conditions_stay() {
-        let mut before =
-            Contract { conditions: Summary::Ready.conditions("Running", "it serves", at(1)), ..Contract::default() };
-        let mut healthy = condition("BackupHealthy", ConditionStatus::True, "Verified", "", at(1));
+        let mut before = Contract {
+            conditions: Summary::Ready.conditions(api::Reason::reported("Running"), "it serves", at(1)),
+            ..Contract::default()
+        };
+        let mut healthy =
+            condition("BackupHealthy", ConditionStatus::True, api::Reason::reported("Verified"), "", at(1));
         healthy.observed_generation = Some(3);
         before.conditions.push(healthy);
         let told = undecodable(&before, "invalid value", 4, "ns/lease", at(2)).expect("Ready=True is no longer so");

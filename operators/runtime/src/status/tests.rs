@@ -105,7 +105,7 @@ async fn what_changed_nothing_is_not_sent_again_while_it_would_change_nothing() 
         Custom::<Kept>::decode(&object.to_string()).unwrap()
     };
     let write = async |version: &str, foreign: &str| {
-        let conditions = Summary::Ready.conditions("Kept", "held", Timestamp::UNIX_EPOCH);
+        let conditions = Summary::Ready.conditions(api::Reason::reported("Kept"), "held", Timestamp::UNIX_EPOCH);
         let status = SampleStatus { contract: Contract { conditions, ..Contract::default() } };
         let object = object(version, foreign);
         writer.write(&object, Some(status), Came::Done, 0, Timestamp::UNIX_EPOCH).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use api::Status as _;
+use api::{ReconcileReason, Status as _};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -113,7 +113,7 @@ impl World {
     fn write_status(&mut self, kind: Kind, meta: &Meta, status: &impl serde::Serialize) -> Result<(), Error> {
         let Some(object) = self.objects.get_mut(&(kind.plural, meta.key.clone())) else { return Ok(()) };
         if object.value["metadata"]["resourceVersion"] != *meta.version.to_string() {
-            return Err(Error::transient("Conflict", "the object has been changed since"));
+            return Err(Error::transient(ReconcileReason::Conflict, "the object has been changed since"));
         }
         let before = object.value.clone();
         object.value["status"] = serde_json::to_value(status).expect("a status is JSON");
@@ -151,15 +151,19 @@ impl World {
 
     fn delete(&mut self, delete: &Delete) -> Result<(), Error> {
         if delete.unless.as_ref().is_some_and(|(kind, key)| self.get(*kind, key).is_some()) {
-            return Err(Error::transient("Conflict", "what must be gone is still there"));
+            return Err(Error::transient(ReconcileReason::Conflict, "what must be gone is still there"));
         }
         let other = |live: &Value| {
             let version = live["metadata"]["resourceVersion"].as_str().and_then(|version| version.parse::<u64>().ok());
             delete.version.is_some_and(|seen| version != Some(seen))
         };
         match self.get(delete.kind, &delete.key) {
-            Some(live) if live["metadata"]["uid"] != *delete.uid => Err(Error::transient("Conflict", "another object")),
-            Some(live) if other(live) => Err(Error::transient("Conflict", "the object has been changed since")),
+            Some(live) if live["metadata"]["uid"] != *delete.uid => {
+                Err(Error::transient(ReconcileReason::Conflict, "another object"))
+            }
+            Some(live) if other(live) => {
+                Err(Error::transient(ReconcileReason::Conflict, "the object has been changed since"))
+            }
             _ => {
                 self.begin_removal(delete.kind, &delete.key);
                 Ok(())
@@ -172,7 +176,7 @@ impl World {
         let live = self.get(apply.kind, &apply.key).cloned();
         match (&apply.seen, &live) {
             (Some(uid), Some(live)) if live["metadata"]["uid"] == **uid => {}
-            (Some(_), _) => return Err(Error::transient("Conflict", "not the object that was seen")),
+            (Some(_), _) => return Err(Error::transient(ReconcileReason::Conflict, "not the object that was seen")),
             (None, Some(live)) => look(live, &apply.kind, kind, owner)?,
             (None, None) if apply.creates => {
                 self.make_child(apply);
@@ -256,7 +260,7 @@ fn look(live: &Value, child: &Kind, kind: &Kind, owner: &Meta) -> Result<(), Err
     let labels = Option::deserialize(&live["metadata"]["labels"]).ok().flatten().unwrap_or_default();
     match adoption::judge(&meta, &labels, kind, owner) {
         Verdict::Ours => Ok(()),
-        Verdict::Leaving => Err(Error::blocked("WaitingForDeletion", "leaving")),
+        Verdict::Leaving => Err(Error::blocked(ReconcileReason::WaitingForDeletion, "leaving")),
         Verdict::Stranger => Err(adoption::name_taken(child.kind, &meta.key.name, kind)),
     }
 }

@@ -1,5 +1,6 @@
 //! Deployments of ours.
 
+use api::Reason;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -157,7 +158,7 @@ pub struct RolloutCondition {
     /// True, False or Unknown.
     pub status: String,
     /// In one word.
-    pub reason: String,
+    pub reason: Reason,
     /// In words.
     pub message: String,
     /// Since when it has its status.

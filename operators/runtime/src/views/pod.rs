@@ -1,6 +1,7 @@
 //! Pods of ours. Of those that Kubernetes' own controllers run, which count them, only the ones in trouble are kept, and those
 //! of a ReplicaSet that wait for their volumes; pods that one of our objects controls itself, or whose label asks for it, are kept with all that tells how they fare.
 
+use api::{PodReason, Reason};
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -230,7 +231,7 @@ struct WireRun {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct WireWait {
-    reason: Box<str>,
+    reason: Reason,
 }
 
 #[derive(Default, Deserialize)]
@@ -276,7 +277,7 @@ impl From<WireContainer> for Container {
             running: running.is_some(),
             since: running.and_then(|run| run.started_at),
             restarts: wire.restart_count,
-            backs_off: waiting.is_some_and(|waiting| &*waiting.reason == "CrashLoopBackOff"),
+            backs_off: waiting.is_some_and(|waiting| waiting.reason == PodReason::CrashLoopBackOff),
             ended: ended.map(|ended| Ended { code: ended.exit_code, message: ended.message }),
         }
     }

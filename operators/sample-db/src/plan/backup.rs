@@ -1,17 +1,17 @@
 //! Which snapshots to take and to let go, and how snapshots fare. Pure.
 
-use api::ConditionStatus;
 use api::sample_db::{
-    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBStatus, condition_type as domain, span,
+    BackupFailure, BackupStatus, BackupSuccess, BackupVerified, SampleDBEvent, SampleDBReason, SampleDBStatus,
+    condition_type as domain, span,
 };
 use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase};
+use api::{ConditionStatus, Reason};
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::{Announcement, Create, Delete, Effect};
 
 use super::retention::{self, Alone};
 use super::schedule::Due;
-use super::storage::snapshots;
 use super::{DbAct, Observed, objects};
 use crate::snapshot::plan::{is_bad, is_proved};
 use crate::{SampleDB, Snapshot};
@@ -252,17 +252,17 @@ fn seconds(status: &SampleDBSnapshotStatus) -> Option<i64> {
 /// What is told of snapshots on the database, once for each transition.
 pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Announcement> {
     let mut events = Vec::new();
-    let mut tell = |warning, reason: &'static str, message: String| {
-        events.push(Announcement { warning, reason: reason.into(), message });
+    let mut tell = |warning, reason: Reason, message: String| {
+        events.push(Announcement { warning, reason, message });
     };
     let (was, is) = (&before.backup, &after.backup);
     if let Some(name) = is.running.as_deref().filter(|_| is.running != was.running) {
-        tell(false, "BackupStarted", format!("the snapshot {name} is being taken"));
+        tell(false, SampleDBEvent::BackupStarted.into(), format!("the snapshot {name} is being taken"));
     }
     if let Some(name) =
         is.last_successful.name.as_deref().filter(|_| is.last_successful.time > was.last_successful.time)
     {
-        tell(false, "BackupCompleted", format!("the snapshot {name} was taken"));
+        tell(false, SampleDBEvent::BackupCompleted.into(), format!("the snapshot {name} was taken"));
     }
     let turned = |type_: &str, to: ConditionStatus| {
         let of = |status: &SampleDBStatus| status.contract.condition(type_).map(|of| (of.status, of.message.clone()));
@@ -271,15 +271,16 @@ pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Ann
     let failed = turned(domain::BACKUP_HEALTHY, ConditionStatus::False);
     let unproved = turned(domain::BACKUP_VERIFIED, ConditionStatus::False);
     if let Some(message) = failed.filter(|_| unproved.is_none()) {
-        let now = after.contract.condition(domain::BACKUP_HEALTHY).map(|of| &*of.reason);
-        let losing = now == Some(snapshots::TERMINATING);
-        tell(true, if losing { snapshots::TERMINATING } else { "BackupFailed" }, message);
+        let losing = SampleDBReason::SnapshotClaimTerminating;
+        let now = after.contract.condition(domain::BACKUP_HEALTHY);
+        let is_losing = now.is_some_and(|now| now.reason == losing);
+        tell(true, if is_losing { losing.into() } else { SampleDBEvent::BackupFailed.into() }, message);
     }
     if let Some(message) = unproved {
-        tell(true, "VerificationFailed", message);
+        tell(true, SampleDBReason::VerificationFailed.into(), message);
     }
     if let Some(message) = turned(domain::BACKUP_VERIFIED, ConditionStatus::True) {
-        tell(false, "BackupVerified", message);
+        tell(false, SampleDBEvent::BackupVerified.into(), message);
     }
     events
 }
@@ -289,5 +290,5 @@ pub(super) fn done(backups: &Backups) -> Vec<Announcement> {
     let Some(Effect::Delete(delete)) = &backups.effect else { return Vec::new() };
     let why = "there are enough newer ones, or it is old: backup.retention";
     let message = format!("the snapshot {} is removed: {why}", delete.key.name);
-    vec![Announcement { warning: false, reason: "SnapshotPruned".into(), message }]
+    vec![Announcement { warning: false, reason: SampleDBEvent::SnapshotPruned.into(), message }]
 }

@@ -8,7 +8,9 @@
 use std::time::Duration;
 
 use api::condition_type::RECONCILING;
-use api::sample_db::{DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SKIP_FINAL_SNAPSHOT, SampleDBStatus, UNSAVED_DATA};
+use api::sample_db::{
+    DeletionPolicy, DeletionStep, FINAL_SNAPSHOT, SKIP_FINAL_SNAPSHOT, SampleDBReason, SampleDBStatus, UNSAVED_DATA,
+};
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::{Apply, Delete, Effect, Kind, Meta, Next, Plan};
@@ -41,7 +43,7 @@ enum Step {
     /// Something is waited for.
     Wait(DeletionStep, String),
     /// A person is waited for: the reason and what to do.
-    Blocked(&'static str, String),
+    Blocked(SampleDBReason, String),
     /// This is done.
     Take(DeletionStep, Vec<Effect<DbAct>>, String),
     /// `deletion.protection` holds it.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use api::sample_db::SampleDBReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect, beside};
@@ -118,15 +119,15 @@ pub(super) fn before_restart(observed: &Observed, wish: &Wish) -> Option<Step> {
         Placement::Due(present) => {
             let create = Effect::Create(objects::trial(observed, wish, present));
             let message = format!("{WHY}: trying whether such a pod starts, before the present one is deleted");
-            Some(Step::Take(vec![create], "ServerRestarting", message))
+            Some(Step::Take(vec![create], SampleDBReason::ServerRestarting, message))
         }
-        Placement::Trying(how) => Some(Step::Wait("ServerRestarting", format!("{WHY}; {how}"))),
+        Placement::Trying(how) => Some(Step::wait(SampleDBReason::ServerRestarting, format!("{WHY}; {how}"))),
         Placement::Refused(why) => {
             let message = format!(
                 "{WHY}, but such a pod does not start, so the present one stays: {why}; correct the spec, or make the \
                  cluster such that it does"
             );
-            Some(Step::Stuck("PodRefused", message))
+            Some(Step::stuck(SampleDBReason::PodRefused, message))
         }
     }
 }
@@ -139,7 +140,7 @@ pub(super) fn end_of_trial(observed: &Observed) -> Option<Step> {
     let wanted = wanted(observed);
     let job = jobs.find(|job| !wanted.as_ref().is_some_and(|wanted| is_of(job, wanted)))?;
     let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
-    Some(Step::Take(vec![delete], "ServerRestarting", format!("ending the Job {}", job.meta.key.name)))
+    Some(Step::Take(vec![delete], SampleDBReason::ServerRestarting, format!("ending the Job {}", job.meta.key.name)))
 }
 
 /// The placement that is to be tried, if one is: it differs from that of a pod that serves, or may yet, or did when the trial began.

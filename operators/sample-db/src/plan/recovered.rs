@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use api::sample_db::{ADOPT, SampleDBStatus};
+use api::sample_db::{ADOPT, SampleDBEvent, SampleDBReason, SampleDBStatus};
 use runtime::plan::{Announcement, Next, Plan};
 use runtime::views::Claim;
 
@@ -20,7 +20,7 @@ pub(super) fn plan(observed: &Observed) -> Option<DbPlan> {
         "status restored from the record on the data claims: the current claim is {claim}, at revision {}",
         status.revision.unwrap_or_default()
     );
-    let event = Announcement { warning: true, reason: "StatusRestored".into(), message };
+    let event = Announcement { warning: true, reason: SampleDBEvent::StatusRestored.into(), message };
     Some(Plan {
         events: vec![event],
         status: Some(status),
@@ -115,7 +115,7 @@ pub(super) fn to_adopt_missing(observed: &Observed) -> Option<Refusal> {
          place; bring its PVC back under the same name and with the same labels, or remove the annotation to have an empty \
          database made"
     );
-    Some(("VolumeToAdoptMissing", message))
+    Some((SampleDBReason::VolumeToAdoptMissing, message))
 }
 
 /// That what a person names is not taken over: the database has data already, which would be given up for it.
@@ -131,7 +131,7 @@ pub(super) fn beside_data(observed: &Observed) -> Option<Refusal> {
          create {} again with the annotation",
         db.meta.key.name
     );
-    Some(("AlreadyHasData", message))
+    Some((SampleDBReason::AlreadyHasData, message))
 }
 
 /// Why a volume that a person says is to be taken over is not: it has another database for applications than the spec, whose
@@ -146,7 +146,7 @@ pub(super) fn of_other_database(observed: &Observed) -> Option<Refusal> {
         "the volume of the claim {claim} has the database {holds}, not {asked}: to take it over, delete this SampleDB, which leaves \
          the volume as it is, and make {name} again with bootstrap.database: {holds} and the annotation {ADOPT}"
     );
-    Some(("VolumeOfOtherDatabase", message))
+    Some((SampleDBReason::VolumeOfOtherDatabase, message))
 }
 
 /// The claim of the data, by the uid that it has now: one that was restored from a backup has another than before, and is the
@@ -183,5 +183,5 @@ pub(super) fn lost(observed: &Observed) -> Option<Refusal> {
          {ADOPT}={uid}",
         db.meta.key.namespace
     );
-    Some(("StatusLost", message))
+    Some((SampleDBReason::StatusLost, message))
 }

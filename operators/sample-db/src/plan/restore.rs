@@ -1,6 +1,6 @@
 //! A new database that is filled from a snapshot: which one, whether it can be, and the Job that does it. Pure.
 
-use api::sample_db::{ADOPT, Method, RestoreStatus, SampleDBStatus};
+use api::sample_db::{ADOPT, Method, RestoreStatus, SampleDBReason, SampleDBStatus};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{Timestamp, Unit};
 use runtime::views::JobEnd;
@@ -59,7 +59,7 @@ pub(super) fn source<'a>(observed: &'a Observed, wish: &Wish) -> Result<Option<&
                 "there is no Ready snapshot of {asked} (bootstrap.fromSnapshot.ofSampleDB) from before that time"
             ),
         };
-        ("SnapshotMissing", message)
+        (SampleDBReason::SnapshotMissing, message)
     })?;
     // The Job that has begun tells by itself what is wrong with the snapshot.
     if begun.is_some() {
@@ -107,14 +107,17 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
     if status.phase != Some(SnapshotPhase::Ready) && !(chosen && expired) {
         let why = status.error.clone().map_or_else(String::new, |why| format!(": {why}"));
         let phase = status.phase.map_or_else(|| "yet to be looked at".to_owned(), |phase| format!("{phase:?}"));
-        return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready, but {phase}{why}")));
+        return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready, but {phase}{why}")));
     }
     if snapshot.meta.deleting && !chosen {
-        return Err(("SnapshotNotReady", format!("the snapshot {name} is being deleted: name another one")));
+        return Err((
+            SampleDBReason::SnapshotNotReady,
+            format!("the snapshot {name} is being deleted: name another one"),
+        ));
     }
     if is_looked_for(status) {
         let why = "the operator verifies that its files are on the volume";
-        return Err(("SnapshotNotReady", format!("the snapshot {name} is not Ready yet: {why}")));
+        return Err((SampleDBReason::SnapshotNotReady, format!("the snapshot {name} is not Ready yet: {why}")));
     }
     let of = status.engine_version.as_deref().and_then(Release::parse);
     if let Some(of) = of.filter(|of| of.major > wish.major) {
@@ -123,7 +126,7 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
              {} or later",
             wish.major, of.major
         );
-        return Err(("SnapshotNewer", message));
+        return Err((SampleDBReason::SnapshotNewer, message));
     }
     if let Some(of) = of.filter(|of| status.method == Some(Method::Physical) && of.major != wish.major) {
         let message = format!(
@@ -131,12 +134,12 @@ fn judge(snapshot: &Snapshot, db: &SampleDB, wish: &Wish) -> Result<(), Refusal>
              take a Logical one",
             of.major, of.major
         );
-        return Err(("SnapshotPhysical", message));
+        return Err((SampleDBReason::SnapshotPhysical, message));
     }
     let database = names::database(db);
     match &status.database {
         Some(other) if other != database => Err((
-            "SnapshotOfOtherDatabase",
+            SampleDBReason::SnapshotOfOtherDatabase,
             format!(
                 "the snapshot {name} holds the database {other}: set bootstrap.database to {other} in a new SampleDB"
             ),

@@ -1,6 +1,7 @@
 //! What comes next on the way to a database that serves. Pure.
 
-use api::sample_db::UNSAVED_DATA;
+use api::sample_db::{SampleDBReason, UNSAVED_DATA};
+use api::{Reason, ReconcileReason};
 use runtime::plan::{Apply, DryRun, Effect};
 
 use super::beside::stops;
@@ -18,32 +19,42 @@ mod volume;
 pub(super) use server::{Follows, cause, ended, follows, server};
 pub(super) use silence::{ready as silent, trouble};
 
-/// The reason of a server that runs, and does not let the application in.
-pub(super) const APPLICATION_REFUSED: &str = "ApplicationRefused";
-/// The reason while the server's parameters are not yet the spec's.
-pub(super) const SETTING_PARAMETERS: &str = "SettingParameters";
-/// The reason of a server that does not take the spec's parameters.
-pub(super) const PARAMETER_REFUSED: &str = "ParameterRefused";
-
 /// What comes next.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// All is as wished.
     Rest,
     /// Nothing can be done until something changes.
-    Wait(&'static str, String),
+    Wait(Reason, String),
     /// Nothing can be done until a person does something.
-    Stuck(&'static str, String),
+    Stuck(Reason, String),
     /// These effects, which the reason and the message tell of.
-    Take(Vec<Effect<DbAct>>, &'static str, String),
+    Take(Vec<Effect<DbAct>>, SampleDBReason, String),
 }
 
 impl Step {
-    fn stuck((reason, message): Refusal) -> Self {
-        Self::Stuck(reason, message)
+    pub(super) fn wait(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Wait(reason.into(), message.into())
     }
 
-    fn take(effect: Effect<DbAct>, reason: &'static str, message: &str) -> Self {
+    pub(super) fn stuck(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Stuck(reason.into(), message.into())
+    }
+
+    fn refused((reason, message): Refusal) -> Self {
+        Self::stuck(reason, message)
+    }
+
+    /// Whether it does this, or waits for it.
+    pub(super) fn works_on(&self, work: SampleDBReason) -> bool {
+        match self {
+            Self::Wait(reason, _) => *reason == work,
+            Self::Take(_, reason, _) => *reason == work,
+            Self::Rest | Self::Stuck(..) => false,
+        }
+    }
+
+    fn take(effect: Effect<DbAct>, reason: SampleDBReason, message: &str) -> Self {
         Self::Take(vec![effect], reason, message.to_owned())
     }
 }
@@ -97,7 +108,7 @@ fn held(observed: &Observed, wish: &Wish) -> Option<Step> {
     let claim = observed.claim(&wish.claim).filter(|claim| !configured && !claim.meta.deleting)?;
     let name = &claim.meta.key.name;
     let message = || format!("waiting until the finalizer {UNSAVED_DATA} keeps the claim {name} of the data");
-    (!claim.meta.is_held_by(UNSAVED_DATA)).then(|| Step::Wait("Provisioning", message()))
+    (!claim.meta.is_held_by(UNSAVED_DATA)).then(|| Step::wait(SampleDBReason::Provisioning, message()))
 }
 
 /// The Secrets come first: the data are made with the superuser's password.
@@ -114,25 +125,29 @@ fn secrets(observed: &Observed, wish: &Wish) -> Option<Step> {
         SecretSeen::Outdated if given => None,
         SecretSeen::Outdated => {
             let act = Effect::Act(DbAct::RewriteSecret(of));
-            Some(Step::take(act, "WritingSecret", "writing into the Secret what follows from its password"))
+            let doing = "writing into the Secret what follows from its password";
+            Some(Step::take(act, SampleDBReason::WritingSecret, doing))
         }
         SecretSeen::Unknown(why) => {
-            Some(Step::Wait("SecretUnreadable", format!("the Secret {name} cannot be read: {why}")))
+            Some(Step::wait(SampleDBReason::SecretUnreadable, format!("the Secret {name} cannot be read: {why}")))
         }
-        SecretSeen::Absent if given => Some(Step::Stuck(
-            "SecretMissing",
+        SecretSeen::Absent if given => Some(Step::stuck(
+            SampleDBReason::SecretMissing,
             format!("the Secret {name} of spec.credentials.secretRef is missing: make it, with the entries username and password"),
         )),
         SecretSeen::Absent => {
-            Some(Step::take(Effect::Act(DbAct::MakeSecret(of)), "Provisioning", "making the Secrets"))
+            Some(Step::take(Effect::Act(DbAct::MakeSecret(of)), SampleDBReason::Provisioning, "making the Secrets"))
         }
-        SecretSeen::Malformed(why) => Some(Step::Stuck("SecretMalformed", format!("the Secret {name} {why}"))),
+        SecretSeen::Malformed(why) => {
+            Some(Step::stuck(SampleDBReason::SecretMalformed, format!("the Secret {name} {why}")))
+        }
         // It comes back with the data: from the next pass on it is the database's own.
         SecretSeen::Foreign if wish.takes_over(observed) => {
-            Some(Step::Wait("Provisioning", format!("taking over the Secret {name} with the claim {}", wish.claim)))
+            let message = format!("taking over the Secret {name} with the claim {}", wish.claim);
+            Some(Step::wait(SampleDBReason::Provisioning, message))
         }
-        SecretSeen::Foreign => Some(Step::Stuck(
-            "NameTaken",
+        SecretSeen::Foreign => Some(Step::stuck(
+            ReconcileReason::NameTaken,
             format!("the Secret {name} exists and does not belong to this SampleDB: delete or rename it, or rename this SampleDB; it is left untouched"),
         )),
     })
@@ -147,8 +162,8 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     let obstacle = obstacle.or_else(|| observed.read_write.obstacle("Service"));
     if let Some((reason, message)) = obstacle {
         return Some(match reason {
-            "NameTaken" => Step::Stuck(reason, message),
-            _ => Step::Wait(reason, message),
+            ReconcileReason::WaitingForDeletion => Step::wait(reason, message),
+            _ => Step::stuck(reason, message),
         });
     }
     let mut applies: Vec<Apply> = Vec::new();
@@ -166,7 +181,8 @@ fn children(observed: &Observed, wish: &Wish, source: Option<&Snapshot>) -> Opti
     let accepted = observed.replacement == DryRun::Accepted && observed.placement == Placement::Proven;
     applies.extend(objects::unless(server, live).filter(|_| accepted));
     let effects: Vec<_> = applies.into_iter().map(Effect::Apply).collect();
-    (!effects.is_empty()).then(|| Step::Take(effects, "Provisioning", "making the server and its Services".to_owned()))
+    (!effects.is_empty())
+        .then(|| Step::Take(effects, SampleDBReason::Provisioning, "making the server and its Services".to_owned()))
 }
 
 /// Whether the server takes the spec's parameters, as far as it can be asked.
@@ -187,7 +203,7 @@ pub(super) fn superuser_shut_out() -> Step {
     let message = "the server does not let the superuser in: it does not take the password of the superuser's Secret, or that has \
                    expired, or somebody took the role its right to log in, its rights or its name: delete the Secret, and the \
                    server is started again with one that it takes, and with the superuser as it was";
-    Step::Stuck("SuperuserShutOut", message.to_owned())
+    Step::stuck(SampleDBReason::SuperuserShutOut, message.to_owned())
 }
 
 /// What the server's answer asks for.
@@ -200,37 +216,38 @@ fn answered(observed: &Observed) -> Option<Step> {
     };
     if is_foreign(observed) {
         let message = "the server that answers has other data than this SampleDB's; nothing is done to it".to_owned();
-        return Some(Step::Stuck("ForeignData", message));
+        return Some(Step::stuck(SampleDBReason::ForeignData, message));
     }
     match &answer.login {
         // It was shut out for an upgrade that is over, or by what a power cut left.
         Login::ShutOut => {
-            return Some(Step::take(Effect::Act(DbAct::LetIn), "LettingIn", "letting writers in"));
+            return Some(Step::take(Effect::Act(DbAct::LetIn), SampleDBReason::LettingIn, "letting writers in"));
         }
         Login::WrongPassword => {
             let act = Effect::Act(DbAct::SetPassword);
-            return Some(Step::take(act, "SettingPassword", "setting the password that the Secret has"));
+            return Some(Step::take(act, SampleDBReason::SettingPassword, "setting the password that the Secret has"));
         }
         Login::In | Login::Busy | Login::Unknown | Login::Gone | Login::Refused(_) => {}
     }
     let parameters = &answer.parameters;
     if let Some(why) = tuning::refusal(&observed.db).or_else(|| parameters.refused.clone()) {
         let message = format!("the server refuses engine.parameters, and runs on with what it has: {why}");
-        return Some(Step::Stuck(PARAMETER_REFUSED, message));
+        return Some(Step::stuck(SampleDBReason::ParameterRefused, message));
     }
     if let Some(message) = fallen_back(observed, answer.attempt.as_ref()) {
-        return Some(Step::Stuck(PARAMETER_REFUSED, message));
+        return Some(Step::stuck(SampleDBReason::ParameterRefused, message));
     }
     if !parameters.are_settled() {
         let act = DbAct::SetParameters { set: parameters.set.clone(), reset: parameters.reset.clone() };
-        return Some(Step::take(Effect::Act(act), SETTING_PARAMETERS, "setting parameters"));
+        return Some(Step::take(Effect::Act(act), SampleDBReason::SettingParameters, "setting parameters"));
     }
     if !parameters.restart.is_empty() {
         let why = format!("{} take effect when the server starts again", parameters.restart.join(", "));
         return Some(server::restart(observed, &why));
     }
     let locked_out = locked_out(observed);
-    let stuck = locked_out.map(|why| Step::Stuck(APPLICATION_REFUSED, format!("the server runs, and {why}")));
+    let stuck =
+        locked_out.map(|why| Step::stuck(SampleDBReason::ApplicationRefused, format!("the server runs, and {why}")));
     stuck.or_else(|| file(observed, &parameters.stale))
 }
 
@@ -253,8 +270,8 @@ fn file(observed: &Observed, stale: &[String]) -> Option<Step> {
     let message =
         format!("the spec says nothing of {names} any more: waiting for the kubelet to bring the server's file");
     Some(match objects::noted(&observed.db, pod) {
-        Some(apply) => Step::take(Effect::Apply(apply), SETTING_PARAMETERS, &message),
-        None => Step::Wait(SETTING_PARAMETERS, message),
+        Some(apply) => Step::take(Effect::Apply(apply), SampleDBReason::SettingParameters, &message),
+        None => Step::wait(SampleDBReason::SettingParameters, message),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Volumes: they grow when the spec says so, and how full they are is told. Pure.
 
-use api::sample_db::{VolumeStatus, condition_type as domain};
+use api::sample_db::{SampleDBReason, VolumeStatus, condition_type as domain};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::condition;
@@ -117,13 +117,11 @@ pub(super) fn has_grown(observed: &Observed, wish: &Wish) -> bool {
     now.zip(before).is_some_and(|(now, before)| now > before)
 }
 
-/// The reason while the server does not start, since the volume of its data is full.
-pub(crate) const VOLUME_FULL: &str = "VolumeFull";
 /// Whether the volumes are there, of the size asked for, and not full.
 pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
-    let no = |reason: &'static str, why: String| {
-        condition(domain::STORAGE_HEALTHY, ConditionStatus::False, reason, why, now)
-    };
+    use ConditionStatus::{False, True, Unknown};
+    let tell = |holds, reason, why: String| condition(domain::STORAGE_HEALTHY, holds, reason, why, now);
+    let no = |reason: SampleDBReason, why: String| tell(False, reason, why);
     let claim = observed.claim(&wish.claim);
     let size = observed.db.spec.storage.size();
     if is_full(observed, wish) {
@@ -132,26 +130,28 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
              storage.size ({size}); the server starts as soon as there is room",
             wish.claim
         );
-        return no(VOLUME_FULL, why);
+        return no(SampleDBReason::VolumeFull, why);
     }
     match claim {
         None if observed.db.status.initialization.data_created_at.is_some() => {
-            no("VolumeMissing", format!("the claim {} of the data is gone", wish.claim))
+            no(SampleDBReason::VolumeMissing, format!("the claim {} of the data is gone", wish.claim))
         }
-        None => condition(domain::STORAGE_HEALTHY, ConditionStatus::Unknown, "Provisioning", "it is being made", now),
+        None => tell(Unknown, SampleDBReason::Provisioning, "it is being made".to_owned()),
         Some(claim) if claim.meta.deleting && observed.db.status.initialization.data_created_at.is_some() => {
             let why =
                 format!("the claim {} of the data is being deleted, and is kept until its data are saved", wish.claim);
-            no("ClaimTerminating", why)
+            no(SampleDBReason::ClaimTerminating, why)
         }
-        Some(claim) if claim.lost => no("VolumeLost", format!("the volume of the claim {} is gone", wish.claim)),
+        Some(claim) if claim.lost => {
+            no(SampleDBReason::VolumeLost, format!("the volume of the claim {} is gone", wish.claim))
+        }
         Some(claim) => {
             let used = used(observed, claim).unwrap_or(0);
             let small = claim.capacity.as_deref().and_then(quantity::whole)
                 < claim.requested.as_deref().and_then(quantity::whole);
             if used >= NEARLY_FULL {
                 no(
-                    "NearlyFull",
+                    SampleDBReason::NearlyFull,
                     format!(
                         "the volume of the claim {}, which has the data and the WAL, is {used} % full: raise storage.size \
                          ({size}) before it is full and the server stops",
@@ -159,18 +159,18 @@ pub(super) fn condition_of(observed: &Observed, wish: &Wish, now: Timestamp) -> 
                     ),
                 )
             } else if snapshots::are_leaving(observed) {
-                no(snapshots::TERMINATING, snapshots::leaving(observed))
+                no(SampleDBReason::SnapshotClaimTerminating, snapshots::leaving(observed))
             } else if let Some(why) = snapshots::nearly_full(observed) {
-                no("NearlyFull", why)
+                no(SampleDBReason::NearlyFull, why)
             } else if claim.bound && (small || claim.resizing) {
-                no("Growing", format!("the volume of the claim {} is growing to what is asked for", wish.claim))
+                let why = format!("the volume of the claim {} is growing to what is asked for", wish.claim);
+                no(SampleDBReason::Growing, why)
             } else {
                 let kept = claim.requested.as_deref().filter(|_| claim.is_larger_than(size));
                 let kept = kept.map_or_else(String::new, |kept| {
                     format!("; volumes do not shrink: it keeps {kept}, though the spec asks for {size}")
                 });
-                let message = format!("the volume of the data has room{kept}");
-                condition(domain::STORAGE_HEALTHY, ConditionStatus::True, "Sound", message, now)
+                tell(True, SampleDBReason::Sound, format!("the volume of the data has room{kept}"))
             }
         }
     }

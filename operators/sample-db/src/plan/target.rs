@@ -1,13 +1,10 @@
 //! Which release a database should run beside the one it runs. Pure.
 
-use api::sample_db::UpgradePolicy;
+use api::sample_db::{SampleDBReason, UpgradePolicy};
 
 use super::Observed;
 use super::catalog::{Catalog, Offer, Release};
 use super::wish::{Refusal, Wish, major_of, untold};
-
-/// The reason while nobody can tell which releases there are.
-const CATALOG_UNREADABLE: &str = "CatalogUnreadable";
 
 /// What a database should run beside what it runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +56,8 @@ pub fn target(observed: &Observed, wish: &Wish) -> Target {
     let failed = &db.status.upgrade;
     if failed.retry_after_generation == Some(db.meta.generation) {
         let why = failed.message.clone().unwrap_or_default();
-        return Target::Refused(("UpgradeFailed", format!("{why}; it is tried again once the spec changes")));
+        let why = format!("{why}; it is tried again once the spec changes");
+        return Target::Refused((SampleDBReason::UpgradeFailed, why));
     }
     match db.spec.upgrade.policy {
         UpgradePolicy::Auto => Target::Upgrade(goal),
@@ -75,7 +73,7 @@ pub fn is_asked_for(observed: &Observed, wish: &Wish, goal: &Goal) -> bool {
     match asked(observed, wish) {
         Ok(wanted) => auto && wanted.is_some_and(|wanted| wanted.image == goal.image || is_later(&wanted, goal)),
         // What cannot be read for a moment takes nothing back.
-        Err((reason, _)) => reason == CATALOG_UNREADABLE,
+        Err((reason, _)) => reason == SampleDBReason::CatalogUnreadable,
     }
 }
 
@@ -93,7 +91,7 @@ fn asked(observed: &Observed, wish: &Wish) -> Result<Option<Goal>, Refusal> {
             Goal { major, release: None, image: image.clone() }
         }
         None => {
-            let catalog = observed.catalog.as_ref().map_err(|why| (CATALOG_UNREADABLE, why.clone()))?;
+            let catalog = observed.catalog.as_ref().map_err(|why| (SampleDBReason::CatalogUnreadable, why.clone()))?;
             match offer(observed, wish, catalog)? {
                 Some(offer) => Goal::from(offer),
                 None => return Ok(None),
@@ -110,7 +108,7 @@ fn asked(observed: &Observed, wish: &Wish) -> Result<Option<Goal>, Refusal> {
 fn offer<'a>(observed: &Observed, wish: &Wish, catalog: &'a Catalog) -> Result<Option<&'a Offer>, Refusal> {
     let engine = &observed.db.spec.engine;
     let asked = match &engine.version {
-        Some(_) => Some(catalog.choose(engine).map_err(|why| ("VersionUnknown", why))?),
+        Some(_) => Some(catalog.choose(engine).map_err(|why| (SampleDBReason::VersionUnknown, why))?),
         // Today's default may be another major version than that of then.
         None => catalog.newest(wish.major),
     };
@@ -131,7 +129,7 @@ fn offer<'a>(observed: &Observed, wish: &Wish, catalog: &'a Catalog) -> Result<O
             offer.release,
             from.join(", ")
         );
-        return Err(("UpgradePathUnknown", why));
+        return Err((SampleDBReason::UpgradePathUnknown, why));
     }
     Ok((offer.release > runs).then_some(offer))
 }
@@ -142,5 +140,5 @@ pub(super) fn downgrade(to: &str, from: &str) -> Refusal {
         "the data are of PostgreSQL {from}, and there is no way back to {to}: set engine.version to {from} or later, or \
          make a new SampleDB from a snapshot of before"
     );
-    ("DowngradeRefused", why)
+    (SampleDBReason::DowngradeRefused, why)
 }

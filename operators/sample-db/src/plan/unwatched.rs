@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::sample_db::UNSAVED_DATA;
+use api::sample_db::{SampleDBEvent, UNSAVED_DATA};
 use runtime::plan::{Announcement, Effect};
 use runtime::views::Claim;
 
@@ -58,7 +58,7 @@ pub(super) fn restored(observed: &Observed, effects: &[Effect<DbAct>]) -> Vec<An
     let edited = marked.filter(|claim| !is_labeled(observed, claim));
     let told = edited.map(|claim| Announcement {
         warning: true,
-        reason: "LabelsRestored".into(),
+        reason: SampleDBEvent::LabelsRestored.into(),
         message: format!(
             "labels of the PVC {}, by which the operator finds it, were removed or changed: the operator restores them",
             claim.meta.key.name

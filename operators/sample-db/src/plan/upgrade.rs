@@ -3,7 +3,9 @@
 //! Nobody writes between the moment in which the copy begins and that in which writers are let in: so until then the old
 //! data are whole, and the way back is to start the old server again.
 
-use api::sample_db::{EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At};
+use api::sample_db::{
+    EngineStatus, SampleDBEvent, SampleDBReason, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At,
+};
 use api::sample_db_snapshot::SnapshotPhase;
 use jiff::{SignedDuration, Timestamp, Unit};
 use runtime::plan::Apply;
@@ -151,7 +153,7 @@ fn to(observed: &Observed, step: At, now: Timestamp) -> Go {
 }
 
 fn wait(message: impl Into<String>) -> Go {
-    Go::On(Step::Wait("Upgrading", message.into()))
+    Go::On(Step::wait(SampleDBReason::Upgrading, message))
 }
 
 fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
@@ -180,11 +182,8 @@ fn begin(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Go {
         target_image: Some(goal.image.clone()),
         ..wish.engine(&status.engine)
     };
-    let event = Announcement {
-        warning: false,
-        reason: "UpgradeStarted".into(),
-        message: format!("from PostgreSQL {} to {}", from.unwrap_or_default(), goal.name()),
-    };
+    let message = format!("from PostgreSQL {} to {}", from.unwrap_or_default(), goal.name());
+    let event = Announcement { warning: false, reason: SampleDBEvent::UpgradeStarted.into(), message };
     Go::Turn(Box::new(Turn { upgrade, engine: Some(engine), event: Some(event), ..Turn::default() }))
 }
 
@@ -250,7 +249,8 @@ fn snapshot(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
     };
     let Some(found) = observed.snapshots.iter().find(|snapshot| *snapshot.meta.key.name == *name) else {
         let create = jobs::snapshot(observed, wish, &name, now);
-        return Go::On(Step::Take(vec![create], "Upgrading", format!("taking the snapshot {name} before the upgrade")));
+        let doing = format!("taking the snapshot {name} before the upgrade");
+        return Go::On(Step::Take(vec![create], SampleDBReason::Upgrading, doing));
     };
     match found.status.phase {
         // It may soon be all there is of the data before the upgrade.

@@ -1,6 +1,6 @@
 //! What a database should be now: its spec, and what was decided for it when it was made. Pure.
 
-use api::sample_db::{EngineStatus, StorageStatus};
+use api::sample_db::{EngineStatus, SampleDBReason, StorageStatus};
 use runtime::views::Claim;
 
 use super::catalog::Release;
@@ -21,7 +21,7 @@ pub struct Wish {
 }
 
 /// Why what a spec asks for cannot be had: the condition's reason and message.
-pub type Refusal = (&'static str, String);
+pub type Refusal = (SampleDBReason, String);
 
 impl Wish {
     /// What was latched; on the first look, what the spec and the catalog say.
@@ -41,8 +41,8 @@ impl Wish {
             let major = major_of(image).ok_or_else(|| untold(image))?;
             return Ok(Self { major, release: None, image: image.clone(), claim });
         }
-        let catalog = observed.catalog.as_ref().map_err(|why| ("CatalogUnreadable", why.clone()))?;
-        let offer = catalog.choose(&db.spec.engine).map_err(|why| ("VersionUnknown", why))?;
+        let catalog = observed.catalog.as_ref().map_err(|why| (SampleDBReason::CatalogUnreadable, why.clone()))?;
+        let offer = catalog.choose(&db.spec.engine).map_err(|why| (SampleDBReason::VersionUnknown, why))?;
         Ok(Self { major: offer.release.major, release: Some(offer.release), image: offer.image.clone(), claim })
     }
 
@@ -130,7 +130,7 @@ pub(super) fn untold(image: &str) -> Refusal {
         "the tag of engine.image {image:?} does not begin with a major version of PostgreSQL: give a tag such as \
          postgres:17.5 (a digest may follow it)"
     );
-    ("VersionUnknown", message)
+    (SampleDBReason::VersionUnknown, message)
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use api::sample_db::SampleDBReason;
+use runtime::Error;
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, NoTls};
@@ -43,6 +45,18 @@ impl From<tokio_postgres::Error> for Refused {
             // The statement, which may hold what is nobody's business, is not part of the message.
             Some(said) => Self::Said(said.code().clone(), said.message().to_owned()),
             None => Self::Failed(sentence(&error)),
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::BadPassword => Self::transient(
+                SampleDBReason::AuthenticationFailed,
+                "the server does not let the superuser in with the password of its Secret",
+            ),
+            Refused::Said(_, why) | Refused::Failed(why) => Self::transient(SampleDBReason::ConnectionFailed, why),
         }
     }
 }

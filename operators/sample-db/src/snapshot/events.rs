@@ -1,6 +1,9 @@
 //! What is told on a snapshot, once for each transition. Pure.
 
-use api::sample_db_snapshot::{SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase};
+use api::Reason;
+use api::sample_db_snapshot::{
+    SampleDBSnapshotEvent, SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, VerificationPhase,
+};
 use runtime::plan::{Announcement, conditions};
 
 use super::status::{proved, taken};
@@ -19,17 +22,17 @@ fn begun(snapshot: &Snapshot, after: &SampleDBSnapshotStatus) -> Option<Announce
     begins.then(|| {
         let method = after.method.unwrap_or_default();
         let message = format!("taking a backup of the SampleDB {} ({method:?})", snapshot.spec.sample_db);
-        Announcement { warning: false, reason: "BackupStarted".into(), message }
+        event(false, SampleDBSnapshotEvent::BackupStarted, message)
     })
 }
 
 fn done(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<Announcement> {
-    let event = |warning, reason: &'static str, message| Announcement { warning, reason: reason.into(), message };
     if after.completed_at.is_some() {
-        return before.completed_at.is_none().then(|| event(false, "BackupCompleted", taken(after)));
+        let is_news = before.completed_at.is_none();
+        return is_news.then(|| event(false, SampleDBSnapshotReason::BackupCompleted, taken(after)));
     }
     let fails = after.phase == Some(SnapshotPhase::Failed) && before.phase != after.phase;
-    fails.then(|| event(true, "BackupFailed", after.error.clone().unwrap_or_default()))
+    fails.then(|| event(true, SampleDBSnapshotReason::BackupFailed, after.error.clone().unwrap_or_default()))
 }
 
 fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Option<Announcement> {
@@ -37,10 +40,16 @@ fn judged(before: &SampleDBSnapshotStatus, after: &SampleDBSnapshotStatus) -> Op
     if was.phase == is.phase {
         return None;
     }
-    let event = |warning, reason: &'static str, message| Announcement { warning, reason: reason.into(), message };
     match is.phase? {
-        VerificationPhase::Passed => Some(event(false, "BackupVerified", proved(after))),
-        VerificationPhase::Failed => Some(event(true, "VerificationFailed", is.message.clone().unwrap_or_default())),
+        VerificationPhase::Passed => Some(event(false, SampleDBSnapshotReason::BackupVerified, proved(after))),
+        VerificationPhase::Failed => {
+            let message = is.message.clone().unwrap_or_default();
+            Some(event(true, SampleDBSnapshotReason::VerificationFailed, message))
+        }
         _ => None,
     }
+}
+
+fn event(warning: bool, reason: impl Into<Reason>, message: String) -> Announcement {
+    Announcement { warning, reason: reason.into(), message }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use api::sample_db_snapshot::{
-    SNAPSHOT_FILES, SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase,
+    SNAPSHOT_FILES, SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -69,22 +69,18 @@ fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
     let spec = &observed.snapshot.spec;
     let name = &spec.sample_db;
     let Some(db) = observed.source() else {
-        return stuck(
-            "SampleDBMissing",
-            match &observed.db {
-                None => format!("there is no SampleDB {name}: it is taken once there is one"),
-                Some(_) => {
-                    format!(
-                        "the SampleDB {name} that it was to be of is gone, and the one of today has another uid: delete this"
-                    )
-                }
-            },
-        );
+        let message = match &observed.db {
+            None => format!("there is no SampleDB {name}: it is taken once there is one"),
+            Some(_) => format!(
+                "the SampleDB {name} that it was to be of is gone, and the one of today has another uid: delete this"
+            ),
+        };
+        return stuck(SampleDBSnapshotReason::SampleDBMissing, message);
     };
     let last = spec.reason == SnapshotReason::Final;
     match () {
         () if last && !db.meta.deleting => stuck(
-            "NotDeleting",
+            SampleDBSnapshotReason::NotDeleting,
             format!(
                 "a snapshot with the reason Final is what the operator takes of a SampleDB that is being deleted, and {name} is \
                  not: make one without spec.reason"
@@ -95,10 +91,13 @@ fn begin(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         }
         // What is protected serves on, and may do so for long.
         () if db.meta.deleting && !serves_while_deleting(db) => {
-            stuck("SampleDBDeleting", format!("the SampleDB {name} is being deleted"))
+            stuck(SampleDBSnapshotReason::SampleDBDeleting, format!("the SampleDB {name} is being deleted"))
         }
         () if serves(db) => started(observed, now),
-        () => wait("DatabaseNotReady", format!("waiting until the SampleDB {name} serves{}", status::because(db))),
+        () => wait(
+            SampleDBSnapshotReason::DatabaseNotReady,
+            format!("waiting until the SampleDB {name} serves{}", status::because(db)),
+        ),
     }
 }
 
@@ -267,7 +266,8 @@ pub(super) fn gone(meta: &runtime::plan::Meta, kind: runtime::plan::Kind) -> Eff
 #[must_use]
 pub fn hindered(status: &SampleDBSnapshotStatus) -> String {
     let ready = status.contract.condition(api::condition_type::READY);
-    let told = ready.filter(|ready| !matches!(&*ready.reason, "BackupRunning" | "VerificationRunning"));
+    let at_work = [SampleDBSnapshotReason::BackupRunning, SampleDBSnapshotReason::VerificationRunning];
+    let told = ready.filter(|ready| !ready.reason.is_one_of(&at_work));
     told.map_or_else(String::new, |ready| format!(": {}", ready.message))
 }
 

@@ -2,7 +2,8 @@
 
 use api::sample_db::VerifyMode;
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotPhase, SnapshotReason, SnapshotVerification, VERIFY,
+    VerificationPhase,
 };
 use jiff::{Timestamp, Unit};
 use runtime::plan::Effect;
@@ -21,6 +22,9 @@ const AGAINST: [&str; 6] =
 
 /// What it says of files that can be restored, and give other data than the user expects.
 const CHECK_FAILED: &str = "CheckFailed";
+
+/// The reason of one whose verification did not pass.
+const FAILED: SampleDBSnapshotReason = SampleDBSnapshotReason::VerificationFailed;
 
 /// Whether one that has been proved before, or has failed, is being proved again.
 pub(super) fn is_under_way(status: &SampleDBSnapshotStatus) -> bool {
@@ -64,7 +68,7 @@ pub(super) fn prove(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         None => step(observed, Effect::Create(job(observed)), now),
         Some(None) => waits(observed, now),
         Some(Some(JobEnd::Complete)) => heard(observed, &name, now, |words| match another_database(observed, words) {
-            Some(why) => status::unproved(observed, SnapshotPhase::Failed, "VerificationFailed", why, now),
+            Some(why) => status::unproved(observed, SnapshotPhase::Failed, FAILED, why, now),
             None => status::verified(observed, words, now),
         }),
         Some(Some(JobEnd::Failed { message, .. })) => {
@@ -91,7 +95,7 @@ fn of_verdict(observed: &Observed, reason: Option<&str>, why: &str, now: Timesta
         }
         told => told,
     };
-    status::unproved(observed, phase, "VerificationFailed", message, now)
+    status::unproved(observed, phase, FAILED, message, now)
 }
 
 fn job(observed: &Observed) -> runtime::plan::Create {

@@ -3,7 +3,8 @@
 
 use api::sample_db::Method;
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
+    SnapshotVerification, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -151,7 +152,7 @@ impl Record {
 }
 
 /// Reason and words once a status was restored.
-const RESTORED: &str = "StatusRestored";
+const RESTORED: SampleDBSnapshotReason = SampleDBSnapshotReason::StatusRestored;
 const MESSAGE: &str = "the status was restored from the annotation with the record of the snapshot";
 
 /// Whether a database goes as soon as this snapshot is good: then only files count that its own Job has written, as the folder with its

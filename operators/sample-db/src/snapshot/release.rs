@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use api::sample_db_snapshot::{SNAPSHOT_FILES, SnapshotDeletionPolicy, SnapshotPhase};
+use api::sample_db_snapshot::{SNAPSHOT_FILES, SampleDBSnapshotEvent, SnapshotDeletionPolicy, SnapshotPhase};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Announcement, Apply, Effect, Next, Plan};
@@ -50,7 +50,8 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         return Plan { status: Some(status::in_use(observed, now)), next: Next::After(READ), ..Plan::nothing() };
     }
     if keeps(snapshot) {
-        return let_go(snapshot, Some((false, "FilesKept", "its files stay, as its deletion policy says".to_owned())));
+        let kept = "its files stay, as its deletion policy says".to_owned();
+        return let_go(snapshot, Some((false, SampleDBSnapshotEvent::FilesKept, kept)));
     }
     // What writes to the files ends first. What an earlier snapshot of the name has left removed that one's.
     if let Some(job) = observed.jobs.iter().find(|job| *job.meta.key.name != *name || others(job)) {
@@ -61,13 +62,15 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> SnapshotPlan {
         None => Plan { effects: vec![Effect::Create(jobs::prune(observed))], ..waits(observed, now) },
         Some(None) => waits(observed, now),
         Some(Some(JobEnd::Complete)) => {
-            let_go(snapshot, Some((false, "FilesRemoved", "its files were removed".to_owned())))
+            let removed = "its files were removed".to_owned();
+            let_go(snapshot, Some((false, SampleDBSnapshotEvent::FilesRemoved, removed)))
         }
         // A volume that cannot be written to keeps nobody from deleting the object for ever: the Job's deadline ends.
         Some(Some(JobEnd::Failed { message, .. })) => {
             let words = observed.words(&name);
             let why = words.as_ref().and_then(Words::failure).map_or_else(|| message.clone(), |(_, why)| why);
-            let_go(snapshot, Some((true, "FilesLeft", format!("its files could not be removed: {why}"))))
+            let left = format!("its files could not be removed: {why}");
+            let_go(snapshot, Some((true, SampleDBSnapshotEvent::FilesLeft, left)))
         }
     }
 }
@@ -80,7 +83,7 @@ fn keeps(snapshot: &Snapshot) -> bool {
 }
 
 /// Where its files are is said with what became of them, since the object that knows is going.
-fn let_go(snapshot: &Snapshot, told: Option<(bool, &'static str, String)>) -> SnapshotPlan {
+fn let_go(snapshot: &Snapshot, told: Option<(bool, SampleDBSnapshotEvent, String)>) -> SnapshotPlan {
     let location = &snapshot.status.location;
     let (claim, path) = (location.claim.as_deref().unwrap_or_default(), location.path.as_deref().unwrap_or_default());
     let done = told.into_iter().map(|(warning, reason, message)| Announcement {

@@ -3,12 +3,14 @@
 use api::Contract;
 use api::sample_db::{Method, VerifyMode};
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
+    SnapshotVerification, VerificationPhase,
 };
 use jiff::{Timestamp, Unit};
 use runtime::plan::conditions::Summary;
 
 use super::observed::Observed;
+use super::size::for_people;
 use super::{jobs, proof, volume};
 use crate::plan::retention::{self, Alone};
 use crate::plan::{Words, brief, names};
@@ -19,7 +21,7 @@ type Status = SampleDBSnapshotStatus;
 pub(super) fn with(
     status: Status,
     summary: &Summary,
-    reason: &'static str,
+    reason: SampleDBSnapshotReason,
     message: impl Into<String>,
     now: Timestamp,
 ) -> Status {
@@ -32,13 +34,13 @@ pub(super) fn second(now: Timestamp) -> Option<Timestamp> {
 }
 
 /// It waits.
-pub(super) fn waits(observed: &Observed, reason: &'static str, message: String, now: Timestamp) -> Status {
+pub(super) fn waits(observed: &Observed, reason: SampleDBSnapshotReason, message: String, now: Timestamp) -> Status {
     let status = Status { phase: Some(SnapshotPhase::Pending), ..observed.snapshot.status.clone() };
     with(status, &Summary::Reconciling, reason, message, now)
 }
 
 /// It waits for a person.
-pub(super) fn stuck(observed: &Observed, reason: &'static str, message: String, now: Timestamp) -> Status {
+pub(super) fn stuck(observed: &Observed, reason: SampleDBSnapshotReason, message: String, now: Timestamp) -> Status {
     let status = Status { phase: Some(SnapshotPhase::Pending), ..observed.snapshot.status.clone() };
     with(status, &Summary::Stalled, reason, message, now)
 }
@@ -83,11 +85,12 @@ pub(super) fn folder(snapshot: &Snapshot) -> String {
 const NOT_COVERED: usize = 5;
 
 /// Reason and words while nothing hinders.
-const TAKING: (&str, &str) = ("BackupRunning", "the backup is being taken");
-const PROVING: (&str, &str) = ("VerificationRunning", "the backup is being verified");
-const REMOVING: (&str, &str) = ("RemovingFiles", "its files are being removed");
+const TAKING: (SampleDBSnapshotReason, &str) = (SampleDBSnapshotReason::BackupRunning, "the backup is being taken");
+const PROVING: (SampleDBSnapshotReason, &str) =
+    (SampleDBSnapshotReason::VerificationRunning, "the backup is being verified");
+const REMOVING: (SampleDBSnapshotReason, &str) = (SampleDBSnapshotReason::RemovingFiles, "its files are being removed");
 /// The reason while something does.
-const HINDERED: &str = "PodInTrouble";
+const HINDERED: SampleDBSnapshotReason = SampleDBSnapshotReason::PodInTrouble;
 
 /// As it is, with what keeps its Job from working.
 pub(super) fn goes_on(observed: &Observed, now: Timestamp) -> Status {
@@ -158,7 +161,7 @@ pub(super) fn taken_of(observed: &Observed, words: &Words, mode: VerifyMode, now
     if skipped {
         let message = format!("{}; it was not to be verified", taken(&status));
         let status = Status { phase: Some(SnapshotPhase::Ready), ..status };
-        return with(status, &Summary::Ready, "BackupCompleted", message, now);
+        return with(status, &Summary::Ready, SampleDBSnapshotReason::BackupCompleted, message, now);
     }
     with(status, &Summary::Reconciling, PROVING.0, PROVING.1, now)
 }
@@ -173,11 +176,7 @@ pub(super) fn taken(status: &Status) -> String {
 /// Its time is over, but no later one holds those databases. One that is not Ready says why instead.
 pub(super) fn kept(observed: &Observed, alone: &Alone<'_>, now: Timestamp) -> Status {
     let status = observed.snapshot.status.clone();
-    let (reason, how) = match status.verification.phase {
-        Some(VerificationPhase::Passed) => ("BackupVerified", proved(&status)),
-        Some(VerificationPhase::Skipped) => ("BackupCompleted", taken(&status)),
-        _ => return status,
-    };
+    let Some((reason, how)) = good(&status) else { return status };
     let why = retention::sentence(&observed.snapshot, alone);
     with(status, &Summary::Ready, reason, format!("{how}; its time is over, but {why}"), now)
 }
@@ -185,19 +184,24 @@ pub(super) fn kept(observed: &Observed, alone: &Alone<'_>, now: Timestamp) -> St
 /// Its time is over, but new databases are being filled from it. One that is not Ready says why instead.
 pub(super) fn read(observed: &Observed, now: Timestamp) -> Status {
     let status = observed.snapshot.status.clone();
-    let (reason, how) = match status.verification.phase {
-        Some(VerificationPhase::Passed) => ("BackupVerified", proved(&status)),
-        Some(VerificationPhase::Skipped) => ("BackupCompleted", taken(&status)),
-        _ => return status,
-    };
+    let Some((reason, how)) = good(&status) else { return status };
     let message = format!("{how}; its time is over, but {}", readers(observed));
     with(status, &Summary::Ready, reason, message, now)
+}
+
+/// What is told of one that can be restored.
+fn good(status: &Status) -> Option<(SampleDBSnapshotReason, String)> {
+    match status.verification.phase? {
+        VerificationPhase::Passed => Some((SampleDBSnapshotReason::BackupVerified, proved(status))),
+        VerificationPhase::Skipped => Some((SampleDBSnapshotReason::BackupCompleted, taken(status))),
+        VerificationPhase::Pending | VerificationPhase::Running | VerificationPhase::Failed => None,
+    }
 }
 
 /// It is being deleted, and new databases are being filled from it.
 pub(super) fn in_use(observed: &Observed, now: Timestamp) -> Status {
     let message = format!("waiting to remove its files: {}", readers(observed));
-    with(observed.snapshot.status.clone(), &Summary::Reconciling, "SnapshotInUse", message, now)
+    with(observed.snapshot.status.clone(), &Summary::Reconciling, SampleDBSnapshotReason::SnapshotInUse, message, now)
 }
 
 /// Who reads it, and until when.
@@ -233,7 +237,7 @@ pub(super) fn verified(observed: &Observed, words: &Words, now: Timestamp) -> St
     let status = Status { phase: Some(SnapshotPhase::Ready), job: None, error: None, volume, verification, ..before };
     let status = volume::with_files(status);
     let message = proved(&status);
-    with(status, &Summary::Ready, "BackupVerified", message, now)
+    with(status, &Summary::Ready, SampleDBSnapshotReason::BackupVerified, message, now)
 }
 
 fn ended(before: &Status, now: Timestamp) -> SnapshotVerification {
@@ -246,7 +250,7 @@ fn ended(before: &Status, now: Timestamp) -> SnapshotVerification {
 pub(super) fn unproved(
     observed: &Observed,
     phase: SnapshotPhase,
-    reason: &'static str,
+    reason: SampleDBSnapshotReason,
     message: String,
     now: Timestamp,
 ) -> Status {
@@ -264,38 +268,11 @@ pub(super) fn unproved(
 pub(super) fn failed(observed: &Observed, message: String, now: Timestamp) -> Status {
     let before = observed.snapshot.status.clone();
     let status = Status { phase: Some(SnapshotPhase::Failed), job: None, error: Some(message.clone()), ..before };
-    with(status, &Summary::Stalled, "BackupFailed", message, now)
+    with(status, &Summary::Stalled, SampleDBSnapshotReason::BackupFailed, message, now)
 }
 
 /// Its time is over.
 pub(super) fn expired(observed: &Observed, now: Timestamp) -> Status {
     let status = Status { phase: Some(SnapshotPhase::Expired), ..observed.snapshot.status.clone() };
-    with(status, &Summary::Reconciling, "Expired", "its time is over: it is being removed", now)
-}
-
-/// A number of bytes, for people.
-fn for_people(bytes: i64) -> String {
-    const UNITS: [&str; 4] = ["Ki", "Mi", "Gi", "Ti"];
-    let mut rest = bytes.max(0);
-    let mut shown = format!("{rest}");
-    for unit in UNITS {
-        if rest < 1024 {
-            break;
-        }
-        shown = format!("{}.{}{unit}", rest / 1024, rest % 1024 * 10 / 1024);
-        rest /= 1024;
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_for_people() {
-        for (bytes, shown) in [(0, "0"), (1023, "1023"), (1024, "1.0Ki"), (12_897_485, "12.2Mi"), (3 << 30, "3.0Gi")] {
-            assert_eq!(for_people(bytes), shown);
-        }
-    }
+    with(status, &Summary::Reconciling, SampleDBSnapshotReason::Expired, "its time is over: it is being removed", now)
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use api::sample_db_snapshot::{
-    SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason, SnapshotVerification, SnapshotVolume,
-    VERIFY, VerificationPhase,
+    SampleDBSnapshotReason, SampleDBSnapshotStatus, SnapshotLocation, SnapshotPhase, SnapshotReason,
+    SnapshotVerification, SnapshotVolume, VERIFY, VerificationPhase,
 };
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -62,11 +62,11 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> Option<SnapshotPlan> 
 }
 
 /// Why no pod can use the volume, as a reason and in words.
-fn trouble(volume: &Volume) -> Option<(&'static str, &'static str)> {
+fn trouble(volume: &Volume) -> Option<(SampleDBSnapshotReason, &'static str)> {
     match volume {
-        Volume::Absent => Some(("VolumeMissing", "is gone")),
-        Volume::Claim { leaving: true, .. } => Some(("ClaimTerminating", "is being deleted")),
-        Volume::Claim { lost: true, .. } => Some(("VolumeLost", "has lost its volume")),
+        Volume::Absent => Some((SampleDBSnapshotReason::VolumeMissing, "is gone")),
+        Volume::Claim { leaving: true, .. } => Some((SampleDBSnapshotReason::ClaimTerminating, "is being deleted")),
+        Volume::Claim { lost: true, .. } => Some((SampleDBSnapshotReason::VolumeLost, "has lost its volume")),
         Volume::Unknown | Volume::Claim { .. } => None,
     }
 }
@@ -124,7 +124,7 @@ pub(super) fn without_files(observed: &Observed, now: Timestamp) -> SampleDBSnap
          the volume and run kubectl annotate sampledbsnapshot {} --namespace {} --overwrite {VERIFY}=\"$(date -u +%FT%TZ)\"",
         key.name, key.namespace
     );
-    status::unproved(observed, SnapshotPhase::Failed, "FilesMissing", message, now)
+    status::unproved(observed, SnapshotPhase::Failed, SampleDBSnapshotReason::FilesMissing, message, now)
 }
 
 /// What to say of files that are yet to be seen on the volume that there is now.
@@ -149,7 +149,7 @@ pub(super) fn with_files(status: SampleDBSnapshotStatus) -> SampleDBSnapshotStat
 /// No pod can read its files: it is of no use until there is a claim again.
 pub(super) fn without_volume(
     observed: &Observed,
-    reason: &'static str,
+    reason: SampleDBSnapshotReason,
     how: &str,
     now: Timestamp,
 ) -> SampleDBSnapshotStatus {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use api::ReconcileReason;
+use api::sample_db::SampleDBReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::View as _;
@@ -167,7 +169,7 @@ impl Site {
 
     /// Performs an act, unless the question is lost; the answer may be.
     pub fn act(&mut self, world: &World, db: &SampleDB, act: &DbAct, answer: Answer) -> Result<(), Error> {
-        let lost = || Err(Error::transient("ConnectionFailed", "there is no answer"));
+        let lost = || Err(Error::transient(SampleDBReason::ConnectionFailed, "there is no answer"));
         if answer == Answer::Unasked {
             return lost();
         }
@@ -182,7 +184,7 @@ impl Site {
                 let name = name(db, *of);
                 self.held.secrets.remove(&name);
                 if self.going {
-                    return Err(Error::transient("Forbidden", "the namespace is being terminated"));
+                    return Err(Error::transient(ReconcileReason::Forbidden, "the namespace is being terminated"));
                 }
                 let remade = plan::may_have_data(db).then(|| self.now.to_string());
                 let password = format!("password-{}", self.disks.fresh());
@@ -202,7 +204,7 @@ impl Site {
             DbAct::RewriteSecret(_) => return Ok(()),
             DbAct::SetPassword | DbAct::SetParameters { .. } | DbAct::LetIn | DbAct::ShutOut => {}
         }
-        let away = || Error::transient("ServerAway", "the server has gone away meanwhile");
+        let away = || Error::transient(SampleDBReason::ServerAway, "the server has gone away meanwhile");
         let key = db.meta.key.name.to_string();
         self.held.said.remove(&key);
         let system = self.look(db, SecretOf::System).secret.ok_or_else(away)?;
@@ -213,7 +215,10 @@ impl Site {
         let claim = self.claim_of(&pod).ok_or_else(away)?;
         let data = self.disks.volume(&claim).data.as_mut().ok_or_else(away)?;
         if data.superuser != system.password {
-            return Err(Error::transient("AuthenticationFailed", "the server does not take the password"));
+            return Err(Error::transient(
+                SampleDBReason::AuthenticationFailed,
+                "the server does not take the password",
+            ));
         }
         match act {
             DbAct::LetIn => (data.open, data.shut_since) = (true, None),

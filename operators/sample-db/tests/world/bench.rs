@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use api::ReconcileReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::Error;
 use runtime::cache::{Entry, View as _};
@@ -175,7 +176,7 @@ impl Bench {
                 *acts += 1;
                 site.act(world, db, &act, answer)
             }
-            Act::Refused => Err(Error::transient("Forbidden", "it is not made any more")),
+            Act::Refused => Err(Error::transient(ReconcileReason::Forbidden, "it is not made any more")),
         });
         self.done(done);
         self.guard.after(&self.world, &mut self.site);
@@ -190,7 +191,8 @@ impl Bench {
         self.last += plan.effects.len() + plan.aside.len();
         self.guard.see(&self.world, &plan.effects);
         let plan = self.barred(&snapshot.meta, plan, |never| match never {});
-        let done = self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient("Forbidden", "no")));
+        let done =
+            self.world.pass_with(&**snapshot, plan, |_, _| Err(Error::transient(ReconcileReason::Forbidden, "no")));
         self.done(done);
         self.guard.after(&self.world, &mut self.site);
     }

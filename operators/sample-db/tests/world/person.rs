@@ -1,6 +1,6 @@
 //! Somebody reads conditions, and does what they ask for.
 
-use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, ADOPT, SKIP_FINAL_SNAPSHOT};
+use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, ADOPT, SKIP_FINAL_SNAPSHOT, SampleDBReason};
 use runtime::cache::View as _;
 use runtime::views::Job;
 use sample_db::{SampleDB, Snapshot};
@@ -88,5 +88,6 @@ fn give_up(db: &mut Value) {
 fn has_lost_its_claim(db: &Value) -> bool {
     let reason = &condition(db, "Stalled")["reason"];
     let configured = !db["status"]["initialization"]["completedAt"].is_null();
-    *reason == "ClaimTerminating" || *reason == "DataMissing" && !configured
+    let told = |of: SampleDBReason| *reason == *of.as_str();
+    told(SampleDBReason::ClaimTerminating) || told(SampleDBReason::DataMissing) && !configured
 }

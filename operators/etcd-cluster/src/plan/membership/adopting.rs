@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use api::etcd_cluster::ADOPT;
+use api::etcd_cluster::{ADOPT, EtcdClusterReason};
 use runtime::views::Claim;
 
 use super::{Observed, Roster, Step};
@@ -78,7 +78,7 @@ fn copied(observed: &Observed, namespace: &str) -> Step {
          (etcdctl snapshot save) into a new cluster; to begin anew, put them aside: kubectl label pvc -l \
          etcd_cluster={name},{NAMESPACE}={namespace} {RETIRED}=true"
     );
-    Step::Stuck("VolumesFound", message)
+    Step::stuck(EtcdClusterReason::VolumesFound, message)
 }
 
 /// Why nothing is begun yet.
@@ -90,7 +90,7 @@ fn held(observed: &Observed) -> Option<Step> {
             "the annotation {ADOPT} asks for the volumes of the {name} with uid {uid}, and there are none (claims with the \
              label {OWNER_UID}={uid}), so no cluster is begun: restore them, or take the annotation away"
         );
-        return Some(Step::Stuck("VolumesNotFound", message));
+        return Some(Step::stuck(EtcdClusterReason::VolumesNotFound, message));
     };
     let claims: BTreeSet<&str> =
         earlier(observed).filter(|claim| made_for(claim) == uid).map(|claim| &*claim.meta.key.name).collect();
@@ -100,5 +100,5 @@ fn held(observed: &Observed) -> Option<Step> {
          cluster back, kubectl annotate etcd {name} {ADOPT}={uid}; to begin anew, put them aside, after which they can be \
          deleted: kubectl label pvc -l etcd_cluster={name},{OWNER_UID}={uid} {RETIRED}=true"
     );
-    Some(Step::Stuck("VolumesFound", message))
+    Some(Step::stuck(EtcdClusterReason::VolumesFound, message))
 }

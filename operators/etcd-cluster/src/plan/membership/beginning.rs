@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use api::ConditionStatus;
 use api::condition_type::READY;
+use api::etcd_cluster::EtcdClusterReason;
+use api::{ConditionStatus, ReconcileReason};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Seen;
 use runtime::plan::meta::selector_text;
@@ -24,7 +25,7 @@ const UNANSWERED: SignedDuration = SignedDuration::from_mins(2);
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     let clusters = recovered::clusters(observed);
     if clusters.len() > 1 {
-        return Step::Stuck("VolumesAmbiguous", ambiguous(observed, &clusters));
+        return Step::stuck(EtcdClusterReason::VolumesAmbiguous, ambiguous(observed, &clusters));
     }
     if was_made(observed, roster) {
         return recovery(observed, roster, wish, now);
@@ -33,21 +34,25 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return strangers(observed).unwrap_or_else(|| first(observed, roster));
     };
     if seed.is_leaving() {
-        return Step::wait("WaitingForDeletion", format!("waiting until the pod {} is gone", seed.name));
+        return Step::wait(ReconcileReason::WaitingForDeletion, format!("waiting until the pod {} is gone", seed.name));
     }
     // If it answers, it is the cluster from now on.
     let useless = || seed.is_doomed() || is_hopeless(seed, wish) || is_isolated(seed, wish);
     if seed.endpoint.is_none() && useless() && may_lose_pod(observed, seed, wish) {
         return Step::DropPod { name: seed.name.clone() };
     }
-    second(observed, roster, wish, seed).unwrap_or_else(|| Step::ask_again("Creating", waiting_for(seed)))
+    second(observed, roster, wish, seed)
+        .unwrap_or_else(|| Step::ask_again(EtcdClusterReason::Creating, waiting_for(seed)))
 }
 
 /// The way back of a cluster that has been made, and of which only the status is gone that told of it. As soon as a member
 /// answers, the cluster is latched again; until then members come back on their volumes, and nothing new is made.
 fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Step {
     if let Some(node) = roster.nodes.iter().find(|node| node.endpoint.is_some()) {
-        return Step::ask_again("StatusLost", format!("{LOST}; member {} answers and tells of it", node.name));
+        return Step::ask_again(
+            EtcdClusterReason::StatusLost,
+            format!("{LOST}; member {} answers and tells of it", node.name),
+        );
     }
     let volumes = || {
         let usable = |node: &&Node<'_>| node.claim.is_some_and(|claim| !claim.lost && !claim.meta.deleting);
@@ -63,9 +68,12 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestam
     let ready = observed.cluster.status.contract.condition(READY);
     let waits = ready.filter(|ready| ready.status != ConditionStatus::True).map(|ready| ready.last_transition_time);
     if waits.is_some_and(|since| clock::lasted(since, now) >= UNANSWERED) {
-        return Step::Stuck("StatusLost", unanswered(observed, &waiting));
+        return Step::stuck(EtcdClusterReason::StatusLost, unanswered(observed, &waiting));
     }
-    Step::ask_again("StatusLost", format!("{LOST}, and no member answers yet that could tell of it: {waiting}"))
+    Step::ask_again(
+        EtcdClusterReason::StatusLost,
+        format!("{LOST}, and no member answers yet that could tell of it: {waiting}"),
+    )
 }
 
 /// What to do where no member comes back that could tell of the cluster.
@@ -118,7 +126,7 @@ fn strangers(observed: &Observed) -> Option<Step> {
         None if !observed.pods.is_empty() => return None,
         None => {
             let why = "waiting to learn whether other pods bear this cluster's labels: pods cannot be listed";
-            return Some(Step::wait("PodsUnknown", why));
+            return Some(Step::wait(EtcdClusterReason::PodsUnknown, why));
         }
     };
     let names = |leaving| {
@@ -127,17 +135,18 @@ fn strangers(observed: &Observed) -> Option<Step> {
     };
     let labels = selector_text(&selector(&observed.cluster));
     match (names(false), names(true)) {
-        (stay, _) if !stay.is_empty() => Some(Step::Stuck(
-            "ForeignPods",
+        (stay, _) if !stay.is_empty() => Some(Step::stuck(
+            EtcdClusterReason::ForeignPods,
             format!(
                 "pods that are not this cluster's bear its labels ({labels}), and clients would reach them too: {stay}; \
                  if they are an earlier operator's cluster, back it up and restore it into a cluster of another name; \
                  else delete them"
             ),
         )),
-        (_, leave) if !leave.is_empty() => {
-            Some(Step::wait("WaitingForDeletion", format!("waiting until earlier pods are gone: {leave}")))
-        }
+        (_, leave) if !leave.is_empty() => Some(Step::wait(
+            ReconcileReason::WaitingForDeletion,
+            format!("waiting until earlier pods are gone: {leave}"),
+        )),
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! Healing: members come back as themselves on their volumes; who has lost its data is replaced, as long as the others
 //! hold quorum.
 
+use api::ReconcileReason;
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 use serde::Deserialize;
 
@@ -66,11 +68,11 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
     let replace = |why: String| Some(replace_stopped(observed, roster, node, why, now));
     if let Some(pod) = node.pod {
         let gone = format!("waiting until the pod {} is gone", pod.meta.key.name);
-        return pod.meta.deleting.then(|| Step::wait("WaitingForDeletion", gone));
+        return pod.meta.deleting.then(|| Step::wait(ReconcileReason::WaitingForDeletion, gone));
     }
     if !is_ours(observed, node) {
-        return Some(Step::Stuck(
-            "ForeignMember",
+        return Some(Step::stuck(
+            EtcdClusterReason::ForeignMember,
             format!("member {} was added by somebody else: remove it with etcdctl member remove", node.name),
         ));
     }
@@ -79,9 +81,10 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
     }
     match node.claim {
         Some(_) if hold::is_dying(node) => replace(DYING.to_owned()),
-        Some(claim) if claim.meta.deleting => {
-            Some(Step::wait("WaitingForDeletion", format!("waiting until the claim {} is gone", node.name)))
-        }
+        Some(claim) if claim.meta.deleting => Some(Step::wait(
+            ReconcileReason::WaitingForDeletion,
+            format!("waiting until the claim {} is gone", node.name),
+        )),
         Some(claim) if !claim.lost => Some(super::again(observed, roster, wish, &node.name)),
         Some(_) => replace("its volume is lost".to_owned()),
         None if wish.durable => replace("its claim is gone".to_owned()),
@@ -123,7 +126,7 @@ fn present(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_
         return Some(replace(roster, node, why));
     }
     // A learner is waited for where it is promoted.
-    (!node.is_learner()).then(|| Step::ask_again("MemberUnhealthy", waiting_for(node)))
+    (!node.is_learner()).then(|| Step::ask_again(EtcdClusterReason::MemberUnhealthy, waiting_for(node)))
 }
 
 /// Whether a member that joins has been getting no further for long, as far as it tells of that itself; from when status first had
@@ -187,8 +190,8 @@ pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step
     }
     let others =
         if roster.members().count() > 1 { "the others have no quorum without it" } else { "it is the only one" };
-    Step::Stuck(
-        "MemberLost",
+    Step::stuck(
+        EtcdClusterReason::MemberLost,
         format!(
             "member {} cannot come back ({why}), and {others}, so it is not replaced: bring its volume back, or restore \
              the cluster from a backup",
@@ -217,7 +220,7 @@ fn replace_stopped(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wh
         node.name,
         SILENCE.as_mins()
     );
-    Step::ask_again("MemberUnhealthy", message)
+    Step::ask_again(EtcdClusterReason::MemberUnhealthy, message)
 }
 
 /// What the agent leaves when it fails.

@@ -1,14 +1,15 @@
 //! Other pods for members that do not work, where the spec by now says something else of pods.
 
 use api::ConditionStatus;
+use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
 use jiff::{SignedDuration, Timestamp};
 
 use super::unreached::SILENCE;
 use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, unreached};
 use crate::plan::objects::{self, ETCD};
+use crate::plan::proven;
 use crate::plan::roster::Node;
 use crate::plan::version::{Version, may_follow};
-use crate::plan::{QUORUM_HEALTHY, proven};
 
 /// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
 /// starts and elections take less.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, waiting_for};
@@ -27,7 +28,7 @@ pub(super) fn promote(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now
     let Some(member) = learner.member.filter(|_| learner.endpoint.is_some()) else {
         // The entry first: the pod of the next one may be refused.
         let step = nudge(observed, learner, now).or_else(|| ahead(observed, roster, wish));
-        return Some(step.unwrap_or_else(|| Step::ask_again("MemberJoining", waiting_for(learner))));
+        return Some(step.unwrap_or_else(|| Step::ask_again(EtcdClusterReason::MemberJoining, waiting_for(learner))));
     };
     if !learner.has_started() || learner.endpoint.is_some_and(|endpoint| endpoint.applied_index == 0) {
         return Some(nudge(observed, learner, now).unwrap_or_else(|| promotion(learner, member.id)));
@@ -85,7 +86,8 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let wish = &wish.joining(roster);
     let Some(node) = joining(roster) else {
         // Before it has a claim: one that is made for each pod that is refused would be a volume each.
-        let refused = observed.refused.as_deref().map(|why| Step::Stuck("PodRefused", cannot_join(why)));
+        let refused =
+            observed.refused.as_deref().map(|why| Step::stuck(EtcdClusterReason::PodRefused, cannot_join(why)));
         return refused.unwrap_or_else(|| Step::Start { name: newcomer(observed, roster), start: Start::Join });
     };
     if rolling::is_outdated(node, wish) || node.is_doomed() {
@@ -95,7 +97,7 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::Add { name: node.name.clone(), learner: wish.version.has_learners() && learners(roster) };
     }
     let step = if trouble(node).is_some() { Step::wait } else { Step::ask_again };
-    step("MemberJoining", waiting_for(node))
+    step(EtcdClusterReason::MemberJoining, waiting_for(node))
 }
 
 fn cannot_join(why: &str) -> String {
@@ -139,7 +141,7 @@ fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         return Step::DropPod { name: node.name.clone() };
     }
     let Some(leader) = roster.leader() else {
-        return Step::ask_again("NoLeader", "waiting until the members agree on a leader");
+        return Step::ask_again(EtcdClusterReason::NoLeader, "waiting until the members agree on a leader");
     };
     let may = |node: &Node<'_>| corrupt::may_go(observed, roster, node);
     let followers = || roster.members().filter(|node| node.name != leader.name && may(node));
@@ -164,6 +166,9 @@ fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         Some((victim, member)) if roster.can_lose(victim) => {
             Step::Remove { name: victim.name.clone(), id: member.id, dead: None }
         }
-        _ => Step::ask_again("MemberUnhealthy", "waiting until enough members are healthy to remove one"),
+        _ => Step::ask_again(
+            EtcdClusterReason::MemberUnhealthy,
+            "waiting until enough members are healthy to remove one",
+        ),
     }
 }

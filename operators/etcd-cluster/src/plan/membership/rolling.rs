@@ -1,6 +1,7 @@
 //! Rolling members to another version, or to other pods: one at a time, followers first, the leader last and only after
 //! another leads.
 
+use api::etcd_cluster::EtcdClusterReason;
 use jiff::Timestamp;
 
 use super::{Observed, Roster, Step, Wish, corrupt, waiting_for};
@@ -18,13 +19,13 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return None;
     }
     if let Some(unsettled) = roster.voters().find(|node| !is_settled(roster, node)) {
-        return Some(Step::ask_again("MemberUnsettled", unsettled_sentence(roster, unsettled)));
+        return Some(Step::ask_again(EtcdClusterReason::MemberUnsettled, unsettled_sentence(roster, unsettled)));
     }
     if let Some(sentence) = too_early(observed, roster, wish) {
-        return Some(Step::ask_again("ClusterVersionBehind", sentence));
+        return Some(Step::ask_again(EtcdClusterReason::ClusterVersionBehind, sentence));
     }
     let Some(leader) = roster.leader() else {
-        return Some(Step::ask_again("NoLeader", "waiting until the members agree on a leader"));
+        return Some(Step::ask_again(EtcdClusterReason::NoLeader, "waiting until the members agree on a leader"));
     };
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
         let heir =
@@ -64,7 +65,7 @@ const SLICE: u64 = 20_000;
 fn fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
     let entries = match leaving_3_6::entries_to_fill(observed, roster, node, wish) {
         Ok(entries) => entries.filter(|entries| *entries > SLICE)?,
-        Err(why) => return Some(Step::Stuck("UpgradeRefused", why)),
+        Err(why) => return Some(Step::stuck(EtcdClusterReason::UpgradeRefused, why)),
     };
     let index = node.endpoint?.raft_index;
     let from = observed.cluster.status.filling_from.filter(|from| *from <= index).unwrap_or(index);
@@ -126,8 +127,8 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
         Some(member) if roster.voters().count() >= 3 && roster.can_lose(node) => {
             Step::Remove { name, id: member.id, dead: None }
         }
-        _ => Step::Stuck(
-            "DataInPods",
+        _ => Step::stuck(
+            EtcdClusterReason::DataInPods,
             "the change of spec.pod, spec.options or spec.quota (or the restart) needs new pods, and members keep their \
              data in their pods: it can be had with 3 members or more, or with storage that is not ephemeral"
                 .to_owned(),
@@ -138,7 +139,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
 /// What is told of pods that the API server would not take.
 pub(super) fn refused(why: &str) -> Step {
     let message = format!("the API server would not take pods as the spec asks, so all stay as they are: {why}");
-    Step::Stuck("PodRefused", message)
+    Step::stuck(EtcdClusterReason::PodRefused, message)
 }
 
 /// Whether a member is to get another pod, and keeps its data with it.

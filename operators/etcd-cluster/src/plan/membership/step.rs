@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use api::Reason;
+
 use crate::plan::objects::Start;
 
 /// One step.
@@ -12,7 +14,7 @@ pub enum Step {
     /// Nothing can be done until something changes.
     Wait(Wait),
     /// Nothing can be done until a person does something: the condition's reason and message.
-    Stuck(&'static str, String),
+    Stuck(Reason, String),
     /// Make claims of an earlier object of this name this cluster's own.
     Adopt {
         /// Whose.
@@ -119,7 +121,7 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wait {
     /// In one CamelCase word.
-    pub reason: &'static str,
+    pub reason: Reason,
     /// In words.
     pub message: String,
     /// Whether etcd has to be asked again soon: no watch will tell.
@@ -127,11 +129,15 @@ pub struct Wait {
 }
 
 impl Step {
-    pub(in crate::plan) fn wait(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason, message: message.into(), soon: false })
+    pub(in crate::plan) fn stuck(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Stuck(reason.into(), message.into())
     }
 
-    pub(super) fn ask_again(reason: &'static str, message: impl Into<String>) -> Self {
-        Self::Wait(Wait { reason, message: message.into(), soon: true })
+    pub(in crate::plan) fn wait(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Wait(Wait { reason: reason.into(), message: message.into(), soon: false })
+    }
+
+    pub(super) fn ask_again(reason: impl Into<Reason>, message: impl Into<String>) -> Self {
+        Self::Wait(Wait { reason: reason.into(), message: message.into(), soon: true })
     }
 }

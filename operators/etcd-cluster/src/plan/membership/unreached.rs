@@ -1,7 +1,7 @@
 //! Members that their kubelets find ready and the operator does not reach: a network policy is in the way, or etcd hangs behind a
 //! port that is open. Whether clients reach them cannot be seen from here.
 
-use api::etcd_cluster::MemberRole;
+use api::etcd_cluster::{EtcdClusterReason, MemberRole};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Observed, Roster, Step, Wish, pull, rolling};
@@ -120,5 +120,5 @@ pub(super) fn told(
          {CLIENT_PORT} of the pods (network policies), or, if etcd hangs in one, delete that pod",
         SILENCE.as_mins()
     );
-    Some(Step::Stuck("MembersUnreachable", message))
+    Some(Step::stuck(EtcdClusterReason::MembersUnreachable, message))
 }

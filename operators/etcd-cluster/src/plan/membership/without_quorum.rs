@@ -1,6 +1,6 @@
 //! Without quorum: members come back as themselves on their volumes, and nothing else is done.
 
-use api::etcd_cluster::{MemberRole, MemberStatus};
+use api::etcd_cluster::{EtcdClusterReason, MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
@@ -8,7 +8,6 @@ use crate::plan::hold;
 use crate::plan::objects::{Facts, Start};
 use crate::plan::quorum;
 use crate::plan::roster::Node;
-use crate::plan::{AUTHENTICATION_REQUIRED, anew};
 
 const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
     members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
@@ -66,7 +65,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return wait;
     }
     if observed.etcd.denied {
-        return Step::Stuck(AUTHENTICATION_REQUIRED, AUTHENTICATION.to_owned());
+        return Step::stuck(EtcdClusterReason::AuthenticationRequired, AUTHENTICATION);
     }
     let answering = roster.nodes.iter().filter(|node| node.endpoint.is_some()).count();
     let why = observed.etcd.members.as_ref().err().map_or("", String::as_str);
@@ -76,17 +75,17 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return told;
     }
     // Who is alone with an empty disk is no reason to give up the others' data.
-    let or_else = if why.contains(anew::ALONE) { "" } else { ", or restore the cluster from a backup" };
+    let or_else = if observed.etcd.alone { "" } else { ", or restore the cluster from a backup" };
     match lost {
         // Those that could do without it may only be late.
-        Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => Step::Stuck(
-            quorum::LOST,
+        Some((name, why)) if quorum::is_lost(&observed.cluster, now) && answering <= voters / 2 => Step::stuck(
+            EtcdClusterReason::QuorumLost,
             format!("{count}, and member {name} cannot come back: {why}; bring its volume back{or_else}"),
         ),
         _ => {
             let first = roster.nodes.iter().find(|node| node.pod.is_some() && node.endpoint.is_none());
             let first = first.map_or_else(String::new, |node| format!("; {}", waiting_for(node)));
-            Step::ask_again(quorum::LOST, format!("{count}{first}"))
+            Step::ask_again(EtcdClusterReason::QuorumLost, format!("{count}{first}"))
         }
     }
 }

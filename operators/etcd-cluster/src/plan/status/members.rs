@@ -1,6 +1,6 @@
 //! What status says of single members, and which of it is an event. Pure.
 
-use api::etcd_cluster::{EtcdClusterStatus, MemberRole, MemberStatus, Members};
+use api::etcd_cluster::{EtcdClusterStatus, EtcdMemberEvent, MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};
 use runtime::plan::Announcement;
 
@@ -127,21 +127,21 @@ pub(super) fn events(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> V
         let was = before.member(&now.name).filter(|was| was.id.is_some());
         if was.is_none() {
             let message = format!("New member {} added to cluster", now.name);
-            events.push(announcement(false, "New Member Added", message));
+            events.push(announcement(false, EtcdMemberEvent::NewMemberAdded, message));
         }
         let was = was.and_then(|was| was.version.as_ref());
         if let (Some(was), Some(version)) = (was, &now.version)
             && was != version
         {
             let message = format!("Member {} upgraded from {was} to {version}", now.name);
-            events.push(announcement(false, "Member Upgraded", message));
+            events.push(announcement(false, EtcdMemberEvent::MemberUpgraded, message));
         }
     }
     for was in before.listed() {
         if after.member(&was.name).is_none_or(|now| now.id.is_none()) {
             events.push(announcement(
                 false,
-                "Member Removed",
+                EtcdMemberEvent::MemberRemoved,
                 format!("Existing member {} removed from the cluster", was.name),
             ));
         }

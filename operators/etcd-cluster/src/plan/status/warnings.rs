@@ -1,12 +1,14 @@
 //! What works, but not as well as a person might think. Pure.
 
+use api::etcd_cluster::EtcdClusterReason;
+
 use super::super::objects::{OWNER_UID, RETIRED};
 use super::super::roster::Roster;
-use super::super::{Observed, claim_copies, objects, space};
+use super::super::{Explanation, Observed, claim_copies, objects, space};
 use super::members::largest;
 
 /// The worst of it, with its reason.
-pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
     let told = largest(roster, observed.cluster.status.db_size.as_deref());
     terminating(roster)
         .or_else(|| marked(observed))
@@ -18,7 +20,7 @@ pub(super) fn worst(observed: &Observed, roster: &Roster<'_>) -> Option<(&'stati
 }
 
 /// Members whose claims are being deleted, though their pods are there to stay.
-fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
+fn terminating(roster: &Roster<'_>) -> Option<Explanation> {
     let nodes = roster.nodes.iter().filter(|node| space::is_terminating(node));
     let names: Vec<&str> = nodes.map(|node| node.name.as_str()).collect();
     (!names.is_empty()).then(|| {
@@ -27,12 +29,12 @@ fn terminating(roster: &Roster<'_>) -> Option<(&'static str, String)> {
              do not delete their pods before that, since no new pod can use such a claim",
             names.join(", ")
         );
-        ("ClaimTerminating", message)
+        (EtcdClusterReason::ClaimTerminating, message)
     })
 }
 
 /// Members whose claims a person has marked as those of removed members.
-fn marked(observed: &Observed) -> Option<(&'static str, String)> {
+fn marked(observed: &Observed) -> Option<Explanation> {
     let marked = &observed.found.marked;
     let names = marked.iter().map(|name| &**name).collect::<Vec<_>>().join(" ");
     (!marked.is_empty()).then(|| {
@@ -41,12 +43,12 @@ fn marked(observed: &Observed) -> Option<(&'static str, String)> {
              is intended, take it off: kubectl label pvc -n {} {names} {RETIRED}-",
             observed.cluster.meta.key.namespace
         );
-        ("ClaimMarked", message)
+        (EtcdClusterReason::ClaimMarked, message)
     })
 }
 
 /// Claims that bear the labels of members' and are none.
-fn copies(observed: &Observed) -> Option<(&'static str, String)> {
+fn copies(observed: &Observed) -> Option<Explanation> {
     let names: Vec<&str> = claim_copies::reported(observed).map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
@@ -56,30 +58,30 @@ fn copies(observed: &Observed) -> Option<(&'static str, String)> {
             observed.cluster.meta.key.namespace,
             names.join(" "),
         );
-        ("ClaimCopied", message)
+        (EtcdClusterReason::ClaimCopied, message)
     })
 }
 
 /// Members whose volumes are larger than the spec asks for now.
-fn larger(observed: &Observed, roster: &Roster<'_>) -> Option<(&'static str, String)> {
+fn larger(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
     let claims = roster.nodes.iter().filter_map(|node| node.claim);
     let larger = claims.filter(|claim| objects::is_larger(&observed.cluster, claim));
     let names: Vec<&str> = larger.map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message =
             format!("volumes do not shrink: those of {} stay larger than the spec asks for now", names.join(", "));
-        ("VolumesLarger", message)
+        (EtcdClusterReason::VolumesLarger, message)
     })
 }
 
 /// What of the spec is of little use.
-fn of_spec(observed: &Observed) -> Option<(&'static str, String)> {
+fn of_spec(observed: &Observed) -> Option<Explanation> {
     let spec = &observed.cluster.spec;
     if spec.size % 2 == 0 {
         let size = spec.size;
         let message = format!("{size} members survive the loss of no more than {} do: an odd size is better", size - 1);
-        return Some(("EvenSize", message));
+        return Some((EtcdClusterReason::EvenSize, message));
     }
     let busybox = spec.pod.as_ref().is_some_and(|pod| pod.busybox_image.is_some());
-    busybox.then(|| ("FieldNotUsed", "spec.pod.busyboxImage is not used any more".to_owned()))
+    busybox.then(|| (EtcdClusterReason::FieldNotUsed, "spec.pod.busyboxImage is not used any more".to_owned()))
 }

@@ -1,10 +1,11 @@
 //! Alarms and steps, in words. Pure.
 
+use api::etcd_cluster::EtcdClusterReason;
+
 use super::super::membership::Step;
 use super::super::roster::{Node, Roster, hex};
 use super::super::wish::Wish;
-use super::super::{Alarm, Observed, proven, pull, space};
-use super::conditions::RESTARTING;
+use super::super::{Alarm, Explanation, Observed, proven, pull, space};
 use crate::EtcdCluster;
 
 /// The worst alarm that is on, and the member that it is of.
@@ -52,45 +53,55 @@ pub(super) fn alarmed(observed: &Observed, roster: &Roster<'_>, id: u64, alarm: 
 }
 
 /// A step, in words.
-pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wish: &Wish) -> (&'static str, String) {
+pub(super) fn doing(cluster: &EtcdCluster, roster: &Roster<'_>, step: &Step, wish: &Wish) -> Explanation {
     let is_member = |name: &str| roster.members().any(|node| node.name == name);
     match step {
-        Step::Adopt { names } => {
-            ("AdoptingVolumes", format!("taking over the volumes of an earlier cluster: {}", names.join(", ")))
-        }
+        Step::Adopt { names } => (
+            EtcdClusterReason::AdoptingVolumes,
+            format!("taking over the volumes of an earlier cluster: {}", names.join(", ")),
+        ),
         Step::Start { name, .. } if is_restarting_one(cluster, roster, wish, name) => {
-            (RESTARTING, format!("waiting for member {name} to start again as the spec asks"))
+            (EtcdClusterReason::RestartingMember, format!("waiting for member {name} to start again as the spec asks"))
         }
-        Step::Start { name, .. } => ("MemberStarting", format!("waiting for member {name} to start")),
-        Step::Add { name, .. } => ("MemberJoining", format!("waiting until etcd takes member {name} in")),
+        Step::Start { name, .. } => (EtcdClusterReason::MemberStarting, format!("waiting for member {name} to start")),
+        Step::Add { name, .. } => {
+            (EtcdClusterReason::MemberJoining, format!("waiting until etcd takes member {name} in"))
+        }
         Step::Promote { name, .. } | Step::Nudge { name } => {
-            ("MemberJoining", format!("waiting for member {name} to catch up, after which it votes"))
+            (EtcdClusterReason::MemberJoining, format!("waiting for member {name} to catch up, after which it votes"))
         }
-        Step::Remove { name, dead: Some(why), .. } => ("ReplacingMember", format!("replacing member {name}: {why}")),
-        Step::Remove { name, .. } => ("RemovingMember", format!("removing member {name}")),
+        Step::Remove { name, dead: Some(why), .. } => {
+            (EtcdClusterReason::ReplacingMember, format!("replacing member {name}: {why}"))
+        }
+        Step::Remove { name, .. } => (EtcdClusterReason::RemovingMember, format!("removing member {name}")),
         Step::DropPod { name } | Step::Renew { name } if is_member(name) => {
-            ("RestartingMember", format!("waiting until the pod {name} is gone"))
+            (EtcdClusterReason::RestartingMember, format!("waiting until the pod {name} is gone"))
         }
         Step::DropPod { name } | Step::Renew { name } => {
-            ("RemovingMember", format!("waiting until the pod {name}, of no member, is gone"))
+            (EtcdClusterReason::RemovingMember, format!("waiting until the pod {name}, of no member, is gone"))
         }
-        Step::DropClaim { name } => ("RemovingMember", format!("clearing up after member {name}")),
-        Step::MoveLeader { to, .. } => ("MovingLeader", format!("making member {to} lead")),
+        Step::DropClaim { name } => (EtcdClusterReason::RemovingMember, format!("clearing up after member {name}")),
+        Step::MoveLeader { to, .. } => (EtcdClusterReason::MovingLeader, format!("making member {to} lead")),
         Step::Fill { left, .. } => {
             let why = "before the first member leaves 3.6, all must have taken a snapshot (options.snapshot-count)";
-            ("FillingLog", format!("{why}: {left} more entries to write"))
+            (EtcdClusterReason::FillingLog, format!("{why}: {left} more entries to write"))
         }
         Step::Pull { .. } | Step::DropPull { again: false } => {
             let again = pull::again(cluster, wish);
-            ("PullingImage", format!("checking whether image {} can be pulled{again}", wish.image()))
+            (EtcdClusterReason::PullingImage, format!("checking whether image {} can be pulled{again}", wish.image()))
         }
-        Step::DropPull { again: true } => ("PullingImage", pull::is_tried_again(wish)),
-        Step::Try { .. } | Step::DropTrials => {
-            (RESTARTING, "trying whether a pod as the spec asks starts, before a member gives up its own".to_owned())
+        Step::DropPull { again: true } => (EtcdClusterReason::PullingImage, pull::is_tried_again(wish)),
+        Step::Try { .. } | Step::DropTrials => (
+            EtcdClusterReason::RestartingMember,
+            "trying whether a pod as the spec asks starts, before a member gives up its own".to_owned(),
+        ),
+        Step::Upgrade { name } => {
+            (EtcdClusterReason::Upgrading, format!("waiting for member {name} to run version {}", wish.version))
         }
-        Step::Upgrade { name } => ("Upgrading", format!("waiting for member {name} to run version {}", wish.version)),
         // As long as there is an alarm, it is told of that.
-        Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => ("Reconciling", String::new()),
+        Step::Rest | Step::Wait(_) | Step::Stuck(..) | Step::Disarm { .. } => {
+            (EtcdClusterReason::Reconciling, String::new())
+        }
     }
 }
 

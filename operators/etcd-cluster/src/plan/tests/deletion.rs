@@ -105,7 +105,7 @@ fn a_deletion_releases_claims_that_are_not_being_deleted() {
     assert_eq!(finalizers(&after(&seen, 70)), all);
     let plan = after(&going(&retain, &[ETCD_VOLUMES], &dying), 60);
     assert_eq!((reason(&plan).as_deref(), finalizers(&plan)), (Some("SavingVolumes"), vec![]));
-    assert!(plan.events.iter().any(|event| event.warning && event.reason == "SavingVolumes"));
+    assert!(plan.events.iter().any(|event| event.warning && event.reason == EtcdClusterReason::SavingVolumes));
     let plan = after(&going(&retain, &[ETCD_VOLUMES, "foregroundDeletion"], &dying), 60);
     assert_eq!((reason(&plan).as_deref(), plan.effects.len()), (Some("DeletionBlocked"), 0));
 }
@@ -201,7 +201,7 @@ fn a_cluster_that_is_never_at_rest_is_held_as_well() {
             let condition = runtime::plan::conditions::condition(
                 why,
                 ConditionStatus::True,
-                "Forbidden",
+                api::ReconcileReason::Forbidden,
                 "no",
                 Timestamp::UNIX_EPOCH,
             );

@@ -41,7 +41,7 @@ fn another_member_leads_after_it_is_written_down_who_led() {
     }
     let third = after(&seen, 60);
     assert_eq!(moves(&third), None);
-    let told = third.events.iter().filter(|event| event.reason == "LeaderMoved" && !event.warning);
+    let told = third.events.iter().filter(|event| event.reason == EtcdClusterEvent::LeaderMoved && !event.warning);
     assert_eq!(told.count(), 1);
     let status = third.status.unwrap();
     assert_eq!((status.leader_moved_for.as_deref(), status.leader_moving_from), (Some("a"), None));
@@ -82,7 +82,7 @@ fn a_member_that_is_alone_goes_on_leading_and_says_so_once() {
     seen.claims.truncate(1);
     seen.etcd.endpoints.retain(|name, _| &**name == NAMES[0]);
     let plan = after(&seen, 60);
-    assert!(moves(&plan).is_none() && plan.events.iter().any(|event| event.reason == "LeaderNotMoved"));
+    assert!(moves(&plan).is_none() && plan.events.iter().any(|event| event.reason == EtcdClusterEvent::LeaderNotMoved));
     assert_eq!(plan.status.unwrap().leader_moved_for.as_deref(), Some("a"));
 }
 

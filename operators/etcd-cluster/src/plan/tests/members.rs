@@ -202,6 +202,7 @@ fn a_cluster_that_asks_who_we_are_has_not_lost_quorum() {
         members: Err(format!("{} {denied}", NAMES[0])),
         alarms: Vec::new(),
         denied: true,
+        alone: false,
     };
     let plan = after(&seen, 60);
     assert!(touches_nothing(&plan));

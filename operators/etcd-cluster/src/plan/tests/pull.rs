@@ -158,7 +158,8 @@ fn an_image_that_starts_at_no_try_is_told_of_at_the_second_one_and_tried_on() {
     let mut seen = rolling();
     let mut before = after(&seen, 0).status.unwrap();
     let unready = before.contract.conditions.iter_mut().find(|condition| condition.type_ == "Ready").unwrap();
-    (unready.reason, unready.message) = ("MemberUnhealthy".into(), "2 of 3 members are ready".to_owned());
+    (unready.reason, unready.message) =
+        (EtcdClusterReason::MemberUnhealthy.into(), "2 of 3 members are ready".to_owned());
     let mut pass = |pod: Option<i64>, second: i64| {
         seen.cluster = observed(&json!({ "size": 3, "version": "3.6.17" }), &before).cluster;
         seen.pull = pod.and_then(|created| {

@@ -1,6 +1,6 @@
 //! What of pods the administrator lets MyApps override.
 
-use api::my_app::PodMetadata;
+use api::my_app::{MyAppReason, PodMetadata};
 use serde_json::{Map, Value};
 
 use super::{Limit, PATH, Refusal};
@@ -49,5 +49,5 @@ pub(super) fn check_fields(metadata: &PodMetadata, fields: &Map<String, Value>, 
 
 fn forbidden(path: &str, taken: &str) -> Refusal {
     let message = format!("{path} is not allowed: {taken}; ask whoever runs the manager, or leave it out");
-    Refusal { reason: "PodOverridesNotAllowed", message }
+    Refusal { reason: MyAppReason::PodOverridesNotAllowed, message }
 }

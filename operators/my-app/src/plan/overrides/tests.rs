@@ -15,7 +15,7 @@ fn app(overrides: &Value) -> MyApp {
 
 fn refusal(spec: &Value) -> String {
     let refusal = of(&app(&json!({ "spec": spec })), Limit::All).expect_err("a refusal");
-    assert_eq!(refusal.reason, "PodOverridesInvalid");
+    assert_eq!(refusal.reason, MyAppReason::PodOverridesInvalid);
     refusal.message
 }
 
@@ -103,9 +103,9 @@ fn overrides_of_no_size_for_a_pod_are_not_read() {
     assert!(why.starts_with("spec.podOverrides.spec.x: unknown field"), "{why}");
     let why = of(&app(&junk(8200)), Limit::All).expect_err("a refusal");
     let words = "spec.podOverrides.spec: 65607 bytes of JSON, more than the 65536 that are taken: ask for less";
-    assert!(why.reason == "PodOverridesInvalid" && why.message.starts_with(words), "{why:?}");
+    assert!(why.reason == MyAppReason::PodOverridesInvalid && why.message.starts_with(words), "{why:?}");
     // What is not allowed at all, or by a field's name, is not looked into.
-    assert_eq!(of(&app(&junk(8200)), Limit::None).expect_err("a refusal").reason, "PodOverridesNotAllowed");
+    assert_eq!(of(&app(&junk(8200)), Limit::None).expect_err("a refusal").reason, MyAppReason::PodOverridesNotAllowed);
     let why = of(&app(&junk(600)), Limit::Placement).expect_err("a refusal");
     assert!(why.message.starts_with("spec.podOverrides.spec.x is not allowed"), "{}", why.message);
     let deep = format!("{{\"affinity\":{}{}}}", "[".repeat(200), "]".repeat(200));
@@ -135,7 +135,7 @@ fn an_administrator_limits_overrides() {
         assert_eq!(taken(&more), [false, false, true], "{more}");
     }
     let why = of(&app(&json!({ "spec": { "volumes": [] } })), Limit::Placement).expect_err("a refusal");
-    assert_eq!(why.reason, "PodOverridesNotAllowed");
+    assert_eq!(why.reason, MyAppReason::PodOverridesNotAllowed);
     assert!(why.message.starts_with("spec.podOverrides.spec.volumes is not allowed: "), "{}", why.message);
     assert!(of(&app(&Value::Null), Limit::None).is_ok_and(|none| none.is_none()));
     for limit in [Limit::None, Limit::Placement, Limit::All] {

@@ -1,7 +1,7 @@
 //! What is said of what stands beside the pods: it has a condition of its own, since the pods may all be as asked. Pure.
 
-use api::my_app::{ROUTE_ACCEPTED, SCALING_ACTIVE};
-use api::{Condition, ConditionStatus, Contract};
+use api::my_app::{MyAppReason, ROUTE_ACCEPTED, SCALING_ACTIVE};
+use api::{Condition, ConditionStatus, Contract, Reason};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::conditions::condition;
@@ -36,12 +36,11 @@ pub(super) fn are_news(observed: &Observed, conditions: &[Condition]) -> bool {
 pub(super) fn is_obstructed(observed: &Observed) -> bool {
     let app = &observed.app;
     let obstacles = [
-        objects::unreadable_metrics(app).map(|why| ("MetricsInvalid", why)),
         objects::autoscaler(app).and_then(|_| observed.autoscaler.obstacle("")),
         objects::ingress(app).and_then(|_| observed.ingress.obstacle("")),
         objects::http_route(app).and_then(|_| observed.http_route.seen()?.obstacle("")),
     ];
-    obstacles.iter().any(Option::is_some)
+    objects::unreadable_metrics(app).is_some() || obstacles.iter().any(Option::is_some)
 }
 
 /// What was told of the spec as it is now.
@@ -74,13 +73,13 @@ pub(super) fn is_put_back(observed: &Observed, type_: &str) -> bool {
 /// Whether the number of pods follows the metrics, by the word of the autoscaler's own controller.
 fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condition> {
     observed.app.spec.autoscaling.as_ref()?;
-    let judged = |status, reason: String, message: String| condition(SCALING_ACTIVE, status, reason, message, now);
+    let judged = |status, reason: Reason, message: String| condition(SCALING_ACTIVE, status, reason, message, now);
     if let Some(why) = objects::unreadable_metrics(&observed.app) {
         let message = format!("{why}; no HorizontalPodAutoscaler is made or changed");
-        return Some(judged(ConditionStatus::False, "MetricsInvalid".to_owned(), message));
+        return Some(judged(ConditionStatus::False, MyAppReason::MetricsInvalid.into(), message));
     }
     if let Some((reason, message)) = observed.autoscaler.obstacle("HorizontalPodAutoscaler") {
-        return Some(judged(ConditionStatus::False, reason.to_owned(), message));
+        return Some(judged(ConditionStatus::False, reason.into(), message));
     }
     let live = observed.autoscaler.ours().filter(|_| !taken::deployment(observed))?;
     let told = live.scaling.as_ref()?;
@@ -88,14 +87,15 @@ fn scaling(observed: &Observed, aside: &[Apply], now: Timestamp) -> Option<Condi
     if !is_of_it && !is_put_back(observed, SCALING_ACTIVE) {
         return None;
     }
+    let reason = Reason::reported(&told.reason);
     // Which metric decides, or which pod is the one to be named, may change with each look of the autoscaler, and is no news.
     let (status, message) = if told.active {
         (ConditionStatus::True, "the number of pods follows the metrics".to_owned())
     } else {
-        let before = said_before(observed).filter(|said| said.reason == *told.reason);
+        let before = said_before(observed).filter(|said| said.reason == reason);
         (ConditionStatus::False, before.map_or_else(|| told.message.to_string(), |said| said.message.clone()))
     };
-    Some(judged(status, told.reason.to_string(), message))
+    Some(judged(status, reason, message))
 }
 
 /// That it does not scale, as it has been told of the spec as it is now.

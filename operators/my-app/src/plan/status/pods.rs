@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use api::Reason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::trouble::Trouble;
 
@@ -54,7 +55,7 @@ impl<'a> Pods<'a> {
     }
 
     /// What will not go away by itself: a reason, and a sentence.
-    pub(in crate::plan) fn lasting(&self) -> Option<(String, String)> {
+    pub(in crate::plan) fn lasting(&self) -> Option<(Reason, String)> {
         let (pod, trouble) = self.troubles.iter().find(|(_, trouble)| trouble.lasting)?;
         Some((trouble.reason.clone(), format!("pod {pod}: {}", trouble.message)))
     }

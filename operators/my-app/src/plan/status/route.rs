@@ -2,8 +2,8 @@
 //!
 //! What this pass makes is told as it will be seen: no other pass follows a write of our own.
 
-use api::ConditionStatus;
-use api::my_app::{GatewayRef, ROUTE_ACCEPTED, Route};
+use api::my_app::{GatewayRef, MyAppReason, ROUTE_ACCEPTED, Route};
+use api::{ConditionStatus, Reason, ReconcileReason};
 use runtime::cache::View;
 use runtime::plan::seen::{Live, Served};
 use runtime::plan::{Apply, Seen};
@@ -13,7 +13,7 @@ use super::beside::{differs, is_asked, is_put_back};
 use crate::plan::{Observed, taken, ways_in};
 
 /// A condition's status, reason and message.
-pub(super) type Verdict = (ConditionStatus, String, String);
+pub(super) type Verdict = (ConditionStatus, Reason, String);
 
 /// What is known of the route, if there is one.
 pub(super) fn verdict(observed: &Observed, aside: &[Apply]) -> Option<Verdict> {
@@ -26,11 +26,12 @@ pub(super) fn verdict(observed: &Observed, aside: &[Apply]) -> Option<Verdict> {
 
 fn ingress(observed: &Observed, aside: &[Apply], route: &Route) -> Option<Verdict> {
     if let Some((reason, message)) = observed.ingress.obstacle("Ingress") {
-        return Some((ConditionStatus::False, reason.to_owned(), message));
+        return Some((ConditionStatus::False, reason.into(), message));
     }
     let class = route.ingress_class_name.as_deref().unwrap_or("of the cluster's default class");
-    let pending =
-        |why: &str| (ConditionStatus::Unknown, "AddressPending".to_owned(), format!("the Ingress ({class}) {why}"));
+    let pending = |why: &str| {
+        (ConditionStatus::Unknown, MyAppReason::AddressPending.into(), format!("the Ingress ({class}) {why}"))
+    };
     Some(match asked_ingress(observed, aside) {
         None => pending(unmade(observed)),
         Some(ingress) if ingress.addresses.is_empty() => {
@@ -38,7 +39,7 @@ fn ingress(observed: &Observed, aside: &[Apply], route: &Route) -> Option<Verdic
         }
         Some(ingress) => {
             let message = format!("the Ingress can be reached at {}", ingress.addresses.join(", "));
-            (ConditionStatus::True, "AddressAssigned".to_owned(), message)
+            (ConditionStatus::True, MyAppReason::AddressAssigned.into(), message)
         }
     })
 }
@@ -63,13 +64,15 @@ fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Opt
         Served::Not => {
             let message = "this cluster does not serve HTTPRoute of gateway.networking.k8s.io/v1: install the Gateway API's CRDs and a \
                            controller, or give ingressClassName instead of gateway";
-            return Some((ConditionStatus::False, "GatewayAPIMissing".to_owned(), message.to_owned()));
+            return Some((ConditionStatus::False, MyAppReason::GatewayAPIMissing.into(), message.to_owned()));
         }
-        Served::Unknown(why) => return Some((ConditionStatus::Unknown, "WatchFailing".to_owned(), why.clone())),
+        Served::Unknown(why) => {
+            return Some((ConditionStatus::Unknown, ReconcileReason::WatchFailing.into(), why.clone()));
+        }
         Served::Seen(seen) => seen,
     };
     if let Some((reason, message)) = seen.obstacle("HTTPRoute") {
-        return Some((ConditionStatus::False, reason.to_owned(), message));
+        return Some((ConditionStatus::False, reason.into(), message));
     }
     let home = &observed.app.meta.key.namespace;
     let asked = asked_route(aside, seen).filter(|_| !taken::service(observed));
@@ -77,7 +80,7 @@ fn http_route(observed: &Observed, aside: &[Apply], gateway: &GatewayRef) -> Opt
         Some(route) => accepted(route, home, gateway),
         None => {
             let message = format!("the HTTPRoute {}", unmade(observed));
-            (ConditionStatus::Unknown, "AcceptancePending".to_owned(), message)
+            (ConditionStatus::Unknown, MyAppReason::AcceptancePending.into(), message)
         }
     })
 }
@@ -106,16 +109,16 @@ fn accepted(route: &Live<HttpRoute>, home: &str, gateway: &GatewayRef) -> Verdic
     };
     let name = format!("{}/{}", gateway.namespace.as_deref().unwrap_or(home), gateway.name);
     if let Some(failure) = said.iter().filter(is_current).find(fails) {
-        return (ConditionStatus::False, failure.reason.to_string(), words(failure, &name));
+        return (ConditionStatus::False, Reason::reported(&failure.reason), words(failure, &name));
     }
     if said.iter().filter(is_current).any(|said| is(said, "Accepted", "True")) {
         let message = format!("the Gateway {} has accepted the HTTPRoute", gateway.name);
-        return (ConditionStatus::True, "Accepted".to_owned(), message);
+        return (ConditionStatus::True, MyAppReason::Accepted.into(), message);
     }
     let message = format!(
         "no controller has said anything of the HTTPRoute yet; check that the Gateway {name} exists, and has a controller"
     );
-    (ConditionStatus::Unknown, "AcceptancePending".to_owned(), message)
+    (ConditionStatus::Unknown, MyAppReason::AcceptancePending.into(), message)
 }
 
 /// A failure in its controller's words, which some of them leave out.

@@ -103,7 +103,7 @@ fn a_rollout_beside_metrics_that_cannot_be_read_is_progressing() {
     Arc::get_mut(&mut deployment.view).unwrap().rollout.updated_replicas = 1;
     let planned = plan(&observed(app, Seen::Ours(deployment)), NOW);
     assert_eq!(ready(&planned).0, "Progressing", "the number of pods is within the bounds");
-    assert_eq!(status(&planned).contract.condition(SCALING_ACTIVE).unwrap().reason, "MetricsInvalid");
+    assert_eq!(status(&planned).contract.condition(SCALING_ACTIVE).unwrap().reason, MyAppReason::MetricsInvalid);
 }
 
 #[test]

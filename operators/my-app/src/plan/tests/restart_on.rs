@@ -45,7 +45,8 @@ fn pods_are_replaced_once_the_content_is_another() {
 
 #[test]
 fn what_cannot_be_read_is_told_and_replaces_no_pod() {
-    let trouble = Some(("RestartSourceMissing", "restartOn: ConfigMap settings does not exist".to_owned()));
+    let trouble =
+        Some((MyAppReason::RestartSourceMissing.into(), "restartOn: ConfigMap settings does not exist".to_owned()));
     let due = Some(Duration::from_secs(60));
     let missing = || Contents { trouble: trouble.clone(), due, ..Contents::default() };
     let stalled = plan(&beside_pods("one", missing()), NOW);

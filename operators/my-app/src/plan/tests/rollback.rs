@@ -32,10 +32,7 @@ fn stuck(more: &Value, status: Value, since: Span) -> Observed {
     let rollout = json!({ "observedGeneration": 2, "replicas": 4, "updatedReplicas": 1, "readyReplicas": 3,
         "conditions": late });
     let mut observed = observed(app(spec(more), status), deployment(spec(more), "i:2", rollout));
-    observed.troubles = vec![(
-        "a-2".into(),
-        Trouble { reason: "ImagePullBackOff".to_owned(), message: "why".to_owned(), lasting: true, until: None },
-    )];
+    observed.troubles = vec![("a-2".into(), trouble(PodReason::ImagePullBackOff, true))];
     observed
 }
 

@@ -40,10 +40,7 @@ fn a_pod_that_waits_for_its_volumes_is_told_after_3_s_and_the_old_ones_serve() {
                    all of these exist: ConfigMap settings, Secret keys, with the entries asked for";
     assert_eq!((ready(&late), late.next), (("Progressing", message), Next::Change));
     assert!(late.effects.is_empty());
-    observed.troubles = vec![(
-        "a-2".into(),
-        Trouble { reason: "CrashLoopBackOff".to_owned(), message: "why".to_owned(), lasting: true, until: None },
-    )];
+    observed.troubles = vec![("a-2".into(), trouble(PodReason::CrashLoopBackOff, true))];
     assert_eq!(
         ready(&plan(&observed, NOW + 3.seconds())).0,
         "CrashLoopBackOff",
@@ -238,9 +235,7 @@ fn a_pod_of_the_image_that_was_taken_back_is_no_trouble_of_this_one() {
         let view = Arc::get_mut(&mut deployment.view).unwrap();
         (view.applied, view.has_pace) = (Some(NOW - changed.seconds()), true);
         let mut observed = observed(app, Seen::Ours(deployment));
-        let trouble =
-            |reason: &str| Trouble { reason: reason.into(), message: "why".into(), lasting: true, until: None };
-        observed.troubles = vec![("a-2-x".into(), trouble("ImagePullBackOff"))];
+        observed.troubles = vec![("a-2-x".into(), trouble(PodReason::ImagePullBackOff, true))];
         let plan = plan(&observed, NOW);
         (ready(&plan).0.to_owned(), ready(&plan).1.to_owned(), plan.next)
     };

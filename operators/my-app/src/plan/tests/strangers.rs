@@ -77,7 +77,7 @@ fn a_way_in_whose_service_is_somebody_elses_by_now_goes() {
 #[test]
 fn a_way_in_goes_though_something_else_has_failed_too() {
     let app = by_ingress();
-    let rejected = Error::Invalid { reason: "Rejected".into(), message: "no such resource".into() };
+    let rejected = Error::Invalid { reason: ReconcileReason::Rejected.into(), message: "no such resource".into() };
     let both = with_taken(&rejected, &name_taken("Service", "a", &MyApp::KIND)).unwrap();
     let stalled = json!({ "type": "Stalled", "status": "True", "reason": both.reason(), "message": both.to_string(),
         "lastTransitionTime": "1970-01-01T00:00:00Z" });

@@ -3,8 +3,8 @@
 use super::*;
 
 fn crash(lasting: bool, until: Option<Timestamp>) -> (Arc<str>, Trouble) {
-    let reason = if lasting { "CrashLoopBackOff" } else { "Error" };
-    ("a-1".into(), Trouble { reason: reason.to_owned(), message: "why".to_owned(), lasting, until })
+    let reason = if lasting { PodReason::CrashLoopBackOff.into() } else { Reason::reported("Error") };
+    ("a-1".into(), Trouble { until, ..trouble(reason, lasting) })
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use api::ReconcileReason;
+use api::my_app::MyAppReason;
 use my_app::plan::{self, Contents, Observed, Refused, Unread};
 use serde_json::Value;
 
@@ -82,11 +84,11 @@ pub(super) fn contents(read: &[(String, bool, Read)]) -> Contents {
             Read::Missing if *optional => {}
             Read::Missing => {
                 let why = format!("restartOn: {source} does not exist");
-                contents.trouble = contents.trouble.or(Some(("RestartSourceMissing", why)));
+                contents.trouble = contents.trouble.or(Some((MyAppReason::RestartSourceMissing.into(), why)));
             }
             Read::Forbidden => {
-                contents.trouble =
-                    contents.trouble.or(Some(("Forbidden", format!("restartOn: {source} cannot be read"))));
+                let why = format!("restartOn: {source} cannot be read");
+                contents.trouble = contents.trouble.or(Some((ReconcileReason::Forbidden.into(), why)));
             }
             Read::Awaited | Read::Unknown => {
                 let is_awaited = *read == Read::Awaited;

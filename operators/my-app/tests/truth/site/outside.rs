@@ -1,5 +1,6 @@
 //! Controllers of autoscalers, Gateways and Ingresses, and people who change what is not theirs.
 
+use api::ReconcileReason;
 use my_app::MyApp;
 use runtime::Error;
 use runtime::cache::View;
@@ -15,12 +16,15 @@ pub const DEFAULT_CLASS: &str = "default";
 
 /// What is refused while the CRD is gone.
 fn not_served() -> Error {
-    Error::transient("KindNotServed", "the server could not find the requested resource")
+    Error::transient(ReconcileReason::KindNotServed, "the server could not find the requested resource")
 }
 
 /// What a webhook says.
 fn no() -> Error {
-    Error::Invalid { reason: "Rejected".into(), message: "admission webhook denied the request".to_owned() }
+    Error::Invalid {
+        reason: ReconcileReason::Rejected.into(),
+        message: "admission webhook denied the request".to_owned(),
+    }
 }
 
 impl Site {

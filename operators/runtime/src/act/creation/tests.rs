@@ -169,7 +169,7 @@ async fn what_vanishes_again_at_once_is_made_for_an_owner_that_is_there_alone() 
 
     server.remove(CHILD);
     server.remove(OWNER);
-    assert_eq!(perform(&writer, true).await.unwrap_err().reason(), Error::OWNER_LEAVING);
+    assert_eq!(perform(&writer, true).await.unwrap_err().reason(), ReconcileReason::OwnerLeaving);
     assert_eq!(server.asked(), ["GET a"], "the garbage collector would take it away again");
 }
 
@@ -205,7 +205,7 @@ async fn an_orphan_is_adopted_unless_its_owner_is_going() {
     assert_eq!(server.asked(), [MADE, "GET a", "GET a", "GET a", APPLIED]);
 
     server.remove(OWNER);
-    assert_eq!(perform(&writer, true).await.unwrap_err().reason(), Error::OWNER_LEAVING);
+    assert_eq!(perform(&writer, true).await.unwrap_err().reason(), ReconcileReason::OwnerLeaving);
     let asked = server.asked();
     assert!(!asked.contains(&APPLIED.to_owned()), "{asked:?}");
 }

@@ -2,6 +2,7 @@
 //! the second within [`FORGOTTEN`] on it waits before it starts it, longer each time. What is said here follows from the
 //! container's own counts and times alone.
 
+use api::{PodReason, Reason};
 use jiff::{SignedDuration, Timestamp};
 
 use super::{Trouble, WireContainer, WireReason};
@@ -17,10 +18,10 @@ const SLACK: SignedDuration = SignedDuration::from_secs(10);
 /// A container that has ended at least once, is not ready again, and did not end well.
 pub(super) fn of(container: &WireContainer) -> Option<Trouble> {
     let ended = container.ended()?;
-    if ended.reason == "StartError" {
+    if ended.reason == PodReason::StartError {
         // The same words as while kubelet says RunContainerError, with which this alternates.
         return Some(Trouble::new(
-            "RunContainerError",
+            PodReason::RunContainerError,
             format!("container {}: {}", container.name, ended.message),
             true,
         ));
@@ -28,7 +29,7 @@ pub(super) fn of(container: &WireContainer) -> Option<Trouble> {
     let waits = container.state.waiting.as_ref();
     let again = container.restart_count > 0 || waits.is_some();
     // One that ended well and is about to be made anew, with another image for example, is in no trouble.
-    let backs_off = waits.is_some_and(|waiting| waiting.reason == "CrashLoopBackOff");
+    let backs_off = waits.is_some_and(|waiting| waiting.reason == PodReason::CrashLoopBackOff);
     if !again || (ended.exit_code == 0 && !backs_off) {
         return None;
     }
@@ -37,9 +38,13 @@ pub(super) fn of(container: &WireContainer) -> Option<Trouble> {
     if backs_off || ends_again_and_again(container, ended) {
         let message = format!("container {} keeps ending: {how}", container.name);
         let until = over(container, ended);
-        return Some(Trouble { until, ..Trouble::new("CrashLoopBackOff", message, true) });
+        return Some(Trouble { until, ..Trouble::new(PodReason::CrashLoopBackOff, message, true) });
     }
-    Some(Trouble::new(word, format!("container {} has ended, and is started again: {how}", container.name), false))
+    Some(Trouble::new(
+        Reason::reported(word),
+        format!("container {} has ended, and is started again: {how}", container.name),
+        false,
+    ))
 }
 
 /// Whether the kubelet has made the container wait since it ended, or is about to.

@@ -156,5 +156,5 @@ fn a_pod_without_a_node_may_get_one() {
     let pod = trouble(json!({ "conditions": [{
         "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "0/1 nodes are available"
     }] }));
-    assert_eq!(pod.map(|t| (t.reason, t.lasting)), Some(("Unschedulable".to_owned(), false)));
+    assert_eq!(pod.map(|t| (t.reason, t.lasting)), Some((PodReason::Unschedulable.into(), false)));
 }

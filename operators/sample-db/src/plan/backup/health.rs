@@ -1,6 +1,6 @@
 //! Whether backups are as they should be. Pure.
 
-use api::sample_db::{VerifyMode, condition_type as domain};
+use api::sample_db::{SampleDBReason, VerifyMode, condition_type as domain};
 use api::sample_db_snapshot::{SnapshotPhase, VerificationPhase};
 use api::{Condition, ConditionStatus, condition_type};
 use jiff::{SignedDuration, Timestamp};
@@ -23,10 +23,10 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
     use ConditionStatus::{False, True, Unknown};
     let tell = |status, reason, why: String| condition(domain::BACKUP_HEALTHY, status, reason, why, now);
     if snapshots::are_leaving(observed) {
-        return tell(False, snapshots::TERMINATING, snapshots::leaving(observed));
+        return tell(False, SampleDBReason::SnapshotClaimTerminating, snapshots::leaving(observed));
     }
     if let Some(Err(why)) = &backups.due {
-        return tell(False, "ScheduleInvalid", why.clone());
+        return tell(False, SampleDBReason::ScheduleInvalid, why.clone());
     }
     let ended = |of: &&Snapshot| matches!(of.status.phase, Some(SnapshotPhase::Ready | SnapshotPhase::Failed));
     let last = observed.own_snapshots().filter(ended).max_by_key(|of| of.status.started_at);
@@ -34,14 +34,18 @@ fn healthy(observed: &Observed, backups: &Backups, now: Timestamp) -> Condition 
     match (last, late) {
         (Some(last), _) if is_bad(&last.status) => {
             let why = last.status.error.clone().unwrap_or_default();
-            tell(False, "LastFailed", format!("the snapshot {}: {why}", last.meta.key.name))
+            tell(False, SampleDBReason::LastFailed, format!("the snapshot {}: {why}", last.meta.key.name))
         }
-        (_, Some(why)) => tell(False, "Overdue", why),
+        (_, Some(why)) => tell(False, SampleDBReason::Overdue, why),
         (Some(last), None) => {
             let (name, lacks) = (&last.meta.key.name, lacks(last));
-            tell(True, "LastSucceeded", format!("the last snapshot is {name}{lacks}{}", kept(observed, now)))
+            tell(
+                True,
+                SampleDBReason::LastSucceeded,
+                format!("the last snapshot is {name}{lacks}{}", kept(observed, now)),
+            )
         }
-        (None, None) => tell(Unknown, "NoneYet", "there is no snapshot yet".to_owned()),
+        (None, None) => tell(Unknown, SampleDBReason::NoneYet, "there is no snapshot yet".to_owned()),
     }
 }
 
@@ -135,14 +139,14 @@ fn proved(observed: &Observed, now: Timestamp) -> Condition {
     };
     match observed.own_snapshots().filter(judged).max_by_key(|of| (of.status.verification.at, of.status.started_at)) {
         Some(last) if is_proved(&last.status) => {
-            tell(True, "Verified", format!("the snapshot {} can be restored", last.meta.key.name))
+            tell(True, SampleDBReason::Verified, format!("the snapshot {} can be restored", last.meta.key.name))
         }
         Some(last) => {
             let why = last.status.verification.message.clone().unwrap_or_default();
             let name = &last.meta.key.name;
             let why = format!("the snapshot {name} cannot be relied upon: {why}");
-            tell(False, "VerificationFailed", why)
+            tell(False, SampleDBReason::VerificationFailed, why)
         }
-        None => tell(Unknown, "NoneYet", "no snapshot has been verified yet".to_owned()),
+        None => tell(Unknown, SampleDBReason::NoneYet, "no snapshot has been verified yet".to_owned()),
     }
 }

@@ -1,6 +1,6 @@
 //! Which snapshot is the last one: somebody else may make one that looks like it. Pure.
 
-use api::sample_db::{DeletionStep, OnSnapshotFailure};
+use api::sample_db::{DeletionStep, OnSnapshotFailure, SampleDBReason};
 use api::sample_db_snapshot::SnapshotReason;
 use jiff::{SignedDuration, Timestamp};
 use runtime::cache::View;
@@ -53,7 +53,7 @@ pub(super) fn names_taken(observed: &Observed) -> Option<Step> {
          {name} to have it taken, or let the data go without one: annotate this SampleDB with {}",
         skip(db)
     );
-    Some(Step::Blocked("FinalSnapshotFailed", message))
+    Some(Step::Blocked(SampleDBReason::FinalSnapshotFailed, message))
 }
 
 /// Removes the last snapshot, to take it anew, if writers get in to the server that it is of, or if it is of the volume and a server

@@ -2,7 +2,7 @@
 //! perhaps for months. So it is backed up, and is told passwords and parameters as before; and writers whom its deletion has shut out
 //! already are let in again. Pure.
 
-use api::sample_db::SampleDBStatus;
+use api::sample_db::{SampleDBReason, SampleDBStatus};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Effect, Next, Plan};
@@ -18,7 +18,7 @@ use crate::plan::{DbAct, DbPlan, LATER, Login, Observed, SECRETS, STEP, beside, 
 pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let before = &observed.db.status;
     let message = "spec.deletion.protection holds it: set that to false to have it deleted".to_owned();
-    let told = status::of(observed, None, Err(("Protected", message)), now);
+    let told = status::of(observed, None, Err((SampleDBReason::Protected, message)), now);
     if !has_running_server(observed) {
         return Plan { events: status::events(before, &told), status: Some(told), ..later(LATER) };
     }
@@ -30,7 +30,7 @@ pub(super) fn plan(observed: &Observed, now: Timestamp) -> DbPlan {
     let mut events = status::events(before, &told);
     events.extend(backup::events(before, &told));
     let done = backup::done(&backups);
-    let step = Step::Take(effects(observed), "Protected", String::new());
+    let step = Step::Take(effects(observed), SampleDBReason::Protected, String::new());
     let effects = beside::in_turn(step, backups.effect, now);
     let next = match (effects.is_empty(), observed.asked.answer()) {
         (false, _) => STEP,

@@ -1,6 +1,6 @@
 //! `deletion.policy: Retain`: the server goes, and the volume stays. Pure.
 
-use api::sample_db::DeletionStep;
+use api::sample_db::{DeletionStep, SampleDBReason};
 use jiff::Timestamp;
 
 use super::{GRACE, Step, is_early, is_in_foreground, is_skipped, skip, stop, terminating};
@@ -20,7 +20,7 @@ pub(super) fn retain(observed: &Observed, now: Timestamp) -> Option<Step> {
             ),
             false => terminating::unreachable_data(observed, claim),
         };
-        return Some(Step::Blocked("ClaimTerminating", message));
+        return Some(Step::Blocked(SampleDBReason::ClaimTerminating, message));
     }
     let waits = (current().next().is_some() && is_early(observed, now)).then(|| {
         let message = format!(

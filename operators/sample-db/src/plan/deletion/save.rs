@@ -1,6 +1,6 @@
 //! The last snapshot: of the running server, with writers shut out, or else of its volume. Pure.
 
-use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure};
+use api::sample_db::{ACCEPT_FINAL_SNAPSHOT, DeletionStep, OnSnapshotFailure, SampleDBReason};
 use jiff::Timestamp;
 use runtime::cache::View;
 use runtime::plan::{Apply, Effect, quantity};
@@ -67,7 +67,7 @@ fn incomplete(snapshot: &Snapshot) -> Step {
          {name} to have it taken again; it does not contain: {}",
         snapshot.status.not_covered.join("; ")
     );
-    Step::Blocked("FinalSnapshotIncomplete", brief::message(message))
+    Step::Blocked(SampleDBReason::FinalSnapshotIncomplete, brief::message(message))
 }
 
 /// Whether a snapshot is on the volume that there is now: somebody may have deleted or replaced its claim.
@@ -148,7 +148,7 @@ fn begin(observed: &Observed, now: Timestamp) -> Step {
         Way::Online => Step::Take(DeletionStep::Snapshot, vec![Effect::Act(DbAct::ShutOut), create(true)], message),
         Way::Offline => stop(observed).unwrap_or_else(|| Step::take(DeletionStep::Snapshot, create(false), message)),
         Way::Wait(message) => Step::Wait(DeletionStep::Snapshot, message),
-        Way::Lost(message) => Step::Blocked("ClaimTerminating", message),
+        Way::Lost(message) => Step::Blocked(SampleDBReason::ClaimTerminating, message),
     }
 }
 
@@ -225,12 +225,12 @@ fn follow(observed: &Observed, snapshot: &Snapshot, now: Timestamp) -> Option<St
              taken again, or let the data go without one: annotate this SampleDB with {}",
             skip(db)
         );
-        return Some(Step::Blocked("FinalSnapshotFailed", message));
+        return Some(Step::Blocked(SampleDBReason::FinalSnapshotFailed, message));
     }
     // It is taken of a volume that somebody has deleted meanwhile: by a pod that has it, or by none.
     let online = snapshot.annotations.contains_key(ONLINE) || snapshot.status.completed_at.is_some();
     if let Some(claim) = dying(observed).filter(|_| !online && !observed.saving.iter().any(|pod| has_volume(pod))) {
-        return Some(Step::Blocked("ClaimTerminating", unreachable_data(observed, claim)));
+        return Some(Step::Blocked(SampleDBReason::ClaimTerminating, unreachable_data(observed, claim)));
     }
     let (step, doing) = match snapshot.status.completed_at {
         None => (DeletionStep::Snapshot, "taking"),

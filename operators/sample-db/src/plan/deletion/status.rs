@@ -1,7 +1,8 @@
 //! What is told of a deletion. Pure.
 
 use api::sample_db::{
-    DeletionPolicy, DeletionStatus, DeletionStep, Phase, SKIP_FINAL_SNAPSHOT, SampleDBStatus, condition_type as domain,
+    DeletionPolicy, DeletionStatus, DeletionStep, Phase, SKIP_FINAL_SNAPSHOT, SampleDBEvent, SampleDBReason,
+    SampleDBStatus, condition_type as domain,
 };
 use api::{Condition, ConditionStatus, Contract};
 use jiff::{Timestamp, Unit};
@@ -12,6 +13,7 @@ use super::super::Observed;
 use super::is_skipped;
 use super::last::{self, last};
 use crate::Snapshot;
+use crate::plan::wish::Refusal;
 use crate::snapshot::plan::{is_bad, is_proved};
 
 /// What is told of the deletion, once for each transition; that it is blocked, the conditions tell.
@@ -20,7 +22,7 @@ pub(super) fn events(before: &SampleDBStatus, after: &SampleDBStatus) -> Vec<Ann
     let told = after.contract.condition(domain::FINAL_SNAPSHOT).filter(|_| saved(after) && !saved(before));
     let event = |of: &Condition| Announcement {
         warning: false,
-        reason: "FinalSnapshotTaken".into(),
+        reason: SampleDBEvent::FinalSnapshotTaken.into(),
         message: of.message.clone(),
     };
     told.map(event).into_iter().collect()
@@ -43,21 +45,21 @@ pub(super) fn unsaved(observed: &Observed) -> Option<Announcement> {
         () => "the claim of the data was gone".to_owned(),
     };
     let message = format!("the database goes without a final snapshot: {why}");
-    Some(Announcement { warning: true, reason: "FinalSnapshotSkipped".into(), message })
+    Some(Announcement { warning: true, reason: SampleDBEvent::FinalSnapshotSkipped.into(), message })
 }
 
 /// What holds while it is being deleted.
 pub(super) fn of(
     observed: &Observed,
     step: Option<DeletionStep>,
-    told: Result<String, (&'static str, String)>,
+    told: Result<String, Refusal>,
     now: Timestamp,
 ) -> SampleDBStatus {
     let before = &observed.db.status;
     let (mut conditions, message) = match told {
-        Ok(message) => (Summary::Reconciling.conditions("Deleting", message.clone(), now), message),
+        Ok(message) => (Summary::Reconciling.conditions(SampleDBReason::Deleting, message.clone(), now), message),
         Err((reason, message)) => {
-            let mut all = Summary::Stalled.conditions("DeletionBlocked", message.clone(), now);
+            let mut all = Summary::Stalled.conditions(SampleDBReason::DeletionBlocked, message.clone(), now);
             all.push(condition(domain::DELETION_BLOCKED, ConditionStatus::True, reason, message.clone(), now));
             (all, message)
         }
@@ -89,9 +91,9 @@ pub(super) fn of(
 
 fn saved(observed: &Observed, last: &Snapshot, now: Timestamp) -> Condition {
     let (holds, reason) = match is_proved(&last.status) && last::is_judged(observed, last) {
-        true => (ConditionStatus::True, "Verified"),
-        false if is_bad(&last.status) => (ConditionStatus::False, "Failed"),
-        false => (ConditionStatus::Unknown, "Running"),
+        true => (ConditionStatus::True, SampleDBReason::Verified),
+        false if is_bad(&last.status) => (ConditionStatus::False, SampleDBReason::Failed),
+        false => (ConditionStatus::Unknown, SampleDBReason::Running),
     };
     let why = format!("the final snapshot is {}", last.meta.key.name);
     condition(domain::FINAL_SNAPSHOT, holds, reason, why, now)

@@ -1,7 +1,7 @@
 //! Conditions, and the phase in one word. Pure.
 
-use api::sample_db::{InitializationStatus, Phase, UpgradeStep, condition_type as domain};
-use api::{Condition, ConditionStatus, condition_type};
+use api::sample_db::{InitializationStatus, Phase, SampleDBReason, UpgradeStep, condition_type as domain};
+use api::{Condition, ConditionStatus, Reason, condition_type};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Summary, condition};
 
@@ -9,7 +9,8 @@ use super::Judged;
 use crate::plan::backup::Backups;
 use crate::plan::login::Login;
 use crate::plan::objects::OWNER_UID;
-use crate::plan::steps::{self, APPLICATION_REFUSED, Step};
+use crate::plan::steps::{self, Step};
+use crate::plan::wish::Refusal;
 use crate::plan::{Observed, backup, brief, names, recovered, storage, unlabeled, upgrade};
 
 /// Whether the database serves.
@@ -43,9 +44,9 @@ impl Serving {
     }
 
     /// What else keeps a database from what is asked for, and that applications do not get in, if they do not.
-    fn told(&self, reason: &str, message: String) -> String {
+    fn told(&self, reason: &Reason, message: String) -> String {
         match &self.locked_out {
-            Some(why) if reason != APPLICATION_REFUSED => format!("{message}; {why}"),
+            Some(why) if *reason != SampleDBReason::ApplicationRefused => format!("{message}; {why}"),
             _ => message,
         }
     }
@@ -56,7 +57,7 @@ pub(super) fn phase(observed: &Observed, step: &Step, serving: &Serving) -> Phas
     match (status.upgrade.step, step) {
         (Some(UpgradeStep::RollBack), _) => Phase::RollingBack,
         (Some(_), _) => Phase::Upgrading,
-        (None, Step::Wait("Restoring", _) | Step::Take(_, "Restoring", _)) => Phase::Restoring,
+        (None, step) if step.works_on(SampleDBReason::Restoring) => Phase::Restoring,
         (None, _) if serving.configured && serving.pod_ready => Phase::Running,
         (None, Step::Stuck(..)) => Phase::Failed,
         (None, _) if serving.configured => Phase::Running,
@@ -87,33 +88,34 @@ fn cut(conditions: Vec<Condition>) -> Vec<Condition> {
 /// Ready says whether the database serves; beside it, what is being done to it, or keeps it from what is asked for.
 fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Timestamp) -> Vec<Condition> {
     use ConditionStatus::True;
-    let serves = |message: &str| condition(condition_type::READY, True, "Running", message, now);
+    let serves = |message: &str| condition(condition_type::READY, True, SampleDBReason::Running, message, now);
+    let works = |reason: SampleDBReason, message: String| (Summary::Reconciling, Reason::from(reason), message);
     let (shape, reason, message) = match judged.step {
         Step::Rest if observed.db.spec.paused => {
             return match serving.now {
                 true => vec![serves("the database serves; it is paused, so nothing is changed, backed up or upgraded")],
                 false => {
-                    let message = serving.told("Paused", "it is paused: set spec.paused to false".to_owned());
-                    Summary::Stalled.conditions("Paused", message, now)
+                    let reason = Reason::from(SampleDBReason::Paused);
+                    let message = serving.told(&reason, "it is paused: set spec.paused to false".to_owned());
+                    Summary::Stalled.conditions(reason, message, now)
                 }
             };
         }
         Step::Rest if serving.now => match stalled(observed, judged, now) {
             Some(stalled) => return vec![serves(&format!("the database serves; {}", stalled.message)), stalled],
-            None => return Summary::Ready.conditions("Running", "the database serves", now),
+            None => return Summary::Ready.conditions(SampleDBReason::Running, "the database serves", now),
         },
         Step::Rest if observed.db.status.upgrade.step.is_some() => {
             let to = observed.db.status.upgrade.to.as_deref().unwrap_or_default();
-            (Summary::Reconciling, "Upgrading", format!("an upgrade to PostgreSQL {to} is under way"))
+            works(SampleDBReason::Upgrading, format!("an upgrade to PostgreSQL {to} is under way"))
         }
         Step::Rest if serving.configured => {
-            (Summary::Reconciling, "LettingIn", "waiting until applications get in".to_owned())
+            works(SampleDBReason::LettingIn, "waiting until applications get in".to_owned())
         }
-        Step::Rest => (Summary::Reconciling, "Initializing", "configuring the new database".to_owned()),
-        Step::Wait(reason, message) | Step::Take(_, reason, message) => {
-            (Summary::Reconciling, *reason, message.clone())
-        }
-        Step::Stuck(reason, message) => (Summary::Stalled, *reason, message.clone()),
+        Step::Rest => works(SampleDBReason::Initializing, "configuring the new database".to_owned()),
+        Step::Wait(reason, message) => (Summary::Reconciling, reason.clone(), message.clone()),
+        Step::Take(_, reason, message) => works(*reason, message.clone()),
+        Step::Stuck(reason, message) => (Summary::Stalled, reason.clone(), message.clone()),
     };
     if serving.now {
         let type_ = match shape {
@@ -123,7 +125,8 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
         let ready = serves(&format!("the database serves; {message}"));
         return vec![ready, condition(type_, True, reason, message, now)];
     }
-    shape.conditions(reason, serving.told(reason, message), now)
+    let message = serving.told(&reason, message);
+    shape.conditions(reason, message, now)
 }
 
 /// What the spec asks for cannot be had at all. One that serves goes on, how its backups fare is told, and the rest is as it
@@ -131,7 +134,7 @@ fn summary(observed: &Observed, judged: &Judged<'_>, serving: &Serving, now: Tim
 pub(super) fn refused(
     observed: &Observed,
     backups: &Backups,
-    reason: &'static str,
+    reason: SampleDBReason,
     message: String,
     now: Timestamp,
 ) -> Vec<Condition> {
@@ -148,10 +151,10 @@ pub(super) fn refused(
     let serving = Serving::of(observed, &before.initialization);
     if serving.now {
         let serves = format!("the database serves; {message}");
-        conditions.push(condition(condition_type::READY, True, "Running", serves, now));
+        conditions.push(condition(condition_type::READY, True, SampleDBReason::Running, serves, now));
         conditions.push(condition(condition_type::STALLED, True, reason, message, now));
     } else {
-        conditions.extend(Summary::Stalled.conditions(reason, serving.told(reason, message), now));
+        conditions.extend(Summary::Stalled.conditions(reason, serving.told(&reason.into(), message), now));
     }
     cut(conditions)
 }
@@ -164,33 +167,44 @@ fn stalled(observed: &Observed, judged: &Judged<'_>, now: Timestamp) -> Option<C
     Some(condition(condition_type::STALLED, ConditionStatus::True, reason, why, now))
 }
 
-fn foreign_pod(observed: &Observed) -> Option<(&'static str, String)> {
+fn foreign_pod(observed: &Observed) -> Option<Refusal> {
     let (pod, service) = (&unlabeled::foreign(observed)?.meta.key.name, names::read_write(&observed.db));
     let message = format!(
         "Pod {pod} bears all labels by which the Service {service} finds the server, so clients may reach it instead: remove \
          its label {OWNER_UID}, or delete it; it is left untouched"
     );
-    Some(("ForeignPod", message))
+    Some((SampleDBReason::ForeignPod, message))
 }
 
 fn initialized(observed: &Observed, serving: &Serving, now: Timestamp) -> Condition {
     let (holds, reason, message) = match serving.configured {
-        true => (ConditionStatus::True, "Completed", "the database was configured"),
+        true => (ConditionStatus::True, SampleDBReason::Completed, "the database was configured"),
         false if observed.db.spec.bootstrap.from_snapshot.is_some() => {
-            (ConditionStatus::False, "Restoring", "the database is yet to be filled and configured")
+            (ConditionStatus::False, SampleDBReason::Restoring, "the database is yet to be filled and configured")
         }
-        false => (ConditionStatus::False, "Initializing", "the database is yet to be configured"),
+        false => (ConditionStatus::False, SampleDBReason::Initializing, "the database is yet to be configured"),
     };
     condition(domain::INITIALIZED, holds, reason, message, now)
 }
 
 fn valid(step: &Step, now: Timestamp) -> Condition {
-    const OF_SPEC: [&str; 5] =
-        ["SecretMalformed", "SecretMissing", "InitSourceMissing", "InitFailed", "ParameterRefused"];
+    const OF_SPEC: [SampleDBReason; 5] = [
+        SampleDBReason::SecretMalformed,
+        SampleDBReason::SecretMissing,
+        SampleDBReason::InitSourceMissing,
+        SampleDBReason::InitFailed,
+        SampleDBReason::ParameterRefused,
+    ];
     match step {
-        Step::Stuck(reason, message) if OF_SPEC.contains(reason) => {
-            condition(domain::SPEC_VALID, ConditionStatus::False, *reason, message.clone(), now)
+        Step::Stuck(reason, message) if reason.is_one_of(&OF_SPEC) => {
+            condition(domain::SPEC_VALID, ConditionStatus::False, reason.clone(), message.clone(), now)
         }
-        _ => condition(domain::SPEC_VALID, ConditionStatus::True, "Valid", "what is asked for can be had", now),
+        _ => condition(
+            domain::SPEC_VALID,
+            ConditionStatus::True,
+            SampleDBReason::Valid,
+            "what is asked for can be had",
+            now,
+        ),
     }
 }

@@ -1,6 +1,6 @@
 //! What a new database is filled with: a snapshot's data, then the initial configuration. Pure.
 
-use api::sample_db::Method;
+use api::sample_db::{Method, SampleDBReason};
 use runtime::cache::View;
 use runtime::plan::{Create, Delete, Effect};
 use runtime::views::{Job, JobEnd};
@@ -19,17 +19,17 @@ pub(super) fn fill(observed: &Observed, wish: &Wish, source: &Snapshot) -> Optio
     let name = restore::job_name(&observed.db);
     let doing = || format!("restoring the snapshot {}", source.meta.key.name);
     match observed.job(&name).map(|job| &job.end) {
-        None => Some(create(observed, wish, restore::job(&observed.db, source), "Restoring", &doing())),
+        None => Some(create(observed, wish, restore::job(&observed.db, source), SampleDBReason::Restoring, &doing())),
         // The status is about to say that it is done.
-        Some(Some(JobEnd::Complete)) => Some(Step::Wait("Restoring", doing())),
-        Some(None) => Some(at_work(observed, &name, "Restoring", doing())),
+        Some(Some(JobEnd::Complete)) => Some(Step::wait(SampleDBReason::Restoring, doing())),
+        Some(None) => Some(at_work(observed, &name, SampleDBReason::Restoring, doing())),
         Some(Some(JobEnd::Failed { message, .. })) => {
             let message = format!(
                 "{} failed: {}; mend what it says, then delete the Job {name} to have it tried again",
                 doing(),
                 why(observed, &name, message)
             );
-            Some(Step::Stuck("RestoreFailed", message))
+            Some(Step::stuck(SampleDBReason::RestoreFailed, message))
         }
     }
 }
@@ -40,21 +40,25 @@ pub(super) fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
     let name = names::init_job(db);
     if db.status.initialization.completed_at.is_some() {
         let left = observed.jobs.iter().find(|job| !job.meta.deleting)?;
-        return Some(delete(left, "CleaningUp", "clearing up after what Jobs have done"));
+        return Some(delete(left, SampleDBReason::CleaningUp, "clearing up after what Jobs have done"));
     }
     let job = observed.job(&name);
     match job.map(|job| (job, &job.end)) {
         None => match &observed.init_sources {
             InitSources::Missing(what) => {
-                Some(Step::Stuck("InitSourceMissing", format!("{what}: make it, and init runs")))
+                Some(Step::stuck(SampleDBReason::InitSourceMissing, format!("{what}: make it, and init runs")))
             }
-            InitSources::Unknown(why) => Some(Step::Wait("InitSourceUnreadable", why.clone())),
-            InitSources::Digest(_) => {
-                Some(create(observed, wish, initial::job(db), "Initializing", "configuring the new database"))
-            }
+            InitSources::Unknown(why) => Some(Step::wait(SampleDBReason::InitSourceUnreadable, why.clone())),
+            InitSources::Digest(_) => Some(create(
+                observed,
+                wish,
+                initial::job(db),
+                SampleDBReason::Initializing,
+                "configuring the new database",
+            )),
         },
         Some((job, Some(JobEnd::Failed { .. }))) if has_changed(observed) => {
-            Some(delete(job, "Initializing", "the SQL has changed, and is run again"))
+            Some(delete(job, SampleDBReason::Initializing, "the SQL has changed, and is run again"))
         }
         // The status is about to say that it is done.
         Some((_, Some(JobEnd::Complete))) => None,
@@ -64,9 +68,11 @@ pub(super) fn init(observed: &Observed, wish: &Wish) -> Option<Step> {
                  the Job {name} to have it tried again as it is",
                 why(observed, &name, message)
             );
-            Some(Step::Stuck("InitFailed", message))
+            Some(Step::stuck(SampleDBReason::InitFailed, message))
         }
-        Some((_, None)) => Some(at_work(observed, &name, "Initializing", "configuring the new database".to_owned())),
+        Some((_, None)) => {
+            Some(at_work(observed, &name, SampleDBReason::Initializing, "configuring the new database".to_owned()))
+        }
     }
 }
 
@@ -80,20 +86,20 @@ fn has_changed(observed: &Observed) -> bool {
     }
 }
 
-fn create(observed: &Observed, wish: &Wish, of: objects::JobOf, reason: &'static str, message: &str) -> Step {
+fn create(observed: &Observed, wish: &Wish, of: objects::JobOf, reason: SampleDBReason, message: &str) -> Step {
     let create: Create = objects::job(of, &observed.place_of_jobs(&wish.image));
     Step::take(Effect::Create(create), reason, message)
 }
 
-fn delete(job: &Job, reason: &'static str, message: &str) -> Step {
+fn delete(job: &Job, reason: SampleDBReason, message: &str) -> Step {
     Step::take(Effect::Delete(Delete::of(Job::KIND, &job.meta)), reason, message)
 }
 
 /// A Job that has yet to end; what keeps its pods from starting is told.
-fn at_work(observed: &Observed, name: &str, reason: &'static str, doing: String) -> Step {
+fn at_work(observed: &Observed, name: &str, reason: SampleDBReason, doing: String) -> Step {
     match words::trouble(&observed.pods, name) {
-        Some(trouble) => Step::Wait(reason, format!("{doing}: {}", trouble.message)),
-        None => Step::Wait(reason, doing),
+        Some(trouble) => Step::wait(reason, format!("{doing}: {}", trouble.message)),
+        None => Step::wait(reason, doing),
     }
 }
 

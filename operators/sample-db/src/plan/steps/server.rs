@@ -1,5 +1,7 @@
 //! The server's pod. Pure.
 
+use api::sample_db::SampleDBReason;
+use api::{Reason, ReconcileReason};
 use runtime::cache::View;
 use runtime::plan::{Delete, DryRun, Effect};
 use runtime::views::{Container, Pod, Trouble};
@@ -15,12 +17,13 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
     let name = names::pod(&observed.db);
     let Some(pod) = observed.pod() else {
         return Some(match observed.taken.contains(&name) {
-            true => Step::Stuck("NameTaken", unlabeled::name_taken(&name)),
-            false => Step::Wait("ServerStarting", format!("waiting for the pod {name}")),
+            true => Step::stuck(ReconcileReason::NameTaken, unlabeled::name_taken(&name)),
+            false => Step::wait(SampleDBReason::ServerStarting, format!("waiting for the pod {name}")),
         });
     };
     if pod.meta.deleting {
-        return Some(Step::Wait("ServerStarting", format!("waiting until the pod {name} is gone, and another comes")));
+        let message = format!("waiting until the pod {name} is gone, and another comes");
+        return Some(Step::wait(SampleDBReason::ServerStarting, message));
     }
     let running = pod.running.as_deref()?;
     let has = |annotation: &str, wanted: &str| running.annotations.get(annotation).map(String::as_str) == Some(wanted);
@@ -57,10 +60,12 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
             restart(observed, &format!("its volume was full, and has grown ({})", trouble.message))
         }
         Some(trouble) if trouble.lasting => {
-            Step::Stuck("ServerFails", format!("the server does not start: {}", cause(pod, trouble)))
+            Step::stuck(SampleDBReason::ServerFails, format!("the server does not start: {}", cause(pod, trouble)))
         }
-        Some(trouble) => Step::Wait("ServerStarting", format!("the server does not start: {}", trouble.message)),
-        None => Step::Wait("ServerStarting", "waiting for the server to accept connections".to_owned()),
+        Some(trouble) => {
+            Step::wait(SampleDBReason::ServerStarting, format!("the server does not start: {}", trouble.message))
+        }
+        None => Step::wait(SampleDBReason::ServerStarting, "waiting for the server to accept connections".to_owned()),
     })
 }
 
@@ -86,21 +91,25 @@ fn is_outdated(observed: &Observed, pod: &Pod) -> bool {
 
 /// The server is started again: not while a backup is taken of it, unless it does not serve anyway.
 pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
-    let Some(pod) = observed.pod() else { return Step::Wait("ServerStarting", "waiting for the pod".to_owned()) };
+    let Some(pod) = observed.pod() else {
+        return Step::wait(SampleDBReason::ServerStarting, "waiting for the pod".to_owned());
+    };
     // No other pod could use the claim.
     let claim = observed.db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
     if let Some(claim) = claim.filter(|claim| claim.meta.deleting) {
         let name = &claim.meta.key.name;
-        return Step::Stuck("ClaimTerminating", format!("{why}; that cannot be: the claim {name} is being deleted"));
+        let message = format!("{why}; that cannot be: the claim {name} is being deleted");
+        return Step::stuck(SampleDBReason::ClaimTerminating, message);
     }
     let taken = observed.snapshots.iter().find(|snapshot| is_being_taken(&snapshot.status));
     if let Some(snapshot) = taken.filter(|_| observed.is_ready()) {
         let name = &snapshot.meta.key.name;
-        return Step::Wait("ServerRestarting", format!("{why}; that waits until the snapshot {name} has been taken"));
+        let message = format!("{why}; that waits until the snapshot {name} has been taken");
+        return Step::wait(SampleDBReason::ServerRestarting, message);
     }
     // Its controller would make the next pod as it last read how.
     if observed.server.ours().is_some_and(|server| server.status.observed_generation < server.meta.generation) {
-        return Step::Wait("ServerRestarting", format!("{why}; its controller has yet to read how"));
+        return Step::wait(SampleDBReason::ServerRestarting, format!("{why}; its controller has yet to read how"));
     }
     // One that serves is not deleted for one that could not be created.
     match &observed.replacement {
@@ -110,15 +119,15 @@ pub(in crate::plan) fn restart(observed: &Observed, why: &str) -> Step {
                 "{why}, but the API server rejects the new pod, so the present one stays: {said}; correct the spec, or the \
                  quota or policy that rejects it"
             );
-            return Step::Stuck("PodRefused", message);
+            return Step::stuck(SampleDBReason::PodRefused, message);
         }
         DryRun::Unknown(said) => {
             let message = format!("{why}; waiting for the API server to say whether it takes the new pod: {said}");
-            return Step::Wait("ServerRestarting", message);
+            return Step::wait(SampleDBReason::ServerRestarting, message);
         }
     }
     let delete = Delete::of(Pod::KIND, &pod.meta);
-    Step::take(Effect::Delete(delete), "ServerRestarting", &format!("starting the server again: {why}"))
+    Step::take(Effect::Delete(delete), SampleDBReason::ServerRestarting, &format!("starting the server again: {why}"))
 }
 
 /// Why the pod that is as wished has ended at least once, if it has.
@@ -197,9 +206,9 @@ fn failure(pod: &Pod) -> Option<(String, String)> {
 }
 
 /// What only a person can mend of the data.
-fn lost(pod: &Pod) -> Option<(&'static str, String)> {
+fn lost(pod: &Pod) -> Option<(Reason, String)> {
     const OF_DATA: [&str; 4] = ["DataMissing", "ForeignData", "WrongMajor", "DataCorrupt"];
     let (reason, message) = failure(pod)?;
     let reason = OF_DATA.into_iter().find(|of| **of == *reason)?;
-    Some((reason, format!("{message}; nothing is made anew over it")))
+    Some((Reason::reported(reason), format!("{message}; nothing is made anew over it")))
 }

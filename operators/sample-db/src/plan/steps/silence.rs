@@ -1,5 +1,6 @@
 //! A server that runs and does not answer, such as one that was stopped by a signal, or whose disk hangs. Pure.
 
+use api::sample_db::SampleDBReason;
 use runtime::views::{Container, Job, Pod, Running, Trouble};
 
 use super::Step;
@@ -28,7 +29,7 @@ pub(super) fn unready(observed: &Observed, pod: &Pod) -> Option<Step> {
         "the server runs, and has not answered for {silent} s {meanwhile}: see the log of the pod {name}; delete the pod to \
          have it started again"
     );
-    Some(Step::Stuck("ServerSilent", message))
+    Some(Step::stuck(SampleDBReason::ServerSilent, message))
 }
 
 /// The Job that restores or configures a new database, if one is at work. A restart would cut it off, so that is left to a
@@ -42,13 +43,13 @@ fn filling(observed: &Observed) -> Option<&Job> {
 /// alone.
 pub(in crate::plan) fn ready(observed: &Observed, why: &str) -> Step {
     match too_long(observed) {
-        None => Step::Wait("ServerSilent", format!("the server was asked in vain: {why}")),
+        None => Step::wait(SampleDBReason::ServerSilent, format!("the server was asked in vain: {why}")),
         Some(silent) => {
             let message = format!(
                 "the server is ready, and has not answered the manager for {silent} s: {why}; network policies must let the \
                  manager through to port 5432 of the pod"
             );
-            Step::Stuck("ServerSilent", message)
+            Step::stuck(SampleDBReason::ServerSilent, message)
         }
     }
 }

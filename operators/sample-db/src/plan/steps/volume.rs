@@ -1,6 +1,7 @@
 //! The data volume: made once, and never again. Pure.
 
-use api::sample_db::{UNSAVED_DATA, UpgradeStep as At};
+use api::ReconcileReason;
+use api::sample_db::{SampleDBReason, UNSAVED_DATA, UpgradeStep as At};
 use runtime::cache::View;
 use runtime::plan::{Delete, Effect};
 use runtime::views::{Claim, StatefulSet};
@@ -18,9 +19,9 @@ pub(super) fn left(observed: &Observed, wish: &Wish) -> Option<Step> {
     let claims = observed.claims.iter().map(|claim| &**claim);
     let others = || claims.clone().filter(meant).filter(|claim| !observed.is_own(claim));
     let left = others().filter(|claim| !claim.meta.deleting).max_by_key(data);
-    let stuck = left.and_then(|claim| is_others(observed, claim)).map(Step::stuck);
+    let stuck = left.and_then(|claim| is_others(observed, claim)).map(Step::refused);
     let going = || others().find(|claim| *claim.meta.key.name == *wish.claim);
-    stuck.or_else(|| going().map(|claim| Step::Wait("WaitingForDeletion", waits_for(claim))))
+    stuck.or_else(|| going().map(|claim| Step::wait(ReconcileReason::WaitingForDeletion, waits_for(claim))))
 }
 
 /// The data volume: made once, and never again.
@@ -29,21 +30,25 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
     let lasting = db.status.initialization.data_created_at.is_some();
     let Some(claim) = observed.claim(&wish.claim) else {
         if lasting {
-            return Some(Step::Stuck("DataMissing", gone(observed, wish)));
+            return Some(Step::stuck(SampleDBReason::DataMissing, gone(observed, wish)));
         }
         let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, None));
-        return Some(Step::take(apply, "Provisioning", "making the data volume"));
+        return Some(Step::take(apply, SampleDBReason::Provisioning, "making the data volume"));
     };
     if lasting && claim.meta.deleting {
-        return dying(observed, wish).map(Step::stuck);
+        return dying(observed, wish).map(Step::refused);
     }
     if let Some(server) = observed.own_servers().next().filter(|_| claim.meta.deleting) {
         // Nothing is on it yet; but it stays as long as a pod has it.
         let delete = Effect::Delete(Delete::of(StatefulSet::KIND, &server.meta));
-        return Some(Step::take(delete, "Provisioning", "making the server anew, since its volume is being deleted"));
+        return Some(Step::take(
+            delete,
+            SampleDBReason::Provisioning,
+            "making the server anew, since its volume is being deleted",
+        ));
     }
     if claim.meta.deleting {
-        return Some(Step::Wait("WaitingForDeletion", waits_for(claim)));
+        return Some(Step::wait(ReconcileReason::WaitingForDeletion, waits_for(claim)));
     }
     let replaced = db.status.storage.claim_uid.as_deref().is_some_and(|uid| uid != &*claim.meta.uid);
     (lasting && replaced).then(|| {
@@ -52,7 +57,7 @@ pub(super) fn volume(observed: &Observed, wish: &Wish) -> Option<Step> {
              bootstrap.fromSnapshot",
             wish.claim
         );
-        Step::Stuck("DataMissing", message)
+        Step::stuck(SampleDBReason::DataMissing, message)
     })
 }
 
@@ -96,7 +101,7 @@ fn dying(observed: &Observed, wish: &Wish) -> Option<Refusal> {
          it: the pod is not replaced any more; take a snapshot, make a new SampleDB of it by bootstrap.fromSnapshot, and \
          delete this one; or run kubectl delete sampledb {name}, which takes the final snapshot while the server runs"
     );
-    Some(("ClaimTerminating", message))
+    Some((SampleDBReason::ClaimTerminating, message))
 }
 
 /// Why a claim of the right name is not to be used.
@@ -109,6 +114,6 @@ fn is_others(observed: &Observed, claim: &Claim) -> Option<Refusal> {
             claim.meta.key.name,
             api::sample_db::ADOPT
         );
-        ("VolumeLeft", message)
+        (SampleDBReason::VolumeLeft, message)
     })
 }

@@ -6,9 +6,6 @@ use super::super::{Observed, names};
 use super::{NEARLY_FULL, percent};
 use crate::Snapshot;
 
-/// The reason while its claim is being deleted.
-pub(in crate::plan) const TERMINATING: &str = "SnapshotClaimTerminating";
-
 /// Whether somebody has deleted its claim, and a pod or a finalizer keeps it for now.
 pub(in crate::plan) fn are_leaving(observed: &Observed) -> bool {
     observed.claim(&names::snapshot_claim(&observed.db)).is_some_and(|claim| claim.meta.deleting)

@@ -1,6 +1,6 @@
 //! From one release to another, step by step.
 
-use api::sample_db::{UpgradeResult, UpgradeStep as At};
+use api::sample_db::{SampleDBEvent, UpgradeResult, UpgradeStep as At};
 
 use super::server::says;
 use super::*;
@@ -242,11 +242,15 @@ fn what_is_not_carried_over_is_told_before_anything_begins() {
     let told = |play: &mut Play, what: &str| {
         let decided = plan(&play.seen, now());
         play.pass();
-        let event = decided.events.iter().find(|event| event.reason == "UpgradeLeavesBehind");
+        let event = decided.events.iter().find(|event| event.reason == SampleDBEvent::UpgradeLeavesBehind);
         assert!(event.is_some_and(|event| event.message.contains(what)), "{what}");
         play.pass();
         let condition = play.seen.db.status.contract.condition("UpToDate").unwrap();
-        assert!(condition.reason == "Upgrading" && condition.message.contains(what), "{}", condition.message);
+        assert!(
+            condition.reason == SampleDBReason::Upgrading && condition.message.contains(what),
+            "{}",
+            condition.message
+        );
     };
     told(&mut play, "slot feed");
     assert_eq!(play.step(), Some(At::Snapshot), "before the snapshot of before");

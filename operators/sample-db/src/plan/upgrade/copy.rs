@@ -1,7 +1,7 @@
 //! To another major version: a server of it is started beside the old one, a Job shuts writers out and copies the data from
 //! one to the other, and the Services lead to the new one. Pure.
 
-use api::sample_db::{EngineStatus, StorageStatus, UpgradeStep as At};
+use api::sample_db::{EngineStatus, SampleDBReason, StorageStatus, UpgradeStep as At};
 use jiff::Timestamp;
 use runtime::plan::{Apply, Effect};
 use runtime::views::Claim;
@@ -33,7 +33,7 @@ pub(super) fn prepare(observed: &Observed, now: Timestamp) -> Go {
         let before = db.status.storage.claim.as_deref().and_then(|name| observed.claim(name));
         let apply = Effect::Apply(objects::new_data_claim(db, &wish.claim, before));
         let message = format!("making the volume {} of the new version", wish.claim);
-        return Go::On(Step::Take(vec![apply], "Upgrading", message));
+        return Go::On(Step::Take(vec![apply], SampleDBReason::Upgrading, message));
     };
     if claim.meta.deleting && observed.successor.ours().is_none() {
         return wait(format!("waiting until an earlier claim {} is gone", wish.claim));

@@ -1,6 +1,9 @@
 //! How upgrades end, for good or ill, and what they leave behind. Pure.
 
-use api::sample_db::{EngineStatus, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At};
+use api::Reason;
+use api::sample_db::{
+    EngineStatus, SampleDBEvent, SampleDBReason, StorageStatus, UpgradeResult, UpgradeStatus, UpgradeStep as At,
+};
 use jiff::{Timestamp, Unit};
 use runtime::cache::View;
 use runtime::plan::conditions::Announcement;
@@ -44,7 +47,7 @@ fn end(observed: &Observed, how: &str, now: Timestamp) -> Go {
             let mut turn = turn(observed, at, now);
             turn.upgrade.result = Some(UpgradeResult::Failed);
             turn.upgrade.retry_after_generation = Some(observed.db.meta.generation);
-            turn.event = Some(warning("UpgradeFailed", &message));
+            turn.event = Some(warning(SampleDBReason::UpgradeFailed, &message));
             turn.upgrade.message = Some(message);
             Go::Turn(Box::new(turn))
         }
@@ -61,14 +64,14 @@ pub(super) fn left_for_a_person(observed: &Observed, at: At, now: Timestamp) -> 
     let message = format!(
         "{message}; the database stays closed: set upgrade.rollbackOnFailure to true to have the old version back"
     );
-    Go::On(Step::Stuck("UpgradeFailed", message))
+    Go::On(Step::stuck(SampleDBReason::UpgradeFailed, message))
 }
 
 /// What runs is the old version again; writers are let in once its server is ready.
 fn back(observed: &Observed, at: At, message: String, now: Timestamp) -> Go {
     let status = &observed.db.status;
     let mut turn = turn(observed, At::RollBack, now);
-    turn.event = Some(warning("UpgradeRollingBack", &message));
+    turn.event = Some(warning(SampleDBEvent::UpgradeRollingBack, &message));
     turn.upgrade.retry_after_generation = Some(observed.db.meta.generation);
     turn.upgrade.message = Some(message);
     turn.upgrade.result = None;
@@ -102,25 +105,25 @@ pub(super) fn roll_back(observed: &Observed, wish: &Wish, now: Timestamp) -> Go 
     let gone = |job: &Job| Effect::Delete(Delete::of(Job::KIND, &job.meta));
     if let Some(job) = observed.jobs.iter().find(|job| !job.meta.deleting) {
         let name = &job.meta.key.name;
-        return Go::On(Step::Take(vec![gone(job)], "RollingBack", format!("ending the Job {name}")));
+        return Go::On(Step::Take(vec![gone(job)], SampleDBReason::RollingBack, format!("ending the Job {name}")));
     }
     if !observed.jobs.is_empty() || observed.pods.iter().any(|pod| !names::is_server(db, &pod.meta.key.name)) {
-        return Go::On(Step::Wait("RollingBack", "waiting until nothing copies any more".to_owned()));
+        return Go::On(Step::wait(SampleDBReason::RollingBack, "waiting until nothing copies any more".to_owned()));
     }
     match server(observed, wish, now) {
         Ok(()) => {}
         Err(Ok(step)) => return Go::On(step),
-        Err(Err(why)) => return Go::On(Step::Stuck("ServerFails", why)),
+        Err(Err(why)) => return Go::On(Step::stuck(SampleDBReason::ServerFails, why)),
     }
     if let Err(step) = let_in(observed, now) {
         return Go::On(step);
     }
-    if let Some(step) = drop_other_servers(observed, "RollingBack") {
+    if let Some(step) = drop_other_servers(observed, SampleDBReason::RollingBack) {
         return Go::On(step);
     }
     let major = db.status.engine.target.as_deref().and_then(|to| to.split('.').next()?.parse().ok());
     let copy = major.map(|major| names::upgrade_claim(db, major)).filter(|name| *name != wish.claim);
-    if let Some(step) = copy.and_then(|name| drop_claim(observed, &name, "RollingBack")) {
+    if let Some(step) = copy.and_then(|name| drop_claim(observed, &name, SampleDBReason::RollingBack)) {
         return Go::On(step);
     }
     let why = db.status.upgrade.message.clone().unwrap_or_default();
@@ -147,7 +150,7 @@ fn ended(observed: &Observed, result: UpgradeResult, message: String, now: Times
             ..status.upgrade.clone()
         },
         engine: Some(EngineStatus { target: None, target_image: None, ..status.engine.clone() }),
-        event: Some(warning("UpgradeRolledBack", &message)),
+        event: Some(warning(SampleDBEvent::UpgradeRolledBack, &message)),
         ..Turn::default()
     }
 }
@@ -171,14 +174,14 @@ pub(super) fn completed(observed: &Observed, left: &str, now: Timestamp) -> Turn
         message: Some(message.clone()),
         ..before.clone()
     };
-    let event = Announcement { warning: false, reason: "UpgradeCompleted".into(), message };
+    let event = Announcement { warning: false, reason: SampleDBEvent::UpgradeCompleted.into(), message };
     Turn { upgrade, event: Some(event), ..Turn::default() }
 }
 
 /// The volume of before goes when its time is over, and Jobs when their work is done. One that somebody has deleted is promised
 /// no longer.
 pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
-    if let Some(step) = drop_other_servers(observed, "Upgrading") {
+    if let Some(step) = drop_other_servers(observed, SampleDBReason::Upgrading) {
         return Go::On(step);
     }
     let storage = &observed.db.status.storage;
@@ -198,7 +201,7 @@ pub(super) fn tidy(observed: &Observed, now: Timestamp) -> Go {
 }
 
 /// A server that does not serve goes: its data are copied, or are a copy that nobody needs.
-pub(super) fn drop_other_servers(observed: &Observed, reason: &'static str) -> Option<Step> {
+pub(super) fn drop_other_servers(observed: &Observed, reason: SampleDBReason) -> Option<Step> {
     let serves = names::server(&observed.db);
     let other = observed.own_servers().find(|set| *set.meta.key.name != *serves)?;
     let message = format!("removing the server {}, which is needed no longer", other.meta.key.name);
@@ -209,11 +212,11 @@ pub(super) fn drop_other_servers(observed: &Observed, reason: &'static str) -> O
 /// The volume of before the last upgrade goes.
 pub(super) fn drop_previous(observed: &Observed) -> Option<Step> {
     let previous = observed.db.status.storage.previous_claim.as_deref()?;
-    drop_claim(observed, previous, "Upgrading")
+    drop_claim(observed, previous, SampleDBReason::Upgrading)
 }
 
 /// A volume that nobody needs goes.
-fn drop_claim(observed: &Observed, name: &str, reason: &'static str) -> Option<Step> {
+fn drop_claim(observed: &Observed, name: &str, reason: SampleDBReason) -> Option<Step> {
     let claim = observed.claim(name)?;
     let ours = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *observed.db.meta.uid);
     if !ours || observed.db.status.storage.claim.as_deref() == Some(name) {
@@ -221,12 +224,12 @@ fn drop_claim(observed: &Observed, name: &str, reason: &'static str) -> Option<S
     }
     let message = format!("removing the volume {name}, which is needed no longer");
     if claim.meta.deleting {
-        return Some(Step::Wait(reason, message));
+        return Some(Step::wait(reason, message));
     }
     let delete: Effect<DbAct> = Effect::Delete(Delete::of(Claim::KIND, &claim.meta));
     Some(Step::Take(vec![delete], reason, message))
 }
 
-fn warning(reason: &'static str, message: &str) -> Announcement {
+fn warning(reason: impl Into<Reason>, message: &str) -> Announcement {
     Announcement { warning: true, reason: reason.into(), message: message.to_owned() }
 }

@@ -1,6 +1,6 @@
 //! The Jobs of upgrades, and how they fare. Pure.
 
-use api::sample_db::Method;
+use api::sample_db::{Method, SampleDBReason};
 use api::sample_db_snapshot::SnapshotReason;
 use jiff::Timestamp;
 use runtime::cache::View;
@@ -31,10 +31,14 @@ pub(super) enum NotDone {
 /// The last words of a Job that has done its work; it is made if it is not there.
 pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create) -> Result<Words, NotDone> {
     let doing = || format!("the Job {name} is at work");
-    let wait = |message: String| Err(NotDone::Step(Step::Wait("Upgrading", message)));
+    let wait = |message: String| Err(NotDone::Step(Step::wait(SampleDBReason::Upgrading, message)));
     let Some(job) = observed.job(name) else {
         let create = Effect::<DbAct>::Create(make());
-        return Err(NotDone::Step(Step::Take(vec![create], "Upgrading", format!("starting the Job {name}"))));
+        return Err(NotDone::Step(Step::Take(
+            vec![create],
+            SampleDBReason::Upgrading,
+            format!("starting the Job {name}"),
+        )));
     };
     match &job.end {
         _ if job.meta.deleting => wait(format!("waiting until an earlier Job {name} is gone")),
@@ -44,7 +48,7 @@ pub(super) fn run(observed: &Observed, name: &str, make: impl FnOnce() -> Create
             Heard::Lost => {
                 let delete = Effect::Delete(Delete::of(Job::KIND, &job.meta));
                 let message = format!("nobody has heard what the Job {name} said last: it is done again");
-                Err(NotDone::Step(Step::Take(vec![delete], "Upgrading", message)))
+                Err(NotDone::Step(Step::Take(vec![delete], SampleDBReason::Upgrading, message)))
             }
         },
         Some(JobEnd::Failed { message, .. }) => {

@@ -1,6 +1,6 @@
 //! Letting writers in, and what to do about a server that does not say whether they are. Pure.
 
-use api::sample_db::UpgradeStep as At;
+use api::sample_db::{SampleDBReason, UpgradeStep as At};
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Effect;
 
@@ -20,7 +20,7 @@ pub(super) fn let_in(observed: &Observed, now: Timestamp) -> Result<(), Step> {
         Some(Login::In | Login::WrongPassword | Login::Busy | Login::Gone | Login::Refused(_)) => Ok(()),
         Some(Login::Unknown) if late => Ok(()),
         Some(Login::ShutOut) => {
-            Err(Step::Take(vec![Effect::Act(DbAct::LetIn)], "Upgrading", "letting writers in".to_owned()))
+            Err(Step::Take(vec![Effect::Act(DbAct::LetIn)], SampleDBReason::Upgrading, "letting writers in".to_owned()))
         }
         Some(Login::Unknown) => Err(asking(observed)),
         None => Err(unanswered(observed)),
@@ -29,7 +29,8 @@ pub(super) fn let_in(observed: &Observed, now: Timestamp) -> Result<(), Step> {
 
 fn asking(observed: &Observed) -> Step {
     let back = observed.db.status.upgrade.step == Some(At::RollBack);
-    Step::Wait(if back { "RollingBack" } else { "Upgrading" }, "asking the server who gets in".to_owned())
+    let work = if back { SampleDBReason::RollingBack } else { SampleDBReason::Upgrading };
+    Step::wait(work, "asking the server who gets in")
 }
 
 /// What to do about a server that says nothing, and has nothing to give way to: a person is told, once that is no moment's

@@ -1,6 +1,6 @@
 //! To another release of the same major version, and what both kinds of upgrade end with. Pure.
 
-use api::sample_db::{EngineStatus, StorageStatus, UpgradeStep as At};
+use api::sample_db::{EngineStatus, SampleDBReason, StorageStatus, UpgradeStep as At};
 use jiff::Timestamp;
 
 use super::jobs::{self, NotDone};
@@ -24,7 +24,7 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         Ok(()) => {}
         Err(Ok(step)) => return Go::On(step),
         // There is no way back: what was written since would be lost.
-        Err(Err(why)) => return Go::On(super::Step::Stuck("ServerFails", why)),
+        Err(Err(why)) => return Go::On(super::Step::stuck(SampleDBReason::ServerFails, why)),
     }
     if let Err(step) = let_in(observed, now) {
         return Go::On(step);
@@ -36,7 +36,7 @@ pub(super) fn finish(observed: &Observed, wish: &Wish, now: Timestamp) -> Go {
         return Go::Turn(Box::new(turn));
     }
     // The old server has nothing to bring to an end: nobody could write to it, and its data are copied.
-    if let Some(step) = end::drop_other_servers(observed, "Upgrading") {
+    if let Some(step) = end::drop_other_servers(observed, SampleDBReason::Upgrading) {
         return Go::On(step);
     }
     let release = wish.release.unwrap_or(Release { major: wish.major, minor: 0 });

@@ -1,7 +1,7 @@
 //! When an upgrade begins that nothing else keeps from it. Pure.
 
 use api::ConditionStatus;
-use api::sample_db::{SampleDBStatus, condition_type as domain};
+use api::sample_db::{SampleDBReason, SampleDBStatus, condition_type as domain};
 use jiff::{SignedDuration, Timestamp, Unit};
 
 use crate::plan::Observed;
@@ -12,18 +12,15 @@ use crate::plan::wish::{Refusal, Wish};
 
 /// Over how many seconds the upgrades are spread that a new catalog leads to, since all databases see it at once.
 const SPREAD: u64 = 300;
-/// The reason of one that waits for its turn.
-const WAITS: &str = "UpgradeWaits";
-
 /// Why an upgrade does not begin yet, and until when.
 pub(super) fn put_off(observed: &Observed, wish: &Wish, goal: &Goal, now: Timestamp) -> Option<Refusal> {
-    let kept = still_kept(observed, wish, goal, now).map(|why| ("PreviousVolumeKept", why));
-    kept.or_else(|| spread(observed, wish, goal, now).map(|why| (WAITS, why)))
+    let kept = still_kept(observed, wish, goal, now).map(|why| (SampleDBReason::PreviousVolumeKept, why));
+    kept.or_else(|| spread(observed, wish, goal, now).map(|why| (SampleDBReason::UpgradeWaits, why)))
 }
 
 /// Whether an upgrade waits for a time that no watch tells of.
 pub(in crate::plan) fn is_spread(status: &SampleDBStatus) -> bool {
-    status.contract.condition(domain::UP_TO_DATE).is_some_and(|told| told.reason == WAITS)
+    status.contract.condition(domain::UP_TO_DATE).is_some_and(|told| told.reason == SampleDBReason::UpgradeWaits)
 }
 
 /// It would take the place of the volume that was promised to be kept.

@@ -1,6 +1,6 @@
 //! What is told of the release that runs, beside the one that is to run. Pure.
 
-use api::sample_db::{EngineStatus, condition_type as domain};
+use api::sample_db::{EngineStatus, SampleDBEvent, SampleDBReason, condition_type as domain};
 use api::{Condition, ConditionStatus};
 use jiff::Timestamp;
 use runtime::plan::conditions::{Announcement, condition};
@@ -31,23 +31,23 @@ pub(in crate::plan) fn told_target(
 pub(in crate::plan) fn up_to_date(observed: &Observed, wish: &Wish, now: Timestamp) -> Condition {
     let upgrade = &observed.db.status.upgrade;
     let no =
-        |reason: &'static str, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
+        |reason: SampleDBReason, why: String| condition(domain::UP_TO_DATE, ConditionStatus::False, reason, why, now);
     if upgrade.step.is_some() {
         let to = upgrade.to.as_deref().unwrap_or_default();
         let left = upgrade.not_covered.join("; ");
         let left = if left.is_empty() { left } else { format!("; not carried over: {left}") };
-        return no("Upgrading", format!("an upgrade to PostgreSQL {to} is under way{left}"));
+        return no(SampleDBReason::Upgrading, format!("an upgrade to PostgreSQL {to} is under way{left}"));
     }
     match target(observed, wish) {
         Target::Current => {
-            condition(domain::UP_TO_DATE, ConditionStatus::True, "Current", current(observed, wish), now)
+            condition(domain::UP_TO_DATE, ConditionStatus::True, SampleDBReason::Current, current(observed, wish), now)
         }
         Target::Upgrade(goal) => match put_off(observed, wish, &goal, now) {
             Some((reason, why)) => no(reason, why),
-            None => no("Upgrading", format!("PostgreSQL {} is to run", goal.name())),
+            None => no(SampleDBReason::Upgrading, format!("PostgreSQL {} is to run", goal.name())),
         },
         Target::Available(goal) => no(
-            "UpgradeAvailable",
+            SampleDBReason::UpgradeAvailable,
             format!(
                 "PostgreSQL {} is asked for or to be had, and upgrade.policy is Manual: set it to Auto to have the upgrade \
                  done",
@@ -88,7 +88,7 @@ pub(super) fn leave_behind(turn: &mut Turn, not_covered: &[String]) {
         let message = format!("not carried over to the new version: {}", told.join("; "));
         turn.event = Some(Announcement {
             warning: true,
-            reason: "UpgradeLeavesBehind".into(),
+            reason: SampleDBEvent::UpgradeLeavesBehind.into(),
             message: brief::message(message),
         });
     }

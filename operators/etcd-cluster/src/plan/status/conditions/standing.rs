@@ -1,5 +1,6 @@
 //! How the cluster fares, in what conditions need. Pure.
 
+use api::Reason;
 use api::etcd_cluster::MemberStatus;
 use jiff::Timestamp;
 use runtime::plan::conditions::Summary;
@@ -10,12 +11,12 @@ use crate::plan::roster::Roster;
 use crate::plan::status::warnings;
 use crate::plan::status::words::alarm;
 use crate::plan::wish::Wish;
-use crate::plan::{Alarm, Observed, proven, quorum, space};
+use crate::plan::{Alarm, Explanation, Observed, proven, quorum, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct Standing {
     pub(in crate::plan::status) summary: Summary,
-    pub(in crate::plan::status) reason: &'static str,
+    pub(in crate::plan::status) reason: Reason,
     pub(in crate::plan::status) message: String,
     /// Whether any member answers.
     pub(in crate::plan::status) answers: bool,
@@ -37,7 +38,7 @@ pub(in crate::plan::status) struct Standing {
     /// Whether claims that hold data are being deleted.
     pub(super) terminating: bool,
     /// What works, but not as well as a person might think: the reason and message.
-    pub(super) warning: Option<(&'static str, String)>,
+    pub(super) warning: Option<Explanation>,
 }
 
 impl Standing {
