@@ -3,6 +3,7 @@
 //! `scripts/olm up --local` puts OLM and our catalog into a cluster. One install of ours is all that a cluster has room
 //! for here: OLM lets no two operators provide one API in the same namespace.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -234,10 +235,15 @@ impl Install {
     }
 }
 
+/// Deletes the Subscription and then the CSV, by their names: the label that OLM gives to both comes later to a CSV, or, where OLM is
+/// slow, not before it is to be deleted.
 async fn remove_from(namespace: &str) {
-    let delete = ["delete", "subscription,clusterserviceversion", "--namespace", namespace];
-    let ours = format!("--selector=operators.coreos.com/{PACKAGE}.{namespace}");
-    drop(kubectl_within(Duration::from_secs(60), &[&delete[..], &[&ours]].concat()).await.ok());
+    drop(kubectl(&["delete", "subscription", PACKAGE, "--ignore-not-found", "--namespace", namespace]).await.ok());
+    for csv in list("clusterserviceversions", namespace).await.iter().filter(|csv| is_ours(csv)) {
+        let name = csv["metadata"]["name"].as_str().expect("a name");
+        let delete = ["delete", "clusterserviceversion", name, "--ignore-not-found", "--namespace", namespace];
+        drop(kubectl_within(Duration::from_secs(60), &delete).await.ok());
+    }
     wait_until("the manager to be gone", PATIENCE, || async {
         let left = Objects::managers(namespace).await;
         if left.is_empty() { Ok(()) } else { Err(format!("{} pods", left.len())) }
@@ -245,12 +251,20 @@ async fn remove_from(namespace: &str) {
     .await;
 }
 
+/// Whether a CSV is of our package, and no copy for a namespace that an OperatorGroup names.
+fn is_ours(csv: &Value) -> bool {
+    let name = csv["metadata"]["name"].as_str().unwrap_or_default();
+    name.starts_with(&format!("{PACKAGE}.v")) && csv["metadata"]["labels"]["olm.copiedFrom"].is_null()
+}
+
 /// Removes every install of ours that OLM has made, and the OperatorGroups that these tests made.
 pub async fn remove_all() {
-    let subscribed = list("subscriptions", "").await;
-    let ours = subscribed.iter().filter(|one| one["spec"]["name"] == PACKAGE);
-    for namespace in ours.filter_map(|one| one["metadata"]["namespace"].as_str()) {
-        remove_from(namespace).await;
+    let subscribed = list("subscriptions", "").await.into_iter().filter(|one| one["spec"]["name"] == PACKAGE);
+    let installed = list("clusterserviceversions", "").await.into_iter().filter(is_ours);
+    let namespaces =
+        subscribed.chain(installed).filter_map(|one| one["metadata"]["namespace"].as_str().map(str::to_owned));
+    for namespace in namespaces.collect::<BTreeSet<_>>() {
+        remove_from(&namespace).await;
     }
     for group in list("operatorgroups", "").await {
         if group["metadata"]["name"] == PACKAGE {
