@@ -73,8 +73,8 @@ func annotations(alert monitoring.Rule) []string {
 	return problems
 }
 
-// Sections of a runbook's page, in this order.
-var sections = []string{"## What it means", "## What to look at", "## What to do", "## When to worry"}
+// Sections of a runbook, in this order (docs/style.md).
+var sections = []string{"## Meaning", "## Impact", "## Diagnosis", "## Mitigation"}
 
 func runbook(path, name string) []string {
 	bytes, err := os.ReadFile(path)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-const page = "# ManagerOld\n\n## What it means\n\n## What to look at\n\n```\nkubectl get pods\n```\n\n## What to do\n\n## When to worry\n"
+const page = "# ManagerOld\n\n## Meaning\n\n## Impact\n\n## Diagnosis\n\n```\nkubectl get pods\n```\n\n## Mitigation\n"
 
 const promtool = `
 tests:
@@ -53,7 +53,8 @@ func TestWhatWouldLetAPersonDownIsTold(t *testing.T) {
 		{"severity: warning", "severity: info", `its severity is "info"`},
 		{"runbooks/ManagerOld.md", "runbooks/ManagerOdd.md", "runbook_url is"},
 		{"# ManagerOld\n", "# Manager\n", "does not begin with # ManagerOld"},
-		{"## What to do", "## What is to be done", `has no "## What to do" where it belongs`},
+		{"## Mitigation", "## What to do", `has no "## Mitigation" where it belongs`},
+		{"## Impact", "## Mitigation", `has no "## Impact" where it belongs`},
 		{"kubectl get pods", "look", "has no command to look with"},
 		{"exp_alerts: [{exp_labels: {}}]", "exp_alerts: []", "sees it fire"},
 		{"exp_alerts: []", "exp_alerts: [{}]", "sees it silent"},
