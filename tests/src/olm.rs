@@ -235,18 +235,18 @@ impl Install {
     }
 }
 
-/// Deletes the Subscription and then the CSV, by their names: the label that OLM gives to both comes later to a CSV, or, where OLM is
-/// slow, not before it is to be deleted.
+/// Deletes the Subscription and then the CSVs, by their names: the label that OLM gives to both comes later to a CSV, or, where OLM is
+/// slow, not before it is to be deleted. An install that was under way may still create one.
 async fn remove_from(namespace: &str) {
     drop(kubectl(&["delete", "subscription", PACKAGE, "--ignore-not-found", "--namespace", namespace]).await.ok());
-    for csv in list("clusterserviceversions", namespace).await.iter().filter(|csv| is_ours(csv)) {
-        let name = csv["metadata"]["name"].as_str().expect("a name");
-        let delete = ["delete", "clusterserviceversion", name, "--ignore-not-found", "--namespace", namespace];
-        drop(kubectl_within(Duration::from_secs(60), &delete).await.ok());
-    }
-    wait_until("the manager to be gone", PATIENCE, || async {
+    wait_until("CSV and manager to be gone", PATIENCE, || async {
+        let csvs: Vec<Value> = list("clusterserviceversions", namespace).await.into_iter().filter(is_ours).collect();
+        for name in csvs.iter().filter_map(|csv| csv["metadata"]["name"].as_str()) {
+            let delete = ["delete", "clusterserviceversion", name, "--ignore-not-found", "--namespace", namespace];
+            drop(kubectl_within(Duration::from_secs(60), &delete).await.ok());
+        }
         let left = Objects::managers(namespace).await;
-        if left.is_empty() { Ok(()) } else { Err(format!("{} pods", left.len())) }
+        if csvs.is_empty() && left.is_empty() { Ok(()) } else { Err(format!("{} pods", left.len())) }
     })
     .await;
 }

@@ -156,6 +156,10 @@ impl Error {
 
 impl From<kube::Error> for Error {
     fn from(error: kube::Error) -> Self {
+        if let kube::Error::SerdeError(why) = &error {
+            let message = format!("the API server's answer cannot be read: {why}");
+            return Self::Transient { reason: ReconcileReason::Unreadable.into(), message, stalled: true };
+        }
         let kube::Error::Api(status) = &error else {
             return Self::transient(
                 ReconcileReason::APIServerUnreachable,
@@ -274,6 +278,13 @@ mod tests {
         }
         let status = kube::core::Status::failure("etcdserver: leader changed", "Unknown").with_code(500);
         assert_eq!(Error::from(kube::Error::Api(status.boxed())).class(), "Transient");
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_takes_a_person() {
+        let error = serde_json::from_str::<u8>("{}").map_err(kube::Error::SerdeError).unwrap_err();
+        let error = Error::from(error);
+        assert!(error.reason() == ReconcileReason::Unreadable && error.stalled(), "{error}");
     }
 
     #[test]

@@ -109,15 +109,16 @@ impl Etcds {
         if answer == Answer::Lost { (done, lost()) } else { (done, outcome) }
     }
 
-    /// Somebody removes a member by etcdctl, if etcd does it.
+    /// A person removes a member by etcdctl, if etcd does it. One of two stays: the list of the other alone would not be believed until
+    /// the person has put the volume of the removed one aside, which the stories of claims tell.
     pub fn expel(&mut self, name: &str) {
         let Some((asked, process)) = self.processes.iter().find(|(pod, process)| *pod != name && process.reachable)
         else {
             return;
         };
         let (asked, members) = (asked.clone(), self.volumes.get(&process.volume).map(|data| data.members.clone()));
-        let listed = members.unwrap_or_default().into_iter().find(|member| member.name == name);
-        if let Some(member) = listed {
+        let members = members.unwrap_or_default();
+        if let Some(member) = members.iter().find(|member| member.name == name && members.len() > 2) {
             let _ = self.change(&asked, &Change::Remove { id: member.id, absent: Vec::new(), staying: Vec::new() });
         }
     }

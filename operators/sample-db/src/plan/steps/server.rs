@@ -1,7 +1,7 @@
 //! The server's pod. Pure.
 
+use api::ReconcileReason;
 use api::sample_db::SampleDBReason;
-use api::{Reason, ReconcileReason};
 use runtime::cache::View;
 use runtime::plan::{Delete, DryRun, Effect};
 use runtime::views::{Container, Pod, Trouble};
@@ -46,7 +46,7 @@ pub(in crate::plan) fn server(observed: &Observed, wish: &Wish) -> Option<Step> 
         return Some(restart(observed, "the spec has other parameters"));
     }
     if let Some((reason, message)) = lost(pod) {
-        return Some(Step::Stuck(reason, message));
+        return Some(Step::stuck(reason, message));
     }
     if let Some(step) = silence::unready(observed, pod) {
         return Some(step);
@@ -206,9 +206,14 @@ fn failure(pod: &Pod) -> Option<(String, String)> {
 }
 
 /// What only a person can mend of the data.
-fn lost(pod: &Pod) -> Option<(Reason, String)> {
-    const OF_DATA: [&str; 4] = ["DataMissing", "ForeignData", "WrongMajor", "DataCorrupt"];
+fn lost(pod: &Pod) -> Option<(SampleDBReason, String)> {
+    const OF_DATA: [SampleDBReason; 4] = [
+        SampleDBReason::DataMissing,
+        SampleDBReason::ForeignData,
+        SampleDBReason::WrongMajor,
+        SampleDBReason::DataCorrupt,
+    ];
     let (reason, message) = failure(pod)?;
-    let reason = OF_DATA.into_iter().find(|of| **of == *reason)?;
-    Some((Reason::reported(reason), format!("{message}; nothing is made anew over it")))
+    let reason = OF_DATA.into_iter().find(|of| of.as_str() == reason)?;
+    Some((reason, format!("{message}; nothing is made anew over it")))
 }
