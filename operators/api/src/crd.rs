@@ -1,4 +1,4 @@
-//! The definitions, with the finishing touches that the derive cannot make.
+//! The CRDs, with the adjustments that the derive macro cannot make.
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::{
     CustomResourceDefinition, JSON, JSONSchemaProps, JSONSchemaPropsOrArray, JSONSchemaPropsOrBool, ValidationRule,
@@ -11,7 +11,7 @@ use crate::sample_db::SampleDB;
 use crate::sample_db_snapshot::SampleDBSnapshot;
 use crate::{ETCD_GROUP, my_app::MyApp, sample::Sample};
 
-/// Every definition of ours, in the order of their names.
+/// All CRDs of this project, sorted by name.
 #[must_use]
 pub fn crds() -> Vec<CustomResourceDefinition> {
     let all = [
@@ -24,8 +24,8 @@ pub fn crds() -> Vec<CustomResourceDefinition> {
     all.into_iter().map(never_observed_by_default).map(without_older_times).collect()
 }
 
-/// Gives `status` the default `{observedGeneration: -1}`, so that nobody takes an untouched object for a finished one
-/// (kstatus and Argo CD compare `observedGeneration` with the generation).
+/// Gives `status` the default `{observedGeneration: -1}`, so that clients do not take an unobserved object for a
+/// finished one (kstatus and Argo CD compare `observedGeneration` with the generation).
 fn never_observed_by_default(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let status = version
@@ -41,7 +41,7 @@ fn never_observed_by_default(mut crd: CustomResourceDefinition) -> CustomResourc
     crd
 }
 
-/// Takes the older name of a condition's time from the kinds that never had it.
+/// Removes the older key of a condition's time from the kinds that never had it.
 fn without_older_times(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     if crd.spec.group == ETCD_GROUP {
         return crd;
@@ -52,8 +52,8 @@ fn without_older_times(mut crd: CustomResourceDefinition) -> CustomResourceDefin
     crd
 }
 
-/// Requires no more of a condition than its type: what another field manager leaves of one that we take away would make
-/// every later write of ours invalid.
+/// Requires only the type of a condition: if the operator removes a condition, another field manager may keep a part of
+/// it, which would make every later write of the operator invalid.
 fn with_lenient_conditions(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for item in conditions(&mut crd) {
         item.required = Some(vec!["type".into()]);
@@ -73,7 +73,7 @@ fn conditions(crd: &mut CustomResourceDefinition) -> impl Iterator<Item = &mut J
     })
 }
 
-/// What of a member's pod has Kubernetes' own types.
+/// The fields of a member's pod that have types of Kubernetes.
 const KUBERNETES_OWN: [&str; 7] = [
     "affinity",
     "etcdEnv",
@@ -84,13 +84,13 @@ const KUBERNETES_OWN: [&str; 7] = [
     "topologySpreadConstraints",
 ];
 
-/// An EtcdCluster's definition: what Kubernetes documents is left to it, and what CEL rules look at is bounded, without
-/// which the API server takes them for too costly.
+/// Adjusts the CRD of EtcdCluster: drops descriptions that Kubernetes documents, and bounds what CEL rules read,
+/// because the API server rejects rules without bounds as too costly.
 fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
         let root = root.expect("a definition has a schema");
-        // Else a server-side apply that empties it would leave `null`, and its own rules would not be asked.
+        // Otherwise a server-side apply that empties it would leave `null`, and the API server would skip its rules.
         at(root, &["spec", "storage"]).x_kubernetes_map_type = Some("atomic".into());
         let pod = at(root, &["spec", "pod"]);
         for field in KUBERNETES_OWN {
@@ -134,12 +134,11 @@ fn with_etcd_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefiniti
     crd
 }
 
-/// What of a database's pod has Kubernetes' own types.
+/// The fields of a database's pod that have types of Kubernetes.
 const KUBERNETES_OWN_OF_DATABASES: [&str; 5] =
     ["affinity", "imagePullSecrets", "podSecurityContext", "tolerations", "topologySpreadConstraints"];
 
-/// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which then says as little as
-/// `{}`.
+/// The parts of a SampleDB's spec. A server-side apply that empties one leaves `null`, which means the same as `{}`.
 const PARTS_OF_DATABASES: [&[&str]; 12] = [
     &["engine"],
     &["storage"],
@@ -155,8 +154,8 @@ const PARTS_OF_DATABASES: [&[&str]; 12] = [
     &["deletion"],
 ];
 
-/// A SampleDB's definition: what Kubernetes documents is left to it, and an object without a spec is one with an empty
-/// spec, which is all that a database needs.
+/// Adjusts the CRD of SampleDB: drops descriptions that Kubernetes documents, and defaults a missing spec to an empty
+/// one, because a database needs no more.
 fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefinition {
     for version in &mut crd.spec.versions {
         let root = version.schema.as_mut().and_then(|schema| schema.open_api_v3_schema.as_mut());
@@ -172,7 +171,7 @@ fn with_database_bounds(mut crd: CustomResourceDefinition) -> CustomResourceDefi
     crd
 }
 
-/// Leaves the description of a field, and takes those within it.
+/// Keeps the description of a field, and removes those within it.
 fn without_descriptions(field: &mut JSONSchemaProps) {
     let ours = field.description.take();
     everywhere(field, &|schema| schema.description = None);
@@ -195,7 +194,7 @@ fn items(schema: &mut JSONSchemaProps) -> &mut JSONSchemaProps {
     }
 }
 
-/// Changes a schema and all within it.
+/// Changes a schema and all schemas within it.
 fn everywhere(schema: &mut JSONSchemaProps, change: &impl Fn(&mut JSONSchemaProps)) {
     change(schema);
     schema

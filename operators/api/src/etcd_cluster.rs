@@ -1,6 +1,6 @@
-//! EtcdCluster: a cluster of etcd members, as the archived coreos/etcd-operator knew it (`v1beta2`), and more.
+//! EtcdCluster: a cluster of etcd members, compatible with the archived coreos/etcd-operator (`v1beta2`), and more.
 //!
-//! The fields of that operator keep their exact JSON keys, so that its manifests apply unchanged.
+//! The fields of that operator keep their exact JSON keys, so its manifests apply unchanged.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,6 @@ use kube::{CustomResource, KubeSchema};
 use serde::{Deserialize, Serialize};
 
 pub mod condition_type;
-mod member_event;
 mod options;
 mod pod;
 mod reason;
@@ -16,7 +15,6 @@ mod status;
 mod storage;
 mod tls;
 
-pub use member_event::EtcdMemberEvent;
 pub use options::ALLOWED_OPTIONS;
 pub use pod::PodPolicy;
 pub(crate) use pod::{DENIED_ENV, DENIED_ENV_MESSAGE, LABELS};
@@ -25,23 +23,22 @@ pub use status::{EtcdClusterStatus, MemberRole, MemberStatus, Members, Phase, St
 pub use storage::{OnDelete, Storage};
 pub use tls::{MemberSecret, StaticTls, TlsPolicy};
 
-/// The annotation that says which kind of install looks after a cluster.
+/// The annotation that assigns a cluster to a kind of install.
 pub const SCOPE: &str = "etcd.database.coreos.com/scope";
-/// The annotation of which each new value has another member lead, once.
+/// The annotation that moves leadership, once for each new value.
 pub const MOVE_LEADER: &str = "etcd.database.coreos.com/move-leader";
 /// The finalizer that keeps an EtcdCluster until the volumes of its members are released.
 pub const ETCD_VOLUMES: &str = "example.com/etcd-volumes";
-/// The annotation by which a cluster takes over the volumes that an earlier one of its name left; its value must be the uid
-/// of the earlier object.
+/// The annotation that adopts the volumes of an earlier cluster of the same name; its value is the UID of that object.
 pub const ADOPT: &str = "example.com/adopt";
-/// The one value of [`SCOPE`].
+/// The only value of [`SCOPE`].
 pub const CLUSTERWIDE: &str = "clusterwide";
-/// Where images come from unless the spec says so.
+/// The default of `spec.repository`.
 pub const DEFAULT_REPOSITORY: &str = "quay.io/coreos/etcd";
-/// The version of a cluster that asks for none. Latched in its status at creation.
+/// The default version. Latched in status at creation.
 pub const DEFAULT_VERSION: &str = "3.6.16";
 
-/// What etcd cluster to run.
+/// Desired state of an etcd cluster.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "etcd.database.coreos.com",
@@ -68,7 +65,7 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
         "metadata.name must be 1 to 52 lower-case letters, digits or '-', start with a letter and end with a letter or \
          digit: services and members are named after it"
     ),
-    doc = "An EtcdCluster is a cluster of etcd members, each a pod with a volume of its own."
+    doc = "An EtcdCluster is a cluster of etcd members, each a pod with its own volume."
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -102,13 +99,12 @@ pub const DEFAULT_VERSION: &str = "3.6.16";
      not start; give it once"
 ))]
 pub struct EtcdClusterSpec {
-    /// How many members to run, 1 to 7. Even numbers tolerate no more failures than the odd number below them.
+    /// Number of members, 1 to 7. An even number tolerates no more failures than the odd number below it.
     #[schemars(range(min = 1, max = 7))]
     pub size: i32,
 
-    /// The version of etcd, such as `3.6.16` (a leading `v` is allowed). A change rolls one member at a time, along
-    /// etcd's own rules: one minor version up at a time, never down. Unset, a current version is chosen at creation
-    /// and kept.
+    /// Version of etcd, such as `3.6.16` (a leading `v` is allowed). Default: a current one, chosen at creation and
+    /// kept. A change rolls one member at a time, within etcd's rules: up by one minor version at a time, never down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new(VERSION).message(
@@ -116,7 +112,7 @@ pub struct EtcdClusterSpec {
     ))]
     pub version: Option<String>,
 
-    /// The image without its tag, which is `v<version>`. Default: quay.io/coreos/etcd.
+    /// Image without its tag, which is `v<version>`. Default: quay.io/coreos/etcd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 384))]
     #[x_kube(validation = Rule::new(REPOSITORY).message(
@@ -124,25 +120,25 @@ pub struct EtcdClusterSpec {
     ))]
     pub repository: Option<String>,
 
-    /// Whether to leave everything as it is: nothing is created, changed, healed or upgraded until this is false again.
+    /// Whether the operator leaves everything unchanged: it creates, repairs and upgrades nothing. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
-    /// How the members' pods look. A change rolls the members one at a time.
+    /// Settings of the members' pods. A change rolls the members one at a time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<PodPolicy>,
 
-    /// TLS between members and towards clients. Not built yet: a cluster that asks for it is refused with a condition.
+    /// TLS between members and for clients. Not supported yet: the operator rejects it with a condition.
     #[serde(default, rename = "TLS", skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsPolicy>,
 
-    /// Where members keep their data. Unset: a volume of the default StorageClass each, or, where there is none, the
-    /// pod's own disk, which is lost with the pod (condition Durable=False).
+    /// Storage of each member's data. Default: a volume of the default StorageClass; without such a class, the pod's
+    /// own disk, which is lost with the pod (condition Durable=False).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<Storage>,
 
-    /// Options of etcd by their names without dashes, for example `auto-compaction-retention: 1h`. A change rolls the
-    /// members one at a time.
+    /// Options of etcd by name without dashes, such as `auto-compaction-retention: 1h`. A change rolls the members one
+    /// at a time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 256 }))]
     #[x_kube(validation = Rule::new(options::KNOWN).message(options::KNOWN_MESSAGE))]
@@ -152,15 +148,15 @@ pub struct EtcdClusterSpec {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub options: BTreeMap<String, String>,
 
-    /// Sets how large a member's database may grow, for example `8Gi`; beyond it etcd refuses writes (alarm NOSPACE). Default:
-    /// what fits the member's volume, at most 8 GiB (272 MiB of 1Gi); 2 GiB where data is in pods.
+    /// Maximum size of a member's database, such as `8Gi`; beyond it etcd rejects writes (alarm NOSPACE). Default: what
+    /// fits the volume, at most 8 GiB (272 MiB of 1Gi); 2 GiB where data is in pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(storage::BYTES).message("quota must be a quantity of bytes from 1 to 1Pi, such as 8Gi"))]
     pub quota: Option<String>,
 }
 
-/// A semantic version without build metadata, which no image tag can hold.
+/// A semantic version without build metadata, which an image tag cannot contain.
 const VERSION: &str = concat!(
     "self.matches('^v?(0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})[.](0|[1-9][0-9]{0,5})",
     "(-[0-9A-Za-z-]+([.][0-9A-Za-z-]+)*)?$')"
@@ -171,12 +167,12 @@ const REPOSITORY: &str = concat!(
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*$')"
 );
 
-/// The rule that something of the spec stays as it is.
+/// The rule that a part of the spec does not change.
 fn unchanged(of: fn(&str) -> String) -> String {
     format!("{} == {}", of("self"), of("oldSelf"))
 }
 
-/// The StorageClass that a spec names, in CEL; `*` if none, since an empty name says something too.
+/// The StorageClass of a spec, in CEL; `*` if none, because an empty name has a meaning.
 fn class_of(spec: &str) -> String {
     let claim = format!("{spec}.pod.persistentVolumeClaimSpec");
     format!(
@@ -185,7 +181,7 @@ fn class_of(spec: &str) -> String {
     )
 }
 
-/// The cluster domain that a spec names, in CEL.
+/// The cluster domain of a spec, in CEL.
 fn domain_of(spec: &str) -> String {
     format!("(has({spec}.pod) && has({spec}.pod.ClusterDomain) ? {spec}.pod.ClusterDomain : '')")
 }
@@ -198,7 +194,7 @@ const CLAIM_STAYS: &str = "!has(oldSelf.pod) || !has(oldSelf.pod.persistentVolum
     has(self.storage) && has(self.storage.size) && isQuantity(self.storage.size) && quantity(self.storage.size) \
     .compareTo(quantity(string(oldSelf.pod.persistentVolumeClaimSpec.resources.requests['storage']))) >= 0)";
 
-/// So that an edit can be taken back by which `storage.size` took its place.
+/// A user can revert an edit that replaced the PVC spec with `storage.size`.
 const CLAIM_COMES: &str = "!has(self.pod) || !has(self.pod.persistentVolumeClaimSpec) || \
     (has(oldSelf.pod) && has(oldSelf.pod.persistentVolumeClaimSpec)) || \
     (has(oldSelf.storage) && has(oldSelf.storage.size) && \

@@ -1,4 +1,4 @@
-//! The custom resources of multi-operator, as types: what a client of ours depends on.
+//! The custom resources of multi-operator, as types: the API that clients depend on.
 //!
 //! Nothing here talks to a cluster. Doc comments become the descriptions in the CRDs, CEL rules become their
 //! validation; [`crds`] returns all definitions, ready to apply.
@@ -8,6 +8,7 @@
 mod crd;
 pub mod etcd_cluster;
 pub mod my_app;
+mod names;
 pub mod quantity;
 mod reason;
 pub mod sample;
@@ -16,16 +17,10 @@ pub mod sample_db_snapshot;
 mod status;
 
 pub use crd::crds;
+pub use names::{ETCD_GROUP, GROUP, UNSAVED_DATA};
 pub use reason::{PodReason, Reason, ReconcileReason};
 pub use status::{Condition, ConditionStatus, Contract, ISO_SECONDS, Status, condition_type};
 
-/// Group of the etcd kinds.
-pub const ETCD_GROUP: &str = "etcd.database.coreos.com";
-/// The finalizer that keeps the claim of a database's or an etcd member's data until the data is saved or given up.
-pub const UNSAVED_DATA: &str = "example.com/unsaved-data";
-/// Group of MyApp, Sample and the databases.
-pub const GROUP: &str = "example.com";
-
-/// Which fields the CRDs have, a line of JSON each kind and version: group, version, kind and schema, the latter with types and
-/// names alone. Generated from [`crds`], which a manager is not to build only to know that much.
+/// The fields of the CRDs, one line of JSON per kind and version: group, version, kind and schema with only types and
+/// names. Generated from [`crds`], which a manager need not build only to know the fields.
 pub const FIELDS: &str = include_str!("fields.jsonl");

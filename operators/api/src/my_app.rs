@@ -1,4 +1,5 @@
-//! MyApp: a stateless application, run as a Deployment with, when asked for, a Service and a disruption budget.
+//! MyApp: a stateless application, run as a Deployment, with a Service, an autoscaler, a route and a disruption budget
+//! on request.
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -34,7 +35,7 @@ pub use route::{GatewayRef, Route};
 pub use service::{ServiceOptions, ServiceType};
 pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE};
 
-/// What to run, and how many times.
+/// Desired state: what to run, in how many pods.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "example.com",
@@ -56,7 +57,7 @@ pub use status::{MyAppStatus, Phase, ROUTE_ACCEPTED, RolledBack, SCALING_ACTIVE}
         "metadata.name must be 1 to 63 lower-case letters, digits or '-', start with a letter and end with a letter or \
          digit: the Service, the labels and the pods are named after it"
     ),
-    doc = "A MyApp is a stateless application: an image, run as many times as asked for."
+    doc = "A MyApp is a stateless application: an image, run in the requested number of pods."
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.replicas) || !has(self.autoscaling)")
@@ -91,60 +92,60 @@ pub struct MyAppSpec {
     ))]
     pub image: String,
 
-    /// Program to run instead of the image's entry point; no shell.
+    /// Program to run instead of the image's entry point, without a shell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub command: Vec<String>,
 
-    /// Arguments of the entry point, instead of those of the image.
+    /// Arguments of the program, instead of those of the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub args: Vec<String>,
 
-    /// Directory that the program starts in; by default that of the image.
+    /// Directory that the program starts in. Default: that of the image.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub working_dir: Option<String>,
 
-    /// Sets when the kubelet pulls the image. Default: what Kubernetes sets when the Deployment is created (Always for the tag
-    /// latest or none, else IfNotPresent); it stays when the image changes.
+    /// When the kubelet pulls the image. Default: Always for the tag latest or none, else IfNotPresent; Kubernetes sets
+    /// it when the Deployment is created, and it stays when the image changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<PullPolicy>,
 
-    /// Secrets of the same namespace to pull the image with.
+    /// Secrets in the same namespace with registry credentials; at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     pub image_pull_secrets: Vec<PullSecret>,
 
-    /// How many pods to run; unset, the number is left to others (an autoscaler).
+    /// Number of pods, 0 to 1000. Unset, other clients (an autoscaler) set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
     pub replicas: Option<i32>,
 
-    /// Bounds between which an autoscaler chooses the number of pods.
+    /// Bounds and targets of an autoscaler. Excludes `replicas`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub autoscaling: Option<Autoscaling>,
 
-    /// TCP port: makes a Service, and a readiness probe unless `probes` is given.
+    /// TCP port; creates a Service, and a readiness probe unless `probes` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
 
-    /// Ports of the application, with names; `port` is the short form of one.
+    /// Ports of the application, with names; `port` is the short form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["name".into()]))]
     #[x_kube(validation = Rule::new(ports::DISTINCT).message("two ports must not have the same port and protocol"))]
     pub ports: Vec<Port>,
 
-    /// Type and annotations of the Service that `port` or `ports` makes.
+    /// Type and annotations of the Service that `port` or `ports` creates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service: Option<ServiceOptions>,
 
-    /// Host and path of requests from outside: makes an HTTPRoute or an Ingress.
+    /// Host and path of requests from outside; creates an HTTPRoute or Ingress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub route: Option<Route>,
 
@@ -160,42 +161,42 @@ pub struct MyAppSpec {
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub env_from: Vec<EnvFrom>,
 
-    /// Files from ConfigMaps, Secrets and the pod itself, read-only.
+    /// Read-only files from ConfigMaps, Secrets and the pod itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
     pub files: Vec<Files>,
 
-    /// Directories that start empty with each pod, of a limited size.
+    /// Directories that start empty in each pod, of a limited size; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
     pub scratch: Vec<Scratch>,
 
-    /// Existing PersistentVolumeClaims of the same namespace, shared by all pods.
+    /// Existing PVCs in the same namespace, shared by all pods; at most 8.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 8))]
     #[x_kube(merge_strategy = ListMerge::Map(vec!["mountPath".into()]))]
     pub persistent_volume_claims: Vec<Claim>,
 
-    /// What each pod asks for and may use.
+    /// Resource requests and limits of each pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// How to tell whether a pod has started, serves, and is alive.
+    /// Startup, readiness and liveness probes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<Probes>,
 
-    /// What a container does before it is sent SIGTERM.
+    /// Action in a container before SIGTERM.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_stop: Option<PreStop>,
 
-    /// Seconds from the request to stop a pod until SIGKILL; 30 by default.
+    /// Seconds from the stop request to SIGKILL, 0 to 86400. Default: 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub termination_grace_period_seconds: Option<i64>,
 
-    /// Service account that pods run as; the one called `default` by default.
+    /// Service account of the pods. Default: `default`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
@@ -203,71 +204,71 @@ pub struct MyAppSpec {
     )]
     pub service_account_name: Option<String>,
 
-    /// Whether pods get the token of `serviceAccountName`; false by default.
+    /// Whether pods get the token of `serviceAccountName`. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub automount_token: bool,
 
-    /// How pods are replaced; by default RollingUpdate, 25 % more and 25 % fewer.
+    /// Rollout strategy. Default: RollingUpdate, 25% more and 25% fewer pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
 
-    /// Seconds without progress until a rollout has failed; 600 by default.
+    /// Seconds without progress until a rollout fails, at least 1. Default: 600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub progress_deadline_seconds: Option<i32>,
 
-    /// Seconds that a pod must be ready for until it counts; 0 by default.
+    /// Seconds that a pod must be ready to count, 0 to 86400. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub min_ready_seconds: Option<i32>,
 
-    /// Automatic: past the deadline, pods return to the last image that was Ready.
+    /// Whether a failed rollout returns to the last Ready image. Default: None.
     #[serde(default, skip_serializing_if = "Rollback::is_none")]
     pub rollback: Rollback,
 
-    /// Earlier ReplicaSets that are kept; 10 by default.
+    /// Number of earlier ReplicaSets to keep, 0 to 1000. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1000))]
     pub revision_history_limit: Option<i32>,
 
-    /// Whether to leave everything as it is until false again; false by default.
+    /// Whether the operator leaves everything unchanged. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
-    /// How many pods node drains may take at a time; makes a PodDisruptionBudget.
+    /// Number of pods that node drains may take; creates a PodDisruptionBudget.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disruption_budget: Option<DisruptionBudget>,
 
-    /// Baseline, the default, or Restricted, as that Pod Security Standard asks, with an image that runs as a numeric
-    /// non-root user.
+    /// Confinement of pods: Baseline (default), or Restricted as in that Pod Security Standard, for images with a
+    /// numeric non-root user.
     #[serde(default, skip_serializing_if = "Security::is_baseline")]
     pub security: Security,
 
-    /// ConfigMaps and Secrets whose changed content restarts the pods.
+    /// ConfigMaps and Secrets whose content restarts the pods when it changes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub restart_on: Vec<RestartOn>,
 
-    /// Pod template that is merged over ours, as far as the manager allows it.
+    /// Pod template merged over the operator's, within what the manager allows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_overrides: Option<PodOverrides>,
 }
 
-/// A reference as the OCI distribution specification writes it: host, path, tag, digest.
+/// An image reference as in the OCI distribution specification: host, path, tag, digest.
 pub(crate) const IMAGE: &str = concat!(
     "self.matches('^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?(:[0-9]+)?/)?",
     "[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+(([.]|_|__|-+)[a-z0-9]+)*)*",
     "(:[a-zA-Z0-9_][a-zA-Z0-9_.-]{0,127})?(@(sha256:[a-f0-9]{64}|sha512:[a-f0-9]{128}))?$')"
 );
 
-/// How tightly pods are confined.
+/// How strictly pods are confined.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Security {
-    /// Default seccomp profile, no privilege escalation, no service-account token.
+    /// Default seccomp profile, no privilege escalation, no service-account token by default.
     #[default]
     Baseline,
-    /// Also: not as root, and without any capability.
+    /// In addition: no root user, and no capabilities.
     Restricted,
 }
 

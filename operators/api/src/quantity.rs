@@ -1,21 +1,17 @@
-//! Quantities as the API server takes them: text such as `250m`, or a number. k8s-openapi reads numbers as 32-bit integers,
-//! or not at all, where Kubernetes reads any (`resource.Quantity.UnmarshalJSON`).
+//! Quantities as the API server accepts them: text such as `250m`, or a number. k8s-openapi reads numbers as 32-bit
+//! integers, or not at all; Kubernetes reads any (`resource.Quantity.UnmarshalJSON`).
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::fmt;
 
-use k8s_openapi::api::core::v1::{EnvVar, PersistentVolumeClaimSpec, ResourceRequirements};
-use k8s_openapi::apimachinery::pkg::api::resource;
+use k8s_openapi::api::core::v1::{EnvVar, PersistentVolumeClaimSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{DeserializeOwned, Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::my_app::Resources;
-
-/// A quantity, as text. A number becomes the text that Kubernetes would make of it.
+/// A quantity, as text. A number becomes the text that Kubernetes produces for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Quantity(pub String);
@@ -69,18 +65,7 @@ impl JsonSchema for Quantity {
     }
 }
 
-impl From<&Resources> for ResourceRequirements {
-    fn from(given: &Resources) -> Self {
-        Self { requests: quantities(&given.requests), limits: quantities(&given.limits), claims: None }
-    }
-}
-
-fn quantities(given: &BTreeMap<String, Quantity>) -> Option<BTreeMap<String, resource::Quantity>> {
-    let text = given.iter().map(|(name, quantity)| (name.clone(), resource::Quantity(quantity.0.clone())));
-    (!given.is_empty()).then(|| text.collect())
-}
-
-/// Reads environment variables, the `divisor` of each in any spelling. For serde's `deserialize_with`.
+/// Reads environment variables, each `divisor` as text or a number. For serde's `deserialize_with`.
 pub(crate) fn environment<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<EnvVar>, D::Error> {
     spelled_as_text(from, |variables| {
         let divisors = variables.as_array_mut().into_iter().flatten();
@@ -88,7 +73,7 @@ pub(crate) fn environment<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<EnvV
     })
 }
 
-/// Reads a claim, its `requests` and `limits` in any spelling. For serde's `deserialize_with`.
+/// Reads a PVC spec, its `requests` and `limits` as text or numbers. For serde's `deserialize_with`.
 pub(crate) fn claim<'de, D: Deserializer<'de>>(from: D) -> Result<Option<PersistentVolumeClaimSpec>, D::Error> {
     spelled_as_text(from, |claim| {
         for amounts in ["/resources/requests", "/resources/limits"] {
@@ -117,6 +102,7 @@ fn as_text(quantity: &mut Value) {
 mod tests {
     use super::*;
     use crate::etcd_cluster::PodPolicy;
+    use k8s_openapi::api::core::v1::ResourceRequirements;
     use serde_json::json;
 
     fn read(quantity: &str) -> String {

@@ -67,9 +67,12 @@ impl JsonSchema for Reason {
     }
 }
 
-/// Declares an enum of reasons: a unit variant for each word, with its meaning as the doc comment.
+/// Declares an enum of reasons: a unit variant for each, with its meaning as the doc comment. The reason is the variant's name, or the
+/// word that follows it.
 macro_rules! reasons {
-    ($(#[$about:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident,)+ }) => {
+    (@word $variant:ident) => { stringify!($variant) };
+    (@word $variant:ident $word:literal) => { $word };
+    ($(#[$about:meta])* $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident $(= $word:literal)?,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum $name {
@@ -84,7 +87,7 @@ macro_rules! reasons {
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => stringify!($variant),)+
+                    $(Self::$variant => $crate::reason::reasons!(@word $variant $($word)?),)+
                 }
             }
 

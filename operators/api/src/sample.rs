@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::reason::reasons;
 use crate::{Contract, Status};
 
-/// A Sample keeps a ConfigMap of its own name that holds `testString`.
+/// A Sample keeps a ConfigMap with its own name that holds `testString`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "example.com",
@@ -19,21 +19,21 @@ use crate::{Contract, Status};
     printcolumn(name = "Test String", type_ = "string", json_path = ".testString"),
     printcolumn(name = "Ready", type_ = "string", json_path = ".status.conditions[?(@.type=='Ready')].status"),
     printcolumn(name = "Age", type_ = "date", json_path = ".metadata.creationTimestamp"),
-    doc = "A Sample keeps a ConfigMap of its own name that holds testString."
+    doc = "A Sample keeps a ConfigMap with its own name that holds testString."
 )]
 #[serde(rename_all = "camelCase")]
 pub struct SampleFields {
-    /// The string to keep; empty by default, at most 1024 characters.
+    /// String to keep, at most 1024 characters. Default: empty.
     #[serde(default)]
     #[schemars(length(max = 1024))]
     pub test_string: String,
 }
 
-/// What is known of a Sample.
+/// Observed state of a Sample.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SampleStatus {
-    /// The part that every kind shares.
+    /// The part that all kinds share.
     #[serde(flatten)]
     pub contract: Contract,
 }
@@ -48,7 +48,7 @@ impl Status for SampleStatus {
 }
 
 reasons! {
-    /// Reasons of a Sample's conditions, beside [`ReconcileReason`](crate::ReconcileReason).
+    /// Reasons of a Sample's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason).
     SampleReason {
         /// The ConfigMap holds the string.
         Kept,

@@ -1,13 +1,13 @@
-//! SampleDB: a PostgreSQL database that is deployed, initialised, backed up, verified, restored, upgraded, and saved
-//! once more before anything of it is deleted.
+//! SampleDB: a PostgreSQL database that the operator deploys, initializes, backs up, verifies, restores and upgrades,
+//! and of which it takes a final snapshot before it deletes anything.
 //!
-//! `spec: {}` gives a working database. What is decided at run time (the engine's version, the StorageClass) stays
-//! unset in the spec and is latched in status; what has a fixed default has a method that tells it.
+//! `spec: {}` gives a working database. What the operator decides at run time (the engine's version, the StorageClass)
+//! stays unset in the spec and is latched in status; a method returns each fixed default.
 
 use kube::{CustomResource, KubeSchema};
-use serde::de::value::StringDeserializer;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
+mod absent;
 mod backup;
 mod bootstrap;
 mod credentials;
@@ -23,6 +23,8 @@ mod time;
 mod upgrade;
 
 pub use crate::UNSAVED_DATA;
+use absent::or_default;
+pub(crate) use absent::{is_default, known};
 pub use backup::{
     Backup, BackupStorage, Check, DEFAULT_BACKUP_SIZE, DEFAULT_SCHEDULE, DEFAULT_TIME_ZONE, Method, Retention, Verify,
     VerifyMode,
@@ -49,10 +51,11 @@ pub use storage::{DEFAULT_SIZE, Storage};
 pub use time::span;
 pub use upgrade::{Strategy, Upgrade, UpgradePolicy};
 
-/// The most characters of a SampleDB's name: names of Jobs, pods and snapshots are made from it, and end at 63.
+/// Maximum length of a SampleDB's name: the names of Jobs, pods and snapshots derive from it, and may have 63
+/// characters.
 pub const LONGEST_NAME: usize = 45;
 
-/// What database to run.
+/// Desired state of the database.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[kube(
     group = "example.com",
@@ -83,7 +86,7 @@ pub const LONGEST_NAME: usize = 45;
         "metadata.name must be 1 to 45 lower-case letters, digits or '-', start with a letter and end with a letter or \
          digit: Services, pods, Jobs and snapshots are named after it"
     ),
-    doc = "A SampleDB is a PostgreSQL database with its storage, backups, upgrades and a last snapshot on deletion."
+    doc = "A SampleDB is a PostgreSQL database with its storage, backups, upgrades and a final snapshot on deletion."
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(storage::unchanged(&["storage", "storageClassName"], "''")).message(
@@ -103,102 +106,81 @@ pub const LONGEST_NAME: usize = 45;
      new SampleDB"
 ))]
 pub struct SampleDBSpec {
-    /// Which PostgreSQL runs, and with which parameters.
+    /// PostgreSQL release and parameters.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub engine: Engine,
 
-    /// How many servers run. Only 1 is built; 1 is also what it is unset.
+    /// Number of PostgreSQL servers. Default: 1, the only supported value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self == 1").message(
         "replicas other than 1 are not built yet, neither replicas to read from nor 0 to rest: leave it out or give 1"
     ))]
     pub replicas: Option<i32>,
 
-    /// Where the database keeps its data.
+    /// Volume of the database's data.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub storage: Storage,
 
-    /// What the database holds when it is made. Cannot be changed.
+    /// Initial content of the database. Cannot be changed.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub bootstrap: Bootstrap,
 
-    /// What runs once in a new database, before the first Ready.
+    /// SQL that runs once in a new database, before it is Ready for the first time.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub init: Init,
 
-    /// Whose name and password applications use.
+    /// User name and password of applications.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub credentials: Credentials,
 
-    /// When and how snapshots are taken, kept and proved.
+    /// Schedule, storage, retention and verification of snapshots.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub backup: Backup,
 
-    /// How the database gets from one version of PostgreSQL to another.
+    /// Upgrades of the PostgreSQL version.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub upgrade: Upgrade,
 
-    /// How applications reach the database.
+    /// Service through which applications reach the database.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub service: DatabaseService,
 
-    /// What happens to the data when the SampleDB is deleted.
+    /// Handling of the data when the SampleDB is deleted.
     #[serde(default, deserialize_with = "or_default", skip_serializing_if = "is_default")]
     pub deletion: Deletion,
 
-    /// Whether to leave everything as it is: nothing is created, changed, backed up or upgraded until this is false
-    /// again.
+    /// Pauses reconciliation: while this is true, the operator creates, changes, backs up and upgrades nothing.
+    /// Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub paused: bool,
 
-    /// What the server's pod asks for, and where it may run.
+    /// Resources and placement of the server's pod.
     #[serde(flatten)]
     pub scheduling: Scheduling,
 
-    /// Ordered changes of the schema. Not built yet: refused.
+    /// Ordered schema migrations. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.migrations is not built yet: leave it out; init.sqlFrom runs SQL once, in a new database"
     ))]
     pub migrations: Option<NotBuilt>,
 
-    /// When another server takes over. Not built yet: refused.
+    /// Failover to another server. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.failover is not built yet: leave it out; it comes with replicas, of which there is one now"
     ))]
     pub failover: Option<NotBuilt>,
 
-    /// Failures on purpose. Not built yet: refused.
+    /// Deliberate failures. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(validation = Rule::new("size(self) == 0").message("spec.drills are not built yet: leave the list out or empty"))]
     pub drills: Vec<NotBuilt>,
 
-    /// TLS between applications and the database. Not built yet: refused.
+    /// TLS between applications and the database. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(ADDED_BEFORE).optional_old_self(true).message(
         "spec.tls is not built yet: leave it out; connections are not encrypted, so keep them within the cluster"
     ))]
     pub tls: Option<NotBuilt>,
-}
-
-/// Whether a value is what it would be if nobody had given it.
-pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
-}
-
-/// Reads a part of the spec; null is what a server-side apply leaves of one that it empties.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
-    Ok(Option::deserialize(from)?.unwrap_or_default())
-}
-
-/// Reads a text, of which an empty one says as little as none.
-fn non_empty<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
-    Ok(Option::<String>::deserialize(from)?.filter(|text| !text.is_empty()))
-}
-
-/// Reads a word or time of status; one that this program does not know (a later manager may have written it) is none.
-pub(crate) fn known<'de, D: Deserializer<'de>, T: Deserialize<'de>>(from: D) -> Result<Option<T>, D::Error> {
-    let word = Option::<String>::deserialize(from)?;
-    Ok(word.and_then(|word| T::deserialize(StringDeserializer::<serde::de::value::Error>::new(word)).ok()))
 }

@@ -1,6 +1,7 @@
 //! SampleDBSnapshot: one backup of a SampleDB, which outlives it.
 //!
-//! The operator makes them by schedule, before upgrades and on deletion; one that a person makes is a backup on demand.
+//! The operator creates them by schedule, before upgrades and on deletion; one that a user creates is a backup on
+//! demand.
 
 use jiff::Timestamp;
 use kube::{CustomResource, KubeSchema};
@@ -17,21 +18,21 @@ pub use status::{
 
 use crate::sample_db::{Method, WITH_OFFSET, unchanged};
 
-/// The finalizer that holds a SampleDBSnapshot until its files are removed or let go.
+/// The finalizer that keeps a SampleDBSnapshot until its files are removed or given up.
 pub const SNAPSHOT_FILES: &str = "example.com/snapshot-files";
 
-/// The annotation by which a snapshot is verified again: each new value once.
+/// The annotation that requests another verification: one for each new value.
 pub const VERIFY: &str = "example.com/verify";
 
-/// The annotation that lets a snapshot go which is kept only since it holds a database that no later one holds; its value must
-/// be the snapshot's name.
+/// The annotation that releases a snapshot that is kept only because no later one holds its database; its value must be
+/// the snapshot's name.
 pub const RELEASE_SNAPSHOT: &str = "example.com/release-snapshot";
 
-/// The most characters of a SampleDBSnapshot's name: its Jobs are `<name>-backup` and `<name>-verify`, and end at 63. A
-/// SampleDB's name leaves 11 of them to what the operator adds.
+/// Maximum length of a SampleDBSnapshot's name: its Jobs are `<name>-backup` and `<name>-verify`, of at most 63. A
+/// SampleDB's name leaves 11 of them to the operator's suffix.
 pub const LONGEST_SNAPSHOT_NAME: usize = 56;
 
-/// What to back up. Cannot be changed, but for `retainUntil`.
+/// Backup to take. Cannot be changed, except for `retainUntil`.
 #[derive(CustomResource, KubeSchema, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[kube(
     group = "example.com",
@@ -67,7 +68,7 @@ pub const LONGEST_SNAPSHOT_NAME: usize = 56;
     "a SampleDBSnapshot cannot be changed, but for spec.retainUntil: make a new one"
 ))]
 pub struct SampleDBSnapshotSpec {
-    /// The SampleDB of the same namespace.
+    /// Name of the SampleDB in the same namespace.
     #[serde(rename = "sampleDB")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z]([-a-z0-9]{0,43}[a-z0-9])?$')").message(
@@ -75,7 +76,7 @@ pub struct SampleDBSnapshotSpec {
     ))]
     pub sample_db: String,
 
-    /// Its uid, if none of the same name but another uid will do. The operator always gives it.
+    /// UID of the SampleDB, to exclude another one of the same name. Default: any. The operator always sets it.
     #[serde(default, rename = "sampleDBUID", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("self.matches('^[-a-zA-Z0-9]+$')").message(
@@ -83,27 +84,28 @@ pub struct SampleDBSnapshotSpec {
     ))]
     pub sample_db_uid: Option<String>,
 
-    /// How it is taken. Unset: as the SampleDB's `backup.method` says.
+    /// Backup method: Logical or Physical. Default: the SampleDB's `backup.method`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<Method>,
 
-    /// Why it is taken.
+    /// Reason for the snapshot. Default: Manual.
     #[serde(default)]
     pub reason: SnapshotReason,
 
-    /// Until when it is kept at least, such as 2026-01-31T06:00:00Z; afterwards the operator deletes it. Unset: those
-    /// by schedule go as the SampleDB's `backup.retention` says, others stay until somebody deletes them.
+    /// Time until which the snapshot is kept at least, such as 2026-01-31T06:00:00Z; afterward the operator deletes it.
+    /// Can be changed. Default: none. The SampleDB's `backup.retention` then decides on scheduled ones; others stay
+    /// until a user deletes them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 40), regex(pattern = WITH_OFFSET), extend("format" = crate::ISO_SECONDS))]
     pub retain_until: Option<Timestamp>,
 
-    /// What becomes of its files when it is deleted. Unset: Retain for final ones, Delete for all others.
+    /// Handling of its files on deletion. Default: Retain for final snapshots, Delete for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_policy: Option<SnapshotDeletionPolicy>,
 }
 
 impl SampleDBSnapshotSpec {
-    /// What becomes of its files when it is deleted.
+    /// Handling of its files on deletion.
     #[must_use]
     pub fn deletion_policy(&self) -> SnapshotDeletionPolicy {
         let usual = match self.reason {
@@ -120,12 +122,12 @@ fn unchanged_but_for_retention() -> String {
     unset.map(|(field, unset)| unchanged(&[field], unset)).join(" && ")
 }
 
-/// Why a snapshot is taken.
+/// Reason for a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SnapshotReason {
-    /// The SampleDB's schedule, or its first snapshot at once.
+    /// The SampleDB's schedule, or its first snapshot.
     Scheduled,
-    /// Somebody asked for it.
+    /// A user requested it.
     #[default]
     Manual,
     /// An upgrade follows.
@@ -134,10 +136,10 @@ pub enum SnapshotReason {
     Final,
 }
 
-/// What becomes of a snapshot's files.
+/// Handling of a snapshot's files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SnapshotDeletionPolicy {
-    /// They are removed.
+    /// The operator removes them.
     Delete,
     /// They stay on the volume.
     Retain,

@@ -1,4 +1,4 @@
-//! The part of status that every kind shares: see [`Contract`].
+//! The part of status that all kinds share: see [`Contract`].
 
 use std::borrow::Cow;
 
@@ -8,48 +8,48 @@ use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned};
 
 use crate::Reason;
 
-/// Condition types that every kind uses.
+/// Condition types of all kinds.
 pub mod condition_type {
-    /// The object is as its spec asks. Always present once status has been written.
+    /// The observed state matches the spec. Always present once status has been written.
     pub const READY: &str = "Ready";
-    /// Work is under way; absent otherwise.
+    /// Changes are in progress; absent otherwise.
     pub const RECONCILING: &str = "Reconciling";
-    /// A person is needed; absent otherwise.
+    /// The object needs attention; absent otherwise.
     pub const STALLED: &str = "Stalled";
-    /// Another live manager holds the object; absent otherwise.
+    /// Another live manager manages the object; absent otherwise.
     pub const CONFLICT: &str = "Conflict";
 }
 
-/// Times in status have whole seconds, as `metav1.Time` has.
+/// Format of times in status: whole seconds, like `metav1.Time`.
 pub const ISO_SECONDS: &str = "date-time";
 
 /// A status that carries the [`Contract`].
 pub trait Status: Clone + Default + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static {
     /// The shared part.
     fn contract(&self) -> &Contract;
-    /// The shared part, to be changed.
+    /// The shared part, mutable.
     fn contract_mut(&mut self) -> &mut Contract;
-    /// Takes back what the rest of it promises, after a step towards it has failed.
+    /// Corrects the rest of the status after a step has failed.
     fn fall_short(&mut self) {}
 }
 
-/// What every status of ours holds, under the same keys.
+/// Status fields that all kinds share, under the same keys.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Contract {
-    /// The generation of the object that this status speaks of; -1 until the first status is written.
+    /// Generation of the object that this status describes; -1 before the first status.
     #[serde(default = "never_observed")]
     pub observed_generation: i64,
-    /// The manager that looks after this object, as namespace/name of its Lease.
+    /// Manager that reconciles this object, as namespace/name of its Lease.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
-    /// Ready always; Reconciling, Stalled and Conflict only while they are True.
+    /// Conditions: Ready always; Reconciling, Stalled and Conflict only while True.
     #[serde(default, deserialize_with = "whole")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,
 }
 
-/// Reads conditions, but for those of which another field manager has left only a part.
+/// Reads conditions, and skips those of which another field manager has left only a part.
 fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
     let all = Vec::<Part>::deserialize(from)?;
     let whole = all.into_iter().filter_map(|part| {
@@ -66,7 +66,7 @@ fn whole<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error>
     Ok(whole.collect())
 }
 
-/// What there may be of a condition.
+/// A condition, possibly incomplete.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part {
@@ -109,24 +109,24 @@ impl Contract {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Condition {
-    /// The aspect, in CamelCase.
+    /// Type of the condition, in CamelCase.
     #[serde(rename = "type")]
     pub type_: Cow<'static, str>,
-    /// Whether it holds.
+    /// Whether the condition holds.
     pub status: ConditionStatus,
-    /// The generation of the object that this condition was judged by.
+    /// Generation of the object that this condition describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
-    /// The same moment, under the key of an older shape; only of kinds that had it.
+    /// Same time under an older key; only of kinds that had it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "date_time")]
     pub last_update_time: Option<Timestamp>,
-    /// When the status last changed from one value to another.
+    /// Time at which the status last changed.
     #[schemars(schema_with = "date_time")]
     pub last_transition_time: Timestamp,
-    /// Why, in one CamelCase word for programs.
+    /// Reason for the status: one CamelCase word, for programs.
     pub reason: Reason,
-    /// Why, in words for people.
+    /// Explanation of the status, for people.
     #[serde(default)]
     pub message: String,
 }
@@ -135,13 +135,13 @@ fn date_time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "format": ISO_SECONDS })
 }
 
-/// True, False or Unknown.
+/// Status of a condition: True, False or Unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConditionStatus {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// It could not be judged.
+    /// The operator cannot tell.
     Unknown,
 }

@@ -3,43 +3,55 @@
 use jiff::Timestamp;
 use runtime::metrics::objects::{Family, Of};
 
-use crate::EtcdClusterOperator;
+use crate::kind::CONTROLLER;
 use crate::plan::Observed;
 use crate::plan::roster::{Node, Roster};
 use crate::plan::space;
 
 const HAS_QUORUM: Family =
-    Family { name: "etcd_cluster_has_quorum", help: "Whether a linearizable read is answered", counter: false };
+    Family { name: "etcd_cluster_has_quorum", help: "1 if etcd answers a linearizable read, else 0", counter: false };
 const LEADER_CHANGES: Family = Family {
     name: "etcd_cluster_leader_changes_total",
-    help: "How often another member has been seen to lead",
+    help: "Number of leader changes that the manager has observed",
     counter: true,
 };
-const DB_SIZE: Family =
-    Family { name: "etcd_cluster_db_size_bytes", help: "The size of the largest member's database", counter: false };
-const DB_QUOTA: Family =
-    Family { name: "etcd_cluster_db_quota_bytes", help: "What a member's database may grow to", counter: false };
-const ALARM: Family =
-    Family { name: "etcd_cluster_alarm", help: "1 while etcd's alarm is raised; absent otherwise", counter: false };
-const RAFT_INDEX: Family =
-    Family { name: "etcd_cluster_raft_index", help: "The last entry of the log known to be agreed on", counter: false };
+const DB_SIZE: Family = Family {
+    name: "etcd_cluster_db_size_bytes",
+    help: "Size of the largest member's database in bytes",
+    counter: false,
+};
+const DB_QUOTA: Family = Family {
+    name: "etcd_cluster_db_quota_bytes",
+    help: "Size in bytes that a member's database may grow to",
+    counter: false,
+};
+const ALARM: Family = Family {
+    name: "etcd_cluster_alarm",
+    help: "1 while this alarm of etcd is raised; absent otherwise",
+    counter: false,
+};
+const RAFT_INDEX: Family = Family {
+    name: "etcd_cluster_raft_index",
+    help: "Index of the last Raft log entry known to be committed",
+    counter: false,
+};
 const VOLUMES: Family =
-    Family { name: "etcd_cluster_volumes", help: "Volumes of members, by what is wrong with them", counter: false };
+    Family { name: "etcd_cluster_volumes", help: "Number of member volumes with a problem, by state", counter: false };
 const FREE_BYTES: Family = Family {
     name: "etcd_cluster_volume_free_bytes",
-    help: "What is free on the member's volume that has least; absent where none tells",
+    help: "Free bytes on the member volume with the fewest; absent if no member reports them",
     counter: false,
 };
 const FREE_FILES: Family = Family {
     name: "etcd_cluster_volume_free_files",
-    help: "How many more files the member's volume that has least room can have; absent where none tells",
+    help: "Free inodes on the member volume with the fewest; absent if no member reports them",
     counter: false,
 };
-const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Members by how they fare", counter: false };
+const MEMBERS: Family = Family { name: "etcd_cluster_members", help: "Number of members, by state", counter: false };
 
 /// Tells of a cluster.
 pub(crate) fn tell(observed: &Observed) {
-    let of = Of { controller: EtcdClusterOperator::NAME, key: &observed.cluster.meta.key };
+    let of = Of { controller: CONTROLLER, key: &observed.cluster.meta.key };
     let roster = Roster::of(observed, Timestamp::now());
     of.set(HAS_QUORUM, None, number(usize::from(roster.listed)));
     let (before, now) = (observed.cluster.status.leader.as_deref(), roster.leader().map(|leader| leader.name.as_str()));

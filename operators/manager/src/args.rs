@@ -1,8 +1,6 @@
-//! Flags. Each has an environment twin, since OLM can set nothing else; an empty variable counts as unset.
+//! Flags. Each has an environment variable, because OLM can set nothing else; an empty variable counts as unset.
 
 use std::ffi::OsString;
-use std::fmt;
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -15,20 +13,24 @@ use runtime::telemetry::{LogFormat, parse_filter};
 
 use crate::compat::{self, Asked, Note};
 
+mod bind_address;
+
+pub use bind_address::BindAddress;
+
 /// Runs the operators of multi-operator: one process, one cache, several controllers.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "manager", version)]
 pub struct Args {
-    /// Controllers to run, separated by commas; * runs all
+    /// Controllers to run, separated by commas; * runs all of them
     #[arg(long, env = "CONTROLLERS", default_value = "*")]
     pub controllers: Controllers,
 
-    /// Namespaces to watch, separated by commas; empty watches all. Rights within them are enough then
+    /// Namespaces to watch, separated by commas; empty watches all. For a list, permissions within them are enough
     #[arg(long = "watch-namespaces", env = "WATCH_NAMESPACE", default_value = "", value_name = "NAMESPACES")]
     pub watch_namespaces: Namespaces,
 
-    /// Which EtcdClusters to manage: clusterwide, those annotated so; namespaced, the others; auto, all when all namespaces
-    /// are watched, else the others
+    /// Which EtcdClusters to manage: clusterwide, those with the annotation; namespaced, those without it; auto, both if the
+    /// manager watches all namespaces, else those without it
     #[arg(long, env = "ETCD_SCOPE", default_value = "auto", value_name = "SCOPE")]
     pub etcd_scope: Scope,
 
@@ -37,65 +39,68 @@ pub struct Args {
     #[arg(long, env = "AGENT_IMAGE", value_parser = image, value_name = "IMAGE")]
     pub agent_image: Option<String>,
 
-    /// What of their pods MyApps may override: none, placement (where pods run; labels and annotations) or all
+    /// Which pod fields MyApps may override: none, placement (where pods run; labels and annotations) or all
     #[arg(long, env = "POD_OVERRIDES", default_value_t, value_name = "LIMIT")]
     pub pod_overrides: my_app::plan::Limit,
 
-    /// Name of the Lease that elects one leader among the managers of an install
+    /// Name of the Lease that elects a leader, and names this install
     #[arg(long, env = "LEASE_NAME", default_value = "multi-operator", value_parser = object_name)]
     pub lease_name: String,
 
-    /// Namespace of that Lease [default: POD_NAMESPACE, else that of the service account or kubeconfig]
+    /// Namespace of the Lease [default: POD_NAMESPACE, else that of the service account or kubeconfig]
     #[arg(long, env = "LEASE_NAMESPACE", value_parser = namespace)]
     lease_namespace: Option<String>,
 
     #[arg(long, env = "POD_NAMESPACE", hide = true, value_parser = namespace)]
     pod_namespace: Option<String>,
 
-    /// What this process calls itself in the Lease; a random part is added [default: the host's name]
+    /// Identity of this process in the Lease; the manager appends a random part [default: the host name]
     #[arg(long, env = "POD_NAME", value_name = "NAME")]
     pub identity: Option<String>,
 
-    /// Lead without asking. Only where no other manager can run
+    /// Disable leader election. Use only if no other replica can run
     #[arg(long, env = "NO_LEADER_ELECTION", value_parser = switch, default_value = "false", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub no_leader_election: bool,
 
-    /// Take over objects that another install manages, although its lease lives or cannot be read
+    /// Take over objects that another install manages, even if its Lease is held or cannot be read
     #[arg(long, env = "TAKE_OVER", value_parser = switch, default_value = "false", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub take_over: bool,
 
-    /// How log lines look: text or json
+    /// Format of log lines, which go to stderr: text or json
     #[arg(long, env = "LOG_FORMAT", default_value_t, value_name = "FORMAT")]
     pub log_format: LogFormat,
 
-    /// What is logged: error, warn, info, debug, trace, off, or directives such as info,runtime=debug
+    /// Log level: error, warn, info, debug, trace, off, or directives such as info,runtime=debug
     #[arg(long, env = "LOG_LEVEL", default_value = "info", value_parser = log_level, value_name = "FILTER")]
     pub log_level: String,
 
-    /// Objects that each controller works on at a time, 1 to 256
+    /// Objects that each controller reconciles concurrently, 1 to 256
     #[arg(long, env = "CONCURRENCY", default_value = "8", value_parser = concurrency, value_name = "NUMBER")]
     pub concurrency: usize,
 
-    /// Seconds that one pass over one object may take, 1 to 3600
+    /// Seconds that one reconcile may take, 1 to 3600
     #[arg(long, env = "RECONCILE_TIMEOUT", default_value = "60", value_parser = timeout, value_name = "SECONDS")]
     pub reconcile_timeout: Duration,
 
-    /// Where /metrics is served: ADDRESS:PORT or :PORT; 0 serves none
+    /// Address of /metrics: ADDRESS:PORT or :PORT; 0 disables metrics
     #[arg(long, env = "METRICS_BIND_ADDRESS", default_value = "0.0.0.0:8443", value_name = "ADDRESS")]
     pub metrics_bind_address: BindAddress,
 
-    /// Serve metrics by HTTPS, to whom the API server allows them. If false: plain and to all, so bind to 127.0.0.1
+    /// Serve metrics over HTTPS, to clients that the API server authorizes. If false: over HTTP, to every client, so bind to
+    /// 127.0.0.1
     #[arg(long, env = "METRICS_SECURE", value_parser = switch, default_value = "true", action = ArgAction::Set,
           num_args = 0..=1, default_missing_value = "true", require_equals = true, value_name = "BOOL")]
     pub metrics_secure: bool,
 
-    /// Directory with tls.crt and tls.key for metrics, re-read as they change [default: a certificate made at start]
+    /// Directory with tls.crt and tls.key for metrics, which the manager rereads when they change [default: a self-signed
+    /// certificate]
     #[arg(long, env = "METRICS_CERT_DIR", value_name = "DIRECTORY")]
     pub metrics_cert_dir: Option<PathBuf>,
 
-    /// Where /healthz and /readyz are served, plain: ADDRESS:PORT or :PORT; 0 serves none
+    /// Address of /healthz and /readyz, over HTTP: ADDRESS:PORT or :PORT; 0 disables them. May be the address of metrics over
+    /// HTTP
     #[arg(long, env = "HEALTH_PROBE_BIND_ADDRESS", default_value = "0.0.0.0:8081", value_name = "ADDRESS")]
     pub health_probe_bind_address: BindAddress,
 
@@ -103,14 +108,14 @@ pub struct Args {
     #[arg(long, env = "WORKER_THREADS", default_value = "2", value_parser = threads, value_name = "NUMBER")]
     pub worker_threads: usize,
 
-    /// What to say in the log, once there is one.
+    /// Messages for the log, written once it is initialized.
     #[arg(skip)]
     pub notes: Vec<Note>,
 }
 
 impl Args {
-    /// Reads flags and environment, as the command by whose name the process was called. Prints help, or what is wrong
-    /// and allowed, and exits where that is called for.
+    /// Parses flags and environment, as the command by whose name the process was called. Prints help, or the error and what
+    /// is allowed, and exits in those cases.
     #[must_use]
     pub fn read() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
@@ -190,37 +195,6 @@ impl FromStr for Namespaces {
 
     fn from_str(text: &str) -> Result<Self, String> {
         list(text).iter().map(|name| namespace(name)).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-/// Where to listen, if at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BindAddress(pub Option<SocketAddr>);
-
-impl FromStr for BindAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        if text == "0" {
-            return Ok(Self(None));
-        }
-        let port_only = text.strip_prefix(':').and_then(|port| port.parse().ok());
-        let address = port_only.map(|port: u16| SocketAddr::from((Ipv4Addr::UNSPECIFIED, port)));
-        let address = address.or_else(|| text.parse().ok());
-        address.map(|address| Self(Some(address))).ok_or_else(|| {
-            "an address is IP:PORT such as 127.0.0.1:8443 or [::]:8443, or :PORT for all addresses, or 0 for none"
-                .to_owned()
-        })
-    }
-}
-
-impl fmt::Display for BindAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            Some(address) => write!(f, "{address}"),
-            None => f.write_str("0"),
-        }
     }
 }
 

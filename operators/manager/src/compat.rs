@@ -22,17 +22,18 @@ Runs the operator of EtcdClusters, with the flags of the archived etcd-operator.
 
 Usage: etcd-operator [flags]
 
-  -cluster-wide           manage the objects annotated etcd.database.coreos.com/scope: clusterwide, in all
-                          namespaces; without it, those not annotated so in the namespace MY_POD_NAMESPACE
-  -listen-addr ADDRESS    where /metrics, /healthz and /readyz are served, plain (default 0.0.0.0:8080)
-  -create-crd             accepted; CRDs are installed by manifests, not by this process
-  -chaos-level NUMBER     accepted up to 0; nothing is broken on purpose
-  -gc-interval DURATION   accepted; there is no collection of garbage to time
-  -version                print the version and end
-  -help                   print this and end
+  -cluster-wide           watch all namespaces, and manage the EtcdClusters that are annotated
+                          etcd.database.coreos.com/scope: clusterwide; without it, those in the namespace
+                          MY_POD_NAMESPACE that are not annotated
+  -listen-addr ADDRESS    address of /metrics, /healthz and /readyz, over HTTP (default 0.0.0.0:8080)
+  -create-crd             accepted; the CRDs come with the manifests
+  -chaos-level NUMBER     ignored with a warning; values above 0 are rejected
+  -gc-interval DURATION   ignored with a warning
+  -version                print the version and exit
+  -help                   print this and exit
 
-MY_POD_NAMESPACE and MY_POD_NAME must be set. The variables that `manager --help` names work too, but for those of
-which the flags above decide.
+MY_POD_NAMESPACE and MY_POD_NAME must be set. The environment variables that `manager --help` lists work too, except for
+those that this command sets.
 ";
 
 /// What a command line asks for.

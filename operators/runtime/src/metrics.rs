@@ -15,22 +15,56 @@ pub const RECONCILE_BUCKETS: [f64; 16] =
 /// Buckets of the `workqueue_*_duration_seconds`, in seconds.
 pub const QUEUE_BUCKETS: [f64; 10] = [1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0, 1000.0];
 
-/// Says what each metric means.
+/// Describes each metric: controller-runtime's and client-go's with the help that they have there.
 pub fn describe() {
-    describe_counter!("controller_runtime_reconcile_total", "Passes per controller and result");
-    describe_counter!("controller_runtime_reconcile_errors_total", "Failed passes per controller");
-    describe_counter!("controller_runtime_reconcile_panics_total", "Panics caught per controller");
-    describe_counter!("controller_runtime_reconcile_timeouts_total", "Passes ended by the deadline per controller");
-    describe_histogram!("controller_runtime_reconcile_time_seconds", "Seconds a pass took");
-    describe_gauge!("controller_runtime_max_concurrent_reconciles", "Passes that may run at a time per controller");
-    describe_gauge!("controller_runtime_active_workers", "Passes that run now per controller");
-    describe_gauge!("workqueue_depth", "Keys ready for a pass");
-    describe_counter!("workqueue_adds_total", "Keys made ready for a pass");
-    describe_counter!("workqueue_retries_total", "Keys put back after a failure");
-    describe_histogram!("workqueue_queue_duration_seconds", "Seconds a key was ready before its pass began");
-    describe_histogram!("workqueue_work_duration_seconds", "Seconds from taking a key to being done with it");
-    describe_counter!("multi_operator_watch_errors_total", "Failures to list or watch per kind");
-    describe_gauge!("multi_operator_cache_objects", "Objects held per kind");
+    describe_counter!("controller_runtime_reconcile_total", "Total number of reconciliations per controller");
+    describe_counter!(
+        "controller_runtime_reconcile_errors_total",
+        "Total number of reconciliation errors per controller"
+    );
+    describe_counter!(
+        "controller_runtime_reconcile_panics_total",
+        "Total number of reconciliation panics per controller"
+    );
+    describe_counter!(
+        "controller_runtime_reconcile_timeouts_total",
+        "Total number of reconciliation timeouts per controller"
+    );
+    describe_histogram!(
+        "controller_runtime_reconcile_time_seconds",
+        "Length of time per reconciliation per controller"
+    );
+    describe_gauge!(
+        "controller_runtime_max_concurrent_reconciles",
+        "Maximum number of concurrent reconciles per controller"
+    );
+    describe_gauge!("controller_runtime_active_workers", "Number of currently used workers per controller");
+    describe_gauge!("workqueue_depth", "Current depth of workqueue");
+    describe_counter!("workqueue_adds_total", "Total number of adds handled by workqueue");
+    describe_counter!("workqueue_retries_total", "Total number of retries handled by workqueue");
+    describe_histogram!(
+        "workqueue_queue_duration_seconds",
+        "How long in seconds an item stays in workqueue before being requested"
+    );
+    describe_histogram!(
+        "workqueue_work_duration_seconds",
+        "How long in seconds processing an item from workqueue takes."
+    );
+    describe_counter!(
+        "rest_client_requests_total",
+        "Number of HTTP requests, partitioned by status code, method, and host."
+    );
+    describe_histogram!(
+        "rest_client_request_duration_seconds",
+        "Request latency in seconds. Broken down by verb, and host."
+    );
+    describe_gauge!(
+        "leader_election_master_status",
+        "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. \
+         'name' is the string used to identify the lease. Please make sure to group by name."
+    );
+    describe_counter!("multi_operator_watch_errors_total", "Total number of failures to list or watch per kind");
+    describe_gauge!("multi_operator_cache_objects", "Number of cached objects per kind");
     describe_gauge!("multi_operator_crd_mismatch", "1 while the CRD of a kind lacks what the manager needs, else 0");
 }
 

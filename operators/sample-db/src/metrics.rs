@@ -18,46 +18,47 @@ const fn gauge(name: &'static str, help: &'static str) -> Family {
     Family { name, help, counter: false }
 }
 
-const READY: Family = gauge("sampledb_ready", "Whether the database serves");
-const INFO: Family = gauge("sampledb_info", "The release of PostgreSQL that runs");
+const READY: Family = gauge("sampledb_ready", "1 if the database serves clients, else 0");
+const INFO: Family = gauge("sampledb_info", "PostgreSQL release that the database runs");
 const NEXT: Family =
-    gauge("sampledb_backup_next_timestamp_seconds", "When the next snapshot of the schedule is, or was, due");
+    gauge("sampledb_backup_next_timestamp_seconds", "Unix time at which the next scheduled snapshot is, or was, due");
 const LAST_SUCCESS: Family =
-    gauge("sampledb_backup_last_success_timestamp_seconds", "When the last snapshot was taken that is of use");
+    gauge("sampledb_backup_last_success_timestamp_seconds", "Unix time of the last usable snapshot");
 const LAST_VERIFIED: Family =
-    gauge("sampledb_backup_last_verified_timestamp_seconds", "When a snapshot was last proved to be of use");
+    gauge("sampledb_backup_last_verified_timestamp_seconds", "Unix time at which a snapshot last passed verification");
 const OVERDUE: Family = gauge(
     "sampledb_backup_overdue_since_timestamp_seconds",
-    "While backups are overdue: when the newest verified snapshot was begun, or the database was initialized",
+    "While backups are overdue: Unix time of the newest verified snapshot, or of the database's initialization",
 );
 const VERIFIED: Family = gauge(
     "sampledb_backup_verified",
-    "Whether the snapshot that was judged last stood the proof; absent before the first",
+    "1 if the last verification of a snapshot passed, 0 if it failed; absent before the first",
 );
-const DURATION: Family = gauge("sampledb_backup_duration_seconds", "How long the last snapshot took");
-const SIZE: Family = gauge("sampledb_backup_size_bytes", "The size of the last snapshot");
+const DURATION: Family =
+    gauge("sampledb_backup_duration_seconds", "Duration of the last usable snapshot in seconds, without verification");
+const SIZE: Family = gauge("sampledb_backup_size_bytes", "Size of the last usable snapshot in bytes");
 const FAILURES: Family = Family {
     name: "sampledb_backup_failures_total",
-    help: "Snapshots that could not be taken, or did not stand their proof",
+    help: "Total number of snapshots that failed or did not pass verification",
     counter: true,
 };
 const CONSECUTIVE: Family =
-    gauge("sampledb_backup_consecutive_failures", "How many snapshots have failed since the last that is of use");
+    gauge("sampledb_backup_consecutive_failures", "Number of snapshots that have failed since the last usable one");
 const FINAL: Family =
-    gauge("sampledb_final_snapshot_seconds", "How long the last snapshot of a deletion took, proof included");
+    gauge("sampledb_final_snapshot_seconds", "Duration of the final snapshot in seconds, verification included");
 const UPGRADE: Family = gauge(
     "sampledb_upgrade_state",
-    "The upgrade: 0 none, 1 under way, 2 being rolled back, 3 it failed, and is asked for still",
+    "Upgrade state: 0 idle, 1 in progress, 2 rolling back, 3 failed and still requested",
 );
 const VOLUME: Family = gauge(
     "sampledb_volume_used_ratio",
-    "How full the data volume is; 1 while the server does not start since it is full",
+    "Share of the data volume in use; 1 while the server does not start because it is full",
 );
 const SNAPSHOTS_VOLUME: Family = gauge(
     "sampledb_snapshots_volume_used_ratio",
-    "How full the volume of the snapshots was with the last one that was taken or verified; absent before the first",
+    "Share of the snapshot volume in use when a snapshot was last taken or verified; absent before the first",
 );
-const TERMINATING: Family = gauge("sampledb_volume_terminating", "Whether the claim of the data is being deleted");
+const TERMINATING: Family = gauge("sampledb_volume_terminating", "1 while the data PVC is terminating, else 0");
 
 /// Tells of a database.
 pub(crate) fn tell(observed: &Observed) {

@@ -1,18 +1,18 @@
-//! Types of an EtcdCluster's conditions, beside those of [every kind](crate::condition_type).
+//! Condition types of an EtcdCluster, in addition to those of [all kinds](crate::condition_type).
 
-/// The cluster answers requests, in the words of the archived operator.
+/// The cluster answers requests; the name is that of the archived operator.
 pub const AVAILABLE: &str = "Available";
 /// Data outlives pods.
 pub const DURABLE: &str = "Durable";
-/// A linearizable read has just been answered.
+/// etcd has just answered a linearizable read.
 pub const QUORUM_HEALTHY: &str = "QuorumHealthy";
 /// A member is not healthy, or quorum is lost.
 pub const RECOVERING: &str = "Recovering";
-/// The cluster has not as many members as its spec asks for.
+/// The number of members differs from the spec.
 pub const SCALING: &str = "Scaling";
 /// The object is being deleted; absent otherwise.
 pub const TERMINATING: &str = "Terminating";
-/// Members do not all run the target version yet.
+/// Some members do not run the target version yet.
 pub const UPGRADING: &str = "Upgrading";
-/// The cluster works, but not as well as a person might think; absent otherwise.
+/// The cluster works, with a caveat; absent otherwise.
 pub const WARNING: &str = "Warning";

@@ -1,7 +1,7 @@
-//! Options of etcd that a cluster may set. What would break membership, listeners or data is the operator's own.
+//! Options of etcd that a cluster may set. The operator itself sets those that concern membership, listeners or data.
 
-/// The options that may be set, by the names of etcd's flags. Options that only some versions have are refused by etcd
-/// itself, which the cluster's conditions then tell.
+/// The options that a spec may set, by the names of etcd's flags. etcd itself rejects options that its version lacks,
+/// which the cluster's conditions report.
 pub const ALLOWED_OPTIONS: [&str; 19] = [
     "auto-compaction-mode",
     "auto-compaction-retention",
@@ -24,20 +24,20 @@ pub const ALLOWED_OPTIONS: [&str; 19] = [
     "snapshot-count",
 ];
 
-/// The rule of the map's keys, in CEL.
+/// The CEL rule for the map's keys.
 pub(super) const KNOWN: &str = "self.all(k, k in ['auto-compaction-mode', 'auto-compaction-retention', \
     'backend-batch-interval', 'backend-batch-limit', 'election-timeout', 'enable-grpc-gateway', \
     'grpc-keepalive-interval', 'grpc-keepalive-min-time', 'grpc-keepalive-timeout', 'heartbeat-interval', \
     'log-format', 'log-level', 'max-request-bytes', 'max-snapshots', 'max-txn-ops', 'max-wals', 'metrics', \
     'pre-vote', 'snapshot-count'])";
-/// What is said of other keys.
+/// The message for other keys.
 pub(super) const KNOWN_MESSAGE: &str = "options takes auto-compaction-mode, auto-compaction-retention, \
     backend-batch-interval, backend-batch-limit, election-timeout, enable-grpc-gateway, grpc-keepalive-interval, \
     grpc-keepalive-min-time, grpc-keepalive-timeout, heartbeat-interval, log-format, log-level, max-request-bytes, \
     max-snapshots, max-txn-ops, max-wals, metrics, pre-vote and snapshot-count, without dashes before them (the \
     database's limit is spec.quota); membership, listeners and the data directory are the operator's own";
 
-/// No option is given both as a flag and as a variable: etcd ends at once if it is.
+/// No option is set both as a flag and as a variable, because etcd then exits at once.
 pub(super) const ONCE: &str = "!has(self.pod) || !has(self.pod.etcdEnv) || self.pod.etcdEnv.all(e, \
     !(has(self.quota) && e.name == 'ETCD_QUOTA_BACKEND_BYTES') && !(has(self.options) && e.name.startsWith('ETCD_') && \
     e.name.substring(5).lowerAscii().replace('_', '-') in self.options))";

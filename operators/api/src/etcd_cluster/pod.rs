@@ -1,4 +1,4 @@
-//! How the members' pods look.
+//! Settings of the members' pods.
 
 use std::collections::BTreeMap;
 
@@ -12,11 +12,11 @@ use serde::{Deserialize, Serialize};
 use crate::my_app::Resources;
 use crate::quantity;
 
-/// How the members' pods look.
+/// Settings of the members' pods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodPolicy {
-    /// Labels of the pods, beside the operator's own.
+    /// Labels of the pods, in addition to the operator's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 63 }))]
     #[x_kube(validation = Rule::new(
@@ -33,7 +33,7 @@ pub struct PodPolicy {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub labels: BTreeMap<String, String>,
 
-    /// Annotations of the pods, beside the operator's own.
+    /// Annotations of the pods, in addition to the operator's.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new(
@@ -57,43 +57,44 @@ pub struct PodPolicy {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub node_selector: BTreeMap<String, String>,
 
-    /// Taints of nodes that the pods put up with, as in a Pod.
+    /// Tolerations of the pods, as in a Pod.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub tolerations: Vec<Toleration>,
 
-    /// Which nodes the pods prefer or need, as in a Pod.
+    /// Affinity of the pods, as in a Pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
 
-    /// Deprecated: whether members must run on different nodes; `affinity` goes before it.
+    /// Deprecated: requires members on different nodes, unless `affinity` is set.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub anti_affinity: bool,
 
-    /// How pods spread over nodes and zones, as in a Pod. Unset: evenly over nodes, as far as that can be had.
+    /// How pods spread over nodes and zones, as in a Pod. Default: as evenly over nodes as possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     pub topology_spread_constraints: Option<Vec<TopologySpreadConstraint>>,
 
-    /// The pods' security context, as in a Pod. Unset: as restricted as Kubernetes knows, not as root.
+    /// Security context of the pods, as in a Pod. Default: as the Restricted Pod Security Standard requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub security_context: Option<PodSecurityContext>,
 
-    /// What each member asks for and may use.
+    /// Requests and limits of each container. Default: requests of 50m CPU and 128Mi of memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// Environment variables of etcd, also a way to set its options (`ETCD_AUTO_COMPACTION_RETENTION`), but for those
-    /// that are the operator's own: POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE,
-    /// ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*,
-    /// ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY*, ETCD_HOST_WHITELIST and those of TLS. HTTP_PROXY,
-    /// HTTPS_PROXY and FORWARD_PROXY are refused, too: etcd would reach its peers through that proxy.
+    /// Environment variables of etcd, which may set its options (`ETCD_AUTO_COMPACTION_RETENTION`). Reserved for the
+    /// operator are POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR,
+    /// ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS,
+    /// ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, ETCD_PROXY*, ETCD_HOST_WHITELIST and those of
+    /// TLS. HTTP_PROXY, HTTPS_PROXY and FORWARD_PROXY are rejected, because etcd would reach its peers through that
+    /// proxy.
     #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "quantity::environment")]
     #[schemars(length(max = 64))]
     pub etcd_env: Vec<EnvVar>,
 
-    /// The claim of each member's volume, as in a PersistentVolumeClaim. `spec.storage` is the shorter way. Of its
-    /// storage, only the size may be changed; volumes that have grown stay as they are.
+    /// PVC spec of each member's volume; `spec.storage` is the shorter form. Only its storage size may change; volumes
+    /// that have grown stay as they are.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "quantity::claim")]
     #[x_kube(validation = Rule::new(CLAIM_ASKS).field_path(".resources").message(
         "pod.persistentVolumeClaimSpec must ask for storage: set resources.requests.storage to a quantity of bytes \
@@ -122,31 +123,31 @@ pub struct PodPolicy {
     ))]
     pub persistent_volume_claim_spec: Option<PersistentVolumeClaimSpec>,
 
-    /// Accepted for old manifests and not used: no busybox runs any more.
+    /// Accepted for old manifests and ignored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     pub busybox_image: Option<String>,
 
-    /// How many seconds a member's init step waits for its name in cluster DNS before it says so by failing, and is
-    /// started again, for as long as it takes; 0: 120.
+    /// Seconds that a member's init step waits for its DNS name before it fails. The kubelet restarts it for as long as
+    /// it takes. 0 (default) means 120.
     #[serde(default, rename = "DNSTimeoutInSecond", skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0))]
     pub dns_timeout_in_second: i64,
 
-    /// The suffix of names in cluster DNS, with its dot, for example `.cluster.local`. Empty: names end in `.svc`.
-    /// Cannot be changed: members are known by their names.
+    /// Suffix of DNS names, with its dot, such as `.cluster.local`. Default: empty; names end in `.svc`. Cannot be
+    /// changed: members are known by their names.
     #[serde(default, rename = "ClusterDomain", skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new("self == '' || self.matches('^([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)+$')")
         .message("pod.ClusterDomain must be empty or a domain with its leading dot, such as .cluster.local"))]
     pub cluster_domain: String,
 
-    /// The pods' PriorityClass.
+    /// PriorityClass of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub priority_class_name: Option<String>,
 
-    /// Secrets of the same namespace with which images are pulled.
+    /// Secrets in the same namespace with registry credentials.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub image_pull_secrets: Vec<LocalObjectReference>,
@@ -155,14 +156,14 @@ pub struct PodPolicy {
 pub(crate) const LABELS: &str = "self.all(k, !format.qualifiedName().validate(k).hasValue() && \
     !format.labelValue().validate(self[k]).hasValue())";
 
-/// What no variable may be named. (Of each name: an entry's own path then tells which it is.)
+/// Names that no variable may have. (The rule is on each name, so the error's path shows the entry.)
 pub(crate) const DENIED_ENV: &str = concat!(
     "!self.matches('^(POD_IP|MULTI_OPERATOR_START|TERMINATION_LOG|(HTTPS?|FORWARD)_PROXY|https?_proxy)$|",
     "^ETCD_(NAME|DATA_DIR|WAL_DIR|CONFIG_FILE|FORCE_NEW_CLUSTER|STRICT_RECONFIG_CHECK|UNSAFE_NO_FSYNC|HOST_WHITELIST|",
     "(EXPERIMENTAL_)?MAX_LEARNERS|INITIAL_.*|LISTEN_.*|ADVERTISE_.*|DISCOVERY.*|PROXY.*|CA_FILE|CERT_FILE|KEY_FILE|",
     "TRUSTED_CA_FILE|CLIENT_.*|PEER_.*|AUTO_TLS)$')"
 );
-/// What is said of those.
+/// The message for those.
 pub(crate) const DENIED_ENV_MESSAGE: &str = "leave this variable out of pod.etcdEnv, it would break membership or data: \
     POD_IP, MULTI_OPERATOR_START, TERMINATION_LOG, ETCD_NAME, ETCD_DATA_DIR, ETCD_WAL_DIR, ETCD_CONFIG_FILE, ETCD_FORCE_NEW_CLUSTER, \
     ETCD_STRICT_RECONFIG_CHECK, ETCD_UNSAFE_NO_FSYNC, ETCD_MAX_LEARNERS, ETCD_INITIAL_*, ETCD_LISTEN_*, ETCD_ADVERTISE_*, ETCD_DISCOVERY*, \

@@ -3,7 +3,7 @@
 use crate::reason::reasons;
 
 reasons! {
-    /// Reasons of an EtcdCluster's conditions, beside [`ReconcileReason`](crate::ReconcileReason).
+    /// Reasons of an EtcdCluster's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason).
     EtcdClusterReason {
         /// The operator takes over the PVCs of an earlier EtcdCluster of this name.
         AdoptingVolumes,
@@ -153,14 +153,23 @@ reasons! {
 }
 
 reasons! {
-    /// Reasons of an EtcdCluster's Events that are no condition's, beside [`EtcdMemberEvent`].
+    /// Reasons of an EtcdCluster's Events that no condition has. Those about members have blanks, as in the
+    /// archived operator.
     EtcdClusterEvent {
         /// Another member leads, as the annotation asks.
         LeaderMoved,
         /// No other member can lead, though the annotation asks for that.
         LeaderNotMoved,
+        /// etcd no longer lists a member.
+        MemberRemoved = "Member Removed",
+        /// A member runs another version.
+        MemberUpgraded = "Member Upgraded",
+        /// etcd lists a new member.
+        NewMemberAdded = "New Member Added",
         /// Members keep their data in their pods, since there is no default StorageClass.
         NotDurable,
+        /// The operator replaces a member that cannot come back.
+        ReplacingDeadMember = "Replacing Dead Member",
         /// The operator has deleted the oldest of many PVCs of removed members.
         RetiredClaimDeleted,
     }

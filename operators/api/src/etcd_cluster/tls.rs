@@ -1,10 +1,10 @@
-//! TLS, as the old operator knew it.
+//! TLS, as in the archived operator.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// TLS between members and towards clients.
+/// TLS between members and for clients.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TlsPolicy {
@@ -13,7 +13,7 @@ pub struct TlsPolicy {
     pub static_: Option<StaticTls>,
 }
 
-/// Certificates from Secrets of the same namespace.
+/// Certificates from Secrets in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -23,24 +23,24 @@ pub struct TlsPolicy {
      members: give both or neither"
 ))]
 pub struct StaticTls {
-    /// The members' certificates.
+    /// Certificates of the members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub member: Option<MemberSecret>,
-    /// The Secret with the client certificate of the operator.
+    /// Secret with the operator's client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub operator_secret: Option<String>,
 }
 
-/// The members' certificates.
+/// Certificates of the members.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MemberSecret {
-    /// The Secret with the certificate for other members.
+    /// Secret with the certificate for other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub peer_secret: Option<String>,
-    /// The Secret with the certificate for clients.
+    /// Secret with the certificate for clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub server_secret: Option<String>,

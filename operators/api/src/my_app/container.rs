@@ -1,4 +1,4 @@
-//! How a MyApp's image is pulled, and how its container stops.
+//! How the kubelet pulls a MyApp's image, and how the container stops.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -9,16 +9,16 @@ use super::probes::{Exec, HttpGet};
 /// When the kubelet pulls the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum PullPolicy {
-    /// Whenever a container starts; what the node has already is not transferred again.
+    /// At every start of a container; the node does not transfer what it already has.
     Always,
-    /// If the node does not have it.
+    /// If the image is not on the node.
     IfNotPresent,
-    /// Never: the node must have it.
+    /// Never: the image must be on the node.
     Never,
 }
 
 impl PullPolicy {
-    /// As Kubernetes names it.
+    /// The name that Kubernetes uses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -29,27 +29,27 @@ impl PullPolicy {
     }
 }
 
-/// A Secret with credentials of a registry, by name.
+/// A Secret with registry credentials, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct PullSecret {
-    /// Its name.
+    /// Name of the Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
 }
 
-/// Exactly one thing to do before SIGTERM. It counts towards the grace period.
+/// Exactly one action before SIGTERM. It counts toward the grace period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.exec), has(self.httpGet), has(self.sleep)].filter(x, x).size() == 1")
     .message("preStop takes exactly one of exec, httpGet and sleep"))]
 pub struct PreStop {
-    /// A command in the container.
+    /// Command in the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<Exec>,
-    /// A GET to the container.
+    /// GET request to the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGet>,
-    /// A pause, in which load balancers learn that the pod is terminating.
+    /// Pause, in which load balancers learn that the pod is terminating.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sleep: Option<Sleep>,
 }
@@ -57,7 +57,7 @@ pub struct PreStop {
 /// A pause.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct Sleep {
-    /// How long, in seconds.
+    /// Length in seconds, 1 to 86400.
     #[schemars(range(min = 1, max = 86400))]
     pub seconds: i64,
 }

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 #[x_kube(validation = Rule::new("!(has(self.value) && has(self.valueFrom))")
     .message("an environment variable takes value or valueFrom, not both"))]
 pub struct EnvVar {
-    /// Its name: letters, digits, `_`, `-` and `.`, not starting with a digit.
+    /// Name: letters, digits, `_`, `-` and `.`, not starting with a digit.
     #[schemars(length(min = 1, max = 253), regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"))]
     pub name: String,
-    /// Its value; `$(OTHER)` is replaced by the value of OTHER.
+    /// Value; `$(OTHER)` expands to the value of OTHER. Default: empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32768))]
     pub value: Option<String>,
-    /// Where to take the value from.
+    /// Source of the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value_from: Option<ValueFrom>,
 }
@@ -29,16 +29,16 @@ pub struct EnvVar {
      .filter(x, x).size() == 1"
 ).message("valueFrom takes exactly one of configMapKeyRef, secretKeyRef, fieldRef and resourceFieldRef"))]
 pub struct ValueFrom {
-    /// An entry of a ConfigMap of the same namespace.
+    /// Entry of a ConfigMap in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<KeyRef>,
-    /// An entry of a Secret of the same namespace.
+    /// Entry of a Secret in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeyRef>,
-    /// A field of the pod itself.
+    /// Field of the pod itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field_ref: Option<FieldRef>,
-    /// A request or limit of the container.
+    /// Request or limit of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_field_ref: Option<ResourceFieldRef>,
 }
@@ -52,7 +52,7 @@ pub struct KeyRef {
     /// Name of the entry.
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
-    /// Whether pods start without it.
+    /// Whether pods start without it. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }
@@ -61,24 +61,24 @@ pub struct KeyRef {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldRef {
-    /// For example `metadata.name`, `metadata.namespace`, `status.podIP`, `spec.nodeName`.
+    /// Path of the field, such as `metadata.name`, `status.podIP` or `spec.nodeName`.
     #[schemars(length(min = 1, max = 253))]
     pub field_path: String,
 }
 
-/// A request or limit of the container. A limit that is not set is what the node has.
+/// A request or limit of the container. An unset limit is what the node has.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[x_kube(validation = Rule::new(
     "!has(self.divisor) || self.divisor == '1' || (self.divisor == '1m') == self.resource.endsWith('cpu')"
 ).message("divisor is 1 or 1m of cpu, and 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi or 1Ei of all else"))]
 pub struct ResourceFieldRef {
-    /// For example `limits.memory`.
+    /// Resource to read, such as `limits.memory`.
     #[schemars(length(max = 32), extend("enum" = [
         "limits.cpu", "limits.memory", "limits.ephemeral-storage",
         "requests.cpu", "requests.memory", "requests.ephemeral-storage",
     ]))]
     pub resource: String,
-    /// The unit of the value, which is rounded up; 1 by default: a core, a byte.
+    /// Unit of the value, which is rounded up. Default: 1 (a core, a byte).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 3), extend("enum" = [
         "1", "1m", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei",
@@ -92,14 +92,14 @@ pub struct ResourceFieldRef {
 #[x_kube(validation = Rule::new("has(self.configMapRef) != has(self.secretRef)")
     .message("envFrom takes exactly one of configMapRef and secretRef"))]
 pub struct EnvFrom {
-    /// Put before each name.
+    /// Prefix of each name. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253), regex(pattern = r"^[-._a-zA-Z][-._a-zA-Z0-9]*$"))]
     pub prefix: Option<String>,
-    /// A ConfigMap of the same namespace.
+    /// ConfigMap in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<NameRef>,
-    /// A Secret of the same namespace.
+    /// Secret in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<NameRef>,
 }
@@ -107,10 +107,10 @@ pub struct EnvFrom {
 /// A ConfigMap or Secret, by name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct NameRef {
-    /// Its name.
+    /// Name of the ConfigMap or Secret.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Whether pods start without it.
+    /// Whether pods start without it. Default: false.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }

@@ -1,4 +1,4 @@
-//! What goes beyond a MyApp's own fields: a pod template over its own, and what restarts pods.
+//! What goes beyond a MyApp's own fields: pod template overrides, and objects that restart pods.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -8,13 +8,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A pod template that is merged over the MyApp's own.
+/// A pod template that the operator merges over its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct PodOverrides {
     /// Labels and annotations of pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<PodMetadata>,
-    /// Fields of pods, as `kubectl explain pod.spec` has them; the operator checks them.
+    /// Pod fields, as in `kubectl explain pod.spec`; the operator checks them.
     #[serde(default, skip_serializing_if = "FreeObject::is_empty")]
     pub spec: FreeObject,
 }
@@ -22,7 +22,7 @@ pub struct PodOverrides {
 /// Labels and annotations of pods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct PodMetadata {
-    /// Labels, beside those by which the pods are found.
+    /// Labels of pods, except those that select the pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new(concat!(
@@ -34,7 +34,7 @@ pub struct PodMetadata {
          multi-operator.example.com/owner-kind, owner-uid and whole"
     ))]
     pub labels: BTreeMap<String, String>,
-    /// Annotations.
+    /// Annotations of pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64))]
     #[x_kube(validation = Rule::new(
@@ -45,14 +45,14 @@ pub struct PodMetadata {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// An object whose fields this definition does not say, as the API server writes it: parsed, some JSON takes a hundred times the room of
-/// its text, and nothing but the size of objects bounds it.
+/// An object without a schema, kept as the text that the API server writes: some JSON takes a hundred times as much
+/// memory once parsed, and only the size of objects bounds it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FreeObject(Option<Box<RawValue>>);
 
 impl FreeObject {
-    /// Its text.
+    /// The text.
     #[must_use]
     pub fn text(&self) -> &str {
         self.0.as_ref().map_or("{}", |text| text.get())
@@ -81,30 +81,30 @@ impl JsonSchema for FreeObject {
     }
 }
 
-/// One object whose content restarts pods when it changes.
+/// An object whose content restarts pods when it changes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.configMapRef) != has(self.secretRef)")
     .message("restartOn takes exactly one of configMapRef and secretRef"))]
 pub struct RestartOn {
-    /// A ConfigMap of the same namespace.
+    /// ConfigMap in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<SourceRef>,
-    /// A Secret of the same namespace.
+    /// Secret in the same namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SourceRef>,
 }
 
-/// A ConfigMap or Secret that the operator reads, by name: the name is a part of a URL.
+/// A ConfigMap or Secret that the operator reads, by name, which becomes part of a URL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct SourceRef {
-    /// Its name.
+    /// Name of the ConfigMap or Secret.
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub name: String,
-    /// Whether it may be missing; if not, a missing one is reported (RestartSourceMissing) and replaces no pod.
+    /// Whether it may be missing. Default: false; a missing one is reported (RestartSourceMissing) and replaces no pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
 }

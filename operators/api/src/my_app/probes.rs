@@ -4,108 +4,108 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The three probes, each optional.
+/// Startup, readiness and liveness probes, each optional.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct Probes {
-    /// Holds the other two back until it has succeeded once.
+    /// Probe that holds back the other two until it succeeds once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub startup: Option<Probe>,
-    /// Whether the pod gets traffic.
+    /// Probe that decides whether the pod gets traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub readiness: Option<Probe>,
-    /// Whether the container is to be restarted.
+    /// Probe whose failure makes the kubelet restart the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub liveness: Option<Probe>,
 }
 
-/// Exactly one way to ask, and how often.
+/// Exactly one handler, and its timing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
     "[has(self.httpGet), has(self.tcpSocket), has(self.exec), has(self.grpc)].filter(x, x).size() == 1"
 ).message("a probe takes exactly one of httpGet, tcpSocket, exec and grpc"))]
 pub struct Probe {
-    /// A GET that answers with a status from 200 to 399.
+    /// GET request that succeeds with a status from 200 to 399.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http_get: Option<HttpGet>,
-    /// A TCP connection that is accepted.
+    /// TCP connection that the container accepts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tcp_socket: Option<TcpSocket>,
-    /// A command in the container that exits with 0.
+    /// Command in the container that exits with 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exec: Option<Exec>,
-    /// A call of the gRPC health service.
+    /// Call of the gRPC health service.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grpc: Option<Grpc>,
-    /// Seconds from the container's start to the first try; 0 by default.
+    /// Seconds from container start to first probe, 0 to 86400. Default: 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86400))]
     pub initial_delay_seconds: Option<i32>,
-    /// Seconds between two tries; 10 by default.
+    /// Seconds between probes, 1 to 86400. Default: 10.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
     pub period_seconds: Option<i32>,
-    /// Seconds until a try counts as failed; 1 by default.
+    /// Seconds until a probe fails, 1 to 86400. Default: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86400))]
     pub timeout_seconds: Option<i32>,
-    /// Failures in a row that count; 3 by default.
+    /// Consecutive failures that count, 1 to 1000. Default: 3.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub failure_threshold: Option<i32>,
-    /// Successes in a row that count; 1 by default, and always 1 for startup and liveness.
+    /// Consecutive successes that count, 1 to 1000. Default: 1; startup and liveness allow only 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub success_threshold: Option<i32>,
 }
 
-/// An HTTP probe.
+/// An HTTP request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct HttpGet {
-    /// The path to ask for; `/` by default.
+    /// Path of the request. Default: `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 2048))]
     pub path: Option<String>,
-    /// The port to ask at.
+    /// Port of the container.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
-    /// HTTP by default.
+    /// Scheme of the request. Default: HTTP.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheme: Option<HttpScheme>,
 }
 
-/// With or without TLS.
+/// Scheme of a request: without or with TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum HttpScheme {
-    /// Without.
+    /// Without TLS.
     HTTP,
-    /// With; the certificate is not checked.
+    /// With TLS; the kubelet does not verify the certificate.
     HTTPS,
 }
 
-/// A TCP probe.
+/// A TCP connection.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct TcpSocket {
-    /// The port to connect to.
+    /// Port of the container.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
 }
 
-/// A command probe.
+/// A command in the container.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct Exec {
-    /// The program and its arguments; no shell.
+    /// Program and arguments, without a shell.
     #[schemars(length(min = 1, max = 64))]
     pub command: Vec<String>,
 }
 
-/// A gRPC probe.
+/// A gRPC health check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct Grpc {
-    /// The port to call.
+    /// Port of the container.
     #[schemars(range(min = 1, max = 65535))]
     pub port: i32,
-    /// The service to ask for; empty by default.
+    /// Service to check. Default: empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub service: Option<String>,

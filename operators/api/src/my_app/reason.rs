@@ -3,8 +3,9 @@
 use crate::reason::reasons;
 
 reasons! {
-    /// Reasons of a MyApp's conditions, beside [`ReconcileReason`](crate::ReconcileReason), [`PodReason`](crate::PodReason) and
-    /// what the controllers of the autoscaler and of the Gateway report. Each Event bears the reason of a condition.
+    /// Reasons of a MyApp's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason),
+    /// [`PodReason`](crate::PodReason) and what the controllers of autoscaler and Gateway report. Each Event has the
+    /// reason of a condition.
     MyAppReason {
         /// The controller of the Gateway has not accepted the HTTPRoute yet.
         AcceptancePending,

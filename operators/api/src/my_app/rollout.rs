@@ -1,45 +1,45 @@
-//! How pods of a MyApp are replaced, and how many may be gone meanwhile.
+//! How a rollout replaces pods of a MyApp, and how many may be unavailable.
 
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How pods are replaced.
+/// How a rollout replaces pods.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.rollingUpdate) || self.?type.orValue('RollingUpdate') == 'RollingUpdate'")
     .message("strategy.rollingUpdate is for the type RollingUpdate alone"))]
 pub struct Strategy {
-    /// RollingUpdate by default.
+    /// Type of the strategy. Default: RollingUpdate.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<StrategyType>,
-    /// The pace of a RollingUpdate.
+    /// Pace of a RollingUpdate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolling_update: Option<RollingUpdate>,
 }
 
 impl Strategy {
-    /// Whether earlier pods are all gone before the first new one starts.
+    /// Whether all earlier pods stop before the first new one starts.
     #[must_use]
     pub fn recreates(&self) -> bool {
         self.type_ == Some(StrategyType::Recreate)
     }
 }
 
-/// Whether new pods start beside earlier ones (RollingUpdate, the default) or after them (Recreate).
+/// Whether new pods start next to earlier ones (RollingUpdate, default) or after them (Recreate).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum StrategyType {
     /// New pods become ready while earlier ones serve.
     RollingUpdate,
-    /// Earlier pods are stopped first: nothing serves in between, and no two versions run at a time.
+    /// Earlier pods stop first: nothing serves in between, and no two versions run at a time.
     Recreate,
 }
 
-/// What becomes of a rollout that makes no progress for `progressDeadlineSeconds`.
+/// What happens when a rollout makes no progress for `progressDeadlineSeconds`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Rollback {
-    /// It stays as it is, and earlier pods serve beside it.
+    /// The rollout stays as it is, and earlier pods keep serving.
     #[default]
     None,
     /// The pods return to the last image that was Ready, until the spec changes.
@@ -52,7 +52,7 @@ impl Rollback {
     }
 }
 
-/// The pace of a RollingUpdate, as numbers of pods or percentages of `replicas`.
+/// Pace of a RollingUpdate, as numbers of pods or percentages of `replicas`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(
@@ -60,27 +60,27 @@ impl Rollback {
      || !(string(self.maxUnavailable) in ['0', '0%'])"
 ).message("maxSurge and maxUnavailable must not both be 0: no pod could be replaced"))]
 pub struct RollingUpdate {
-    /// How many pods there may be above `replicas`; 25%, rounded up, by default.
+    /// Number of pods above `replicas`. Default: 25%, rounded up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
     pub max_surge: Option<IntOrString>,
-    /// How many pods may be unavailable; 25%, rounded down, by default.
+    /// Number of pods that may be unavailable. Default: 25%, rounded down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,
 }
 
-/// Exactly one of the two: a number of pods, or a percentage of them such as `25%`.
+/// Exactly one bound: a number of pods, or a percentage such as `25%`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.minAvailable) != has(self.maxUnavailable)")
     .message("disruptionBudget takes exactly one of minAvailable and maxUnavailable"))]
 pub struct DisruptionBudget {
-    /// How many pods must stay.
+    /// Pods that must stay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
     pub min_available: Option<IntOrString>,
-    /// How many pods may be gone.
+    /// Pods that a drain may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new(COUNT_OR_PERCENT).message(COUNT_OR_PERCENT_MESSAGE))]
     pub max_unavailable: Option<IntOrString>,

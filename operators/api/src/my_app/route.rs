@@ -1,10 +1,10 @@
-//! How a MyApp is reached from outside of the cluster.
+//! How clients outside the cluster reach a MyApp.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which requests are for the application: an HTTPRoute where a gateway is named, else an Ingress.
+/// Requests for the application: an HTTPRoute with `gateway`, else an Ingress.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.gateway) || !has(self.ingressClassName)")
@@ -18,22 +18,22 @@ pub struct Route {
         regex(pattern = r"^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub host: String,
-    /// What their paths begin with, by whole elements; `/` by default.
+    /// Path prefix of the requests, matched by whole elements. Default: `/`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     #[x_kube(validation = Rule::new(PATH).message("path must begin with '/', and have no '//', '.', '..', '#' and no encoded '/'"))]
     pub path: Option<String>,
-    /// The Gateway that takes them in: makes an HTTPRoute.
+    /// Gateway that receives the requests; creates an HTTPRoute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<GatewayRef>,
-    /// The class of the Ingress; by default that of the cluster.
+    /// Class of the Ingress. Default: that of the cluster.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
         regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
     )]
     pub ingress_class_name: Option<String>,
-    /// Secret of the same namespace with the certificate of the host, for an Ingress.
+    /// Secret in the same namespace with the certificate of the host, for an Ingress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(
         length(min = 1, max = 253),
@@ -43,28 +43,28 @@ pub struct Route {
 }
 
 impl Route {
-    /// What paths begin with.
+    /// The path prefix.
     #[must_use]
     pub fn path(&self) -> &str {
         self.path.as_deref().unwrap_or("/")
     }
 }
 
-/// As both Ingress and HTTPRoute have it.
+/// Paths that both Ingress and HTTPRoute accept.
 const PATH: &str = "self.startsWith('/') && !self.matches('//|/[.][.]?(/|$)|%2[fF]|#')";
 
-/// A Gateway, and if wished one of its listeners.
+/// A Gateway, and optionally one of its listeners.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GatewayRef {
-    /// Its name.
+    /// Name of the Gateway.
     #[schemars(length(min = 1, max = 253))]
     pub name: String,
-    /// Its namespace, by default that of the MyApp. The listener has to allow routes from here.
+    /// Namespace of the Gateway. Default: that of the MyApp. The listener must allow routes from the MyApp's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"))]
     pub namespace: Option<String>,
-    /// The name of its listener; by default all that fit.
+    /// Name of the listener. Default: all that match.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 253))]
     pub section_name: Option<String>,

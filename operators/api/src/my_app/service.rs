@@ -1,4 +1,4 @@
-//! The Service of a MyApp, as far as `port` and `ports` do not say it.
+//! The Service of a MyApp, except for its ports.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Who can reach the Service, and what load balancers read of it.
+/// Type and annotations of the Service.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 pub struct ServiceOptions {
-    /// ClusterIP by default.
+    /// Type of the Service. Default: ClusterIP.
     #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
     pub type_: Option<ServiceType>,
     /// Annotations of the Service.
@@ -25,19 +25,19 @@ pub struct ServiceOptions {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// Who can reach the Service.
+/// Clients that can reach the Service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ServiceType {
-    /// Who is in the cluster.
+    /// Clients in the cluster.
     ClusterIP,
-    /// Also who reaches a node.
+    /// Also clients that reach a node.
     NodePort,
-    /// Also who reaches the load balancer that the cluster's provider makes.
+    /// Also clients that reach the load balancer of the cluster's provider.
     LoadBalancer,
 }
 
 impl ServiceType {
-    /// As Kubernetes names it.
+    /// The name that Kubernetes uses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

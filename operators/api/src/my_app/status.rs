@@ -1,4 +1,4 @@
-//! What is known of a MyApp.
+//! Observed state of a MyApp.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -6,40 +6,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Contract, Status};
 
-/// Where the application stands, in one word.
+/// State of the application, in one word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Phase {
-    /// Nothing runs yet, and nothing can be started now: the Ready condition says why.
+    /// Nothing runs yet, and nothing can be started: the Ready condition says why.
     #[default]
     Pending,
-    /// Pods are being started, replaced or stopped.
+    /// Pods are starting, being replaced, or stopping.
     Progressing,
-    /// All pods asked for are ready and run the image asked for.
+    /// All requested pods are ready and run the requested image.
     Running,
-    /// Not all is as asked for (too few pods, or pods of an earlier image), and that will not change by itself.
+    /// The pods do not match the spec (too few, or of an earlier image), and that will not pass by itself.
     Degraded,
-    /// No pods are asked for, and none run.
+    /// No pods are requested, and none run.
     ScaledToZero,
     /// `spec.paused` is true.
     Paused,
 }
 
-/// Condition type: whether the way in from outside that `spec.route` asks for is open, by the word of the Gateway's or the Ingress's
-/// controller; absent without it.
+/// Condition type: whether the controller of the Gateway or Ingress accepts what `spec.route` requests; absent without
+/// it.
 pub const ROUTE_ACCEPTED: &str = "RouteAccepted";
 
-/// Condition type: whether the number of pods follows the metrics of `spec.autoscaling`; absent without it, and until the autoscaler
-/// has looked.
+/// Condition type: whether the number of pods follows the metrics of `spec.autoscaling`; absent without it, and until
+/// the autoscaler reports.
 pub const SCALING_ACTIVE: &str = "ScalingActive";
 
-/// What is known of a MyApp.
+/// Observed state of a MyApp.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MyAppStatus {
-    /// Where the application stands, in one word.
+    /// State of the application, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// Ready pods of those asked for, for example `2/3`. The operator reads the second number back when a Deployment is created again.
+    /// Ready pods of the requested number, such as `2/3`. The operator reads the second number when it recreates a
+    /// Deployment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ready: Option<String>,
     /// Pods that exist.
@@ -48,32 +49,32 @@ pub struct MyAppStatus {
     /// Pods that are ready.
     #[serde(default)]
     pub ready_replicas: i32,
-    /// Pods that run the present template.
+    /// Pods that run the current template.
     #[serde(default)]
     pub updated_replicas: i32,
-    /// The image that all pods run; until a rollout has ended, the one before it.
+    /// Image that all pods run; until a rollout ends, the previous one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// What the pods have returned from to `image`, by `spec.rollback`; absent otherwise.
+    /// Image that `spec.rollback` gave up for `image`; absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rolled_back_from: Option<RolledBack>,
-    /// The pods' label selector, as autoscalers read it.
+    /// Label selector of the pods, for autoscalers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-    /// The part that every kind shares.
+    /// The part that all kinds share.
     #[serde(flatten)]
     pub contract: Contract,
 }
 
-/// An image that was given up, and is not tried again until the spec changes.
+/// An image that the operator gave up, and does not retry until the spec changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RolledBack {
-    /// The image.
+    /// Image that failed.
     pub image: String,
-    /// The generation of the object for which it is given up.
+    /// Generation of the object that requested it.
     pub generation: i64,
-    /// What it failed of, in words.
+    /// Why it failed.
     #[serde(default)]
     pub message: String,
 }

@@ -1,4 +1,4 @@
-//! When and how snapshots are taken, kept and proved.
+//! Schedule, storage, retention and verification of snapshots.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -7,21 +7,21 @@ use serde::{Deserialize, Serialize};
 use super::storage::{CLASS_MESSAGE, NAME, bytes, unchanged};
 use super::time::LASTING_SPAN;
 
-/// When snapshots are taken unless the spec says so.
+/// Default schedule of snapshots.
 pub const DEFAULT_SCHEDULE: &str = "0 2 * * *";
-/// The time zone of the schedule unless the spec says so.
+/// Default time zone of the schedule.
 pub const DEFAULT_TIME_ZONE: &str = "Etc/UTC";
-/// The size of the snapshots' volume unless the spec says so.
+/// Default size of the snapshots' volume.
 pub const DEFAULT_BACKUP_SIZE: &str = "2Gi";
 
-/// When and how snapshots are taken, kept and proved.
+/// Schedule, storage, retention and verification of snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Backup {
-    /// When snapshots are taken: minute, hour, day of month, month, day of week. Default: `0 2 * * *`. Empty: never by
-    /// the clock. Each database starts its own some time later, which follows from its uid: at most a quarter of the time
-    /// to the next one, and at most 15 minutes. Of missed times, the latest is made up for within
-    /// `startingDeadlineSeconds`; older ones are counted.
+    /// Cron schedule of snapshots: minute, hour, day of month, month, day of week. Default: `0 2 * * *`. Empty: no
+    /// schedule. Each database starts with a delay that follows from its uid: at most a quarter of the time to the next
+    /// one, and at most 15 minutes. Of missed times, the operator makes up for the latest within
+    /// `startingDeadlineSeconds`, and counts older ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 128))]
     #[x_kube(validation = Rule::new(cron()).message(
@@ -30,50 +30,50 @@ pub struct Backup {
     ))]
     pub schedule: Option<String>,
 
-    /// The time zone of the schedule, by its name in the IANA database, such as Europe/Paris. Default: Etc/UTC.
+    /// IANA time zone of the schedule, such as Europe/Paris. Default: Etc/UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$') && self != 'Local'")
         .message("backup.timeZone must be the name of a time zone, such as Etc/UTC or Europe/Paris"))]
     pub time_zone: Option<String>,
 
-    /// How snapshots are taken. Default: Logical.
+    /// Backup method: Logical or Physical. Default: Logical.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub method: Method,
 
-    /// Whether the schedule rests. What was missed meanwhile is not made up for.
+    /// Suspends scheduled snapshots. Default: false. The operator does not take missed ones later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub suspend: bool,
 
-    /// Whether a first snapshot is taken as soon as the database is ready. Default: true.
+    /// Takes a first snapshot once the database is ready, if there is a schedule. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub immediate: Option<bool>,
 
-    /// How many seconds after its time a missed snapshot is still taken. Default: 3600.
+    /// Seconds after its time that the operator still takes a missed snapshot, 10 to 604800. Default: 3600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 604_800))]
     pub starting_deadline_seconds: Option<i64>,
 
-    /// How long the snapshots that the schedule took are kept.
+    /// Retention of scheduled snapshots.
     #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub retention: Retention,
 
-    /// Where snapshots are kept.
+    /// Volume of the snapshots.
     #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub storage: BackupStorage,
 
-    /// How snapshots are proved to be of use.
+    /// Verification of snapshots.
     #[serde(default, deserialize_with = "super::or_default", skip_serializing_if = "super::is_default")]
     pub verify: Verify,
 
-    /// How many seconds a snapshot, or its verification, may take. Default: 3600.
+    /// Seconds that a snapshot may take, and its verification, 10 to 604800. Default: 3600.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 10, max = 604_800))]
     pub deadline_seconds: Option<i64>,
 }
 
 impl Backup {
-    /// When snapshots are taken, if by the clock.
+    /// The schedule, if there is one.
     #[must_use]
     pub fn schedule(&self) -> Option<&str> {
         Some(self.schedule.as_deref().unwrap_or(DEFAULT_SCHEDULE)).filter(|schedule| !schedule.is_empty())
@@ -83,45 +83,45 @@ impl Backup {
     pub fn time_zone(&self) -> &str {
         self.time_zone.as_deref().unwrap_or(DEFAULT_TIME_ZONE)
     }
-    /// Whether a first snapshot is taken at once.
+    /// Whether the operator takes a first snapshot at once.
     #[must_use]
     pub fn immediate(&self) -> bool {
         self.immediate.unwrap_or(true)
     }
-    /// How many seconds after its time a missed snapshot is still taken.
+    /// Seconds after its time that the operator still takes a missed snapshot.
     #[must_use]
     pub fn starting_deadline_seconds(&self) -> i64 {
         self.starting_deadline_seconds.unwrap_or(3600)
     }
-    /// How many seconds a snapshot may take.
+    /// Seconds that a snapshot may take.
     #[must_use]
     pub fn deadline_seconds(&self) -> i64 {
         self.deadline_seconds.unwrap_or(3600)
     }
 }
 
-/// How a snapshot is taken.
+/// Method of a snapshot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Method {
-    /// By pg_dump, with roles and their passwords: it can be restored into later major versions.
+    /// pg_dump, with roles and their passwords; later major versions can restore it.
     #[default]
     Logical,
-    /// By pg_basebackup and pg_verifybackup: it can be restored into the same major version only.
+    /// pg_basebackup and pg_verifybackup; only the same major version can restore it.
     Physical,
 }
 
-/// How long the snapshots that the schedule took are kept: each until there are `keepLast` newer ones or it is older
-/// than `maxAge`, whichever comes first. Never pruned are the newest verified one, and the newest that holds a database which
-/// later ones lack, unless it has the annotation `example.com/release-snapshot` with its own name.
+/// Retention of scheduled snapshots: the operator prunes a snapshot that has `keepLast` newer ones or is older than
+/// `maxAge`. It never prunes the newest verified one, nor the newest with a database that later ones lack, unless that
+/// has the annotation `example.com/release-snapshot` with its own name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Retention {
-    /// How many are kept. Default: 7.
+    /// Maximum number of scheduled snapshots, 1 to 1000. Default: 7.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1000))]
     pub keep_last: Option<i32>,
 
-    /// How old they may become, for example `30d`. Default: 30d.
+    /// Maximum age of a scheduled snapshot, such as `30d`; above 0. Default: 30d.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new(LASTING_SPAN).message(
@@ -132,26 +132,26 @@ pub struct Retention {
 }
 
 impl Retention {
-    /// How many are kept.
+    /// Maximum number.
     #[must_use]
     pub fn keep_last(&self) -> i32 {
         self.keep_last.unwrap_or(7)
     }
-    /// How old they may become.
+    /// Maximum age.
     #[must_use]
     pub fn max_age(&self) -> &str {
         self.max_age.as_deref().unwrap_or("30d")
     }
 }
 
-/// Where snapshots are kept: a volume of its own, which is not deleted with the SampleDB.
+/// Separate volume of the snapshots; deleting the SampleDB keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.existingClaim) || (!has(self.size) && !has(self.storageClassName))").message(
     "backup.storage.existingClaim names a volume that you made: leave size and storageClassName out"
 ))]
 pub struct BackupStorage {
-    /// The size of the volume, a quantity of bytes. Default: 2Gi. It may grow later; a volume never shrinks.
+    /// Size of the volume, 1Mi to 1Pi. Default: 2Gi. Can be increased; a volume never shrinks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
     #[x_kube(validation = Rule::new(bytes("1Mi")).message(
@@ -159,14 +159,14 @@ pub struct BackupStorage {
     ))]
     pub size: Option<String>,
 
-    /// The StorageClass of the volume. Unset: the default one at creation. Cannot be changed.
+    /// StorageClass of the volume. Default: the cluster's at creation. Cannot be changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(CLASS_MESSAGE))]
     pub storage_class_name: Option<String>,
 
-    /// A PersistentVolumeClaim of the same namespace that you made, instead of `<name>-snapshots`. Snapshots that were
-    /// taken before stay where they are.
+    /// Name of your own PVC in the same namespace, which replaces `<name>-snapshots`. Earlier snapshots stay where they
+    /// are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(
@@ -176,28 +176,29 @@ pub struct BackupStorage {
 }
 
 impl BackupStorage {
-    /// The size asked for.
+    /// The requested size.
     #[must_use]
     pub fn size(&self) -> &str {
         self.size.as_deref().unwrap_or(DEFAULT_BACKUP_SIZE)
     }
 }
 
-/// How snapshots are proved to be of use.
+/// Verification of snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Verify {
-    /// What is done. Default: Restore, which is also done with the final snapshot of a deletion, whatever this says.
+    /// Verification mode: None, Checksum or Restore. Default: Restore, which the final snapshot of a deletion always
+    /// uses.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub mode: VerifyMode,
 
-    /// Every how many of the schedule's snapshots one is verified. Default: 1, each. Others are as they are asked for;
-    /// final ones are always verified.
+    /// Interval of verification, in scheduled snapshots, 1 to 100. Default: 1, each. The operator verifies unscheduled
+    /// snapshots as `mode` says, and final ones always.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100))]
     pub every_nth: Option<i32>,
 
-    /// What to ask of the restored database, with `Restore`.
+    /// Queries to run in the restored database, at most 16; for `Restore`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
@@ -205,33 +206,33 @@ pub struct Verify {
 }
 
 impl Verify {
-    /// Every how many of the schedule's snapshots one is verified.
+    /// Interval of verification, in scheduled snapshots.
     #[must_use]
     pub fn every_nth(&self) -> i32 {
         self.every_nth.unwrap_or(1)
     }
 }
 
-/// How a snapshot is proved to be of use.
+/// Mode of a verification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum VerifyMode {
-    /// Not at all.
+    /// No verification.
     None,
-    /// Its files are read again, and compared with the sum that was taken of them.
+    /// A Job reads the files again, and compares them with the recorded checksum.
     Checksum,
-    /// It is also restored into a server that is thrown away.
+    /// A Job also restores it into a throwaway server.
     #[default]
     Restore,
 }
 
-/// What to ask of a restored database.
+/// Query to run in a restored database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Check {
-    /// A query, run as the database's owner and read only, that gives one row of one column.
+    /// Query that returns one row of one column; runs read-only as the database's owner.
     #[schemars(length(min = 1, max = 4096))]
     pub sql: String,
-    /// What it must give, as text; for a NULL, the empty text.
+    /// Expected result as text; NULL is the empty text. Default: empty.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     #[schemars(length(max = 1024))]
     pub expect: String,
@@ -253,7 +254,7 @@ fn cron() -> String {
     format!("self == '' || self.matches('(?i)^{}$')", fields.join(" +"))
 }
 
-/// Of a volume that somebody else made, neither size nor class are ours.
+/// The operator sets neither size nor class of a user's PVC.
 const FOREIGN: &str = "has(self.backup) && has(self.backup.storage) && has(self.backup.storage.existingClaim) || \
     has(oldSelf.backup) && has(oldSelf.backup.storage) && has(oldSelf.backup.storage.existingClaim)";
 

@@ -1,4 +1,4 @@
-//! What the database holds when it is made.
+//! Initial content of a database.
 
 use jiff::Timestamp;
 use kube::KubeSchema;
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::storage::{NAME, unchanged};
 
-/// The database's name, and its owner's, unless the spec says so.
+/// Default name of the database and of its owner.
 pub const DEFAULT_DATABASE: &str = "app";
 
-/// Names that no database of an application may have: they are PostgreSQL's own, mean something else where access is
-/// granted, or are the operator's. So are those that begin with `pg_` or `sampledb_`.
+/// Names that an application's database must not have: PostgreSQL owns them, they mean something else where access is
+/// granted, or the operator owns them. Names that begin with `pg_` or `sampledb_` are reserved too.
 pub const RESERVED_IDENTIFIERS: [&str; 10] =
     ["postgres", "template0", "template1", "public", "none", "all", "sameuser", "samerole", "samegroup", "replication"];
 
-/// What the database holds when it is made. Cannot be changed.
+/// Initial content of the database. Cannot be changed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Bootstrap {
-    /// The name of the database and of the role that owns it. Default: app. The encoding is UTF8, the locale C.UTF-8.
+    /// Name of the database and of the role that owns it. Default: app. The encoding is UTF8, the locale C.UTF-8.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 63))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z_][a-z0-9_]{0,62}$')").message(
@@ -30,7 +30,7 @@ pub struct Bootstrap {
     ))]
     pub database: Option<String>,
 
-    /// The snapshot whose data the new database gets. Unset: it starts empty.
+    /// Snapshot to restore into the new database. Default: none, the database starts empty.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_snapshot: Option<FromSnapshot>,
 }
@@ -43,7 +43,7 @@ impl Bootstrap {
     }
 }
 
-/// A snapshot of the same namespace: one by its name, or the newest of a SampleDB.
+/// Snapshot in the same namespace: one by its name, or the newest of a SampleDB.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.name) != has(self.ofSampleDB)").message(
@@ -53,64 +53,64 @@ impl Bootstrap {
     "bootstrap.fromSnapshot.before chooses among the snapshots of ofSampleDB: leave it out with name"
 ))]
 pub struct FromSnapshot {
-    /// The name of a SampleDBSnapshot.
+    /// Name of a SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message("fromSnapshot.name must be the name of a SampleDBSnapshot"))]
     pub name: Option<String>,
 
-    /// The name of a SampleDB, which may be gone: its newest Ready snapshot is taken.
+    /// Name of a SampleDB, which may be deleted: the operator restores its newest Ready snapshot.
     #[serde(default, rename = "ofSampleDB", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message("fromSnapshot.ofSampleDB must be the name of a SampleDB"))]
     pub of_sample_db: Option<String>,
 
-    /// With `ofSampleDB`: the newest Ready snapshot that was complete at this time, such as 2026-01-31T06:00:00Z.
+    /// Latest completion time of the snapshot to restore, such as 2026-01-31T06:00:00Z; requires `ofSampleDB`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", length(max = 40), regex(pattern = WITH_OFFSET), extend("format" = crate::ISO_SECONDS))]
     pub before: Option<Timestamp>,
 }
 
-/// A time says its offset: without one the API server would take it, and nobody could tell what it means.
+/// A time has an offset: without one its meaning is ambiguous, and the API server would accept it.
 pub(crate) const WITH_OFFSET: &str = "^[0-9-]{10}T[0-9:.]{8,18}(Z|[+-][0-9]{2}:[0-9]{2})$";
 
-/// What runs once in a new database, before the first Ready.
+/// SQL that runs once in a new database, before it is Ready for the first time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Init {
-    /// SQL from ConfigMaps and Secrets of the same namespace, run in this order as the database's owner, in one
-    /// transaction with the note in the database that it ran. If it fails, nothing of it stays, and it runs again once
-    /// it has changed. After it has run, changes do nothing.
+    /// SQL from ConfigMaps and Secrets in the same namespace, at most 16. It runs in this order as the database's
+    /// owner, in one transaction with the record in the database that it ran. If it fails, PostgreSQL rolls all of it
+    /// back, and the operator retries once the SQL changes. After it has run, changes have no effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     #[x_kube(merge_strategy = ListMerge::Atomic)]
     pub sql_from: Vec<SqlSource>,
 }
 
-/// Exactly one place that SQL comes from.
+/// Exactly one source of SQL.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("has(self.configMapKeyRef) != has(self.secretKeyRef)").message(
     "an entry of init.sqlFrom takes exactly one of configMapKeyRef and secretKeyRef"
 ))]
 pub struct SqlSource {
-    /// An entry of a ConfigMap.
+    /// Key of a ConfigMap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_key_ref: Option<KeyRef>,
-    /// An entry of a Secret.
+    /// Key of a Secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_key_ref: Option<KeyRef>,
 }
 
-/// One entry of a ConfigMap or Secret.
+/// One key of a ConfigMap or Secret.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct KeyRef {
-    /// The name of the ConfigMap or Secret.
+    /// Name of the ConfigMap or Secret.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message("name must be that of a ConfigMap or Secret of the same namespace"))]
     pub name: String,
-    /// The name of the entry.
+    /// Name of the key.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new("self.matches('^[-._a-zA-Z0-9]+$')").message(
         "key must be that of an entry: letters, digits, '-', '_' and '.'"
@@ -128,7 +128,7 @@ pub(super) fn same_database() -> String {
 pub(super) fn same_source() -> String {
     let source = |field| ["bootstrap", "fromSnapshot", field];
     let [name, of] = ["name", "ofSampleDB"].map(|field| unchanged(&source(field), "''"));
-    // A time, since that is its format; of the year 1 if it is not given.
+    // The format makes it a timestamp; year 1 stands for unset.
     let before = unchanged(&source("before"), "timestamp('0001-01-01T00:00:00Z')");
     format!("{name} && {of} && {before}")
 }

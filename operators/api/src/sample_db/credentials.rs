@@ -1,21 +1,21 @@
-//! Whose name and password applications use.
+//! User name and password of applications.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
 use super::storage::NAME;
 
-/// Whose name and password applications use. Passwords are stored as SCRAM verifiers.
+/// User name and password of applications. PostgreSQL stores passwords as SCRAM verifiers.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Credentials {
-    /// Your Secret of the same namespace, with the entries `username` (the database's owner: `bootstrap.database`) and
-    /// `password`. An edited password is in force within 90 s, and open connections stay. Unset: the operator makes the
-    /// Secret `<name>-app` with a random password.
+    /// Your own Secret in the same namespace, with the keys `username` (must equal `bootstrap.database`) and
+    /// `password`. A changed password takes effect within 90 s; open connections stay. Default: the operator creates
+    /// `<name>-app` with a random password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret_ref: Option<SecretRef>,
 
-    /// Changing the password by itself. Not built yet: refused.
+    /// Interval of password rotation. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 64))]
     #[x_kube(validation = Rule::new("false").message(
@@ -24,11 +24,11 @@ pub struct Credentials {
     pub rotate_every: Option<String>,
 }
 
-/// A Secret of the same namespace.
+/// Secret in the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SecretRef {
-    /// Its name.
+    /// Name of the Secret.
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new(NAME).message(
         "credentials.secretRef.name must be the name of a Secret of the same namespace"

@@ -1,4 +1,4 @@
-//! Which PostgreSQL runs, and with which parameters.
+//! PostgreSQL release and parameters.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use kube::KubeSchema;
 use kube::core::Message;
 use serde::{Deserialize, Serialize};
 
-use super::non_empty;
+use super::absent::non_empty;
 use crate::my_app::IMAGE;
 
-/// Which PostgreSQL runs, and with which parameters.
+/// PostgreSQL release and parameters.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("self.?version.orValue('') == '' || self.?image.orValue('') == ''").message(
     "engine takes version (whose image the catalog knows) or image, not both: leave one of them out"
 ))]
 pub struct Engine {
-    /// The version: a major one such as `"17"`, whose newest release of the catalog runs, or a release such as
-    /// `"17.5"`. Unset or empty: the catalog's default at creation, latched in status. Raising the major version
-    /// upgrades.
+    /// PostgreSQL version: a major one such as `"17"`, of which the catalog's newest release runs, or a release such as
+    /// `"17.5"`. Default: the catalog's at creation, latched in status. Raising the major version upgrades the
+    /// database.
     #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new("self.matches('^([1-9][0-9]([.](0|[1-9][0-9]{0,2}))?)?$')").message(
@@ -27,7 +27,7 @@ pub struct Engine {
     ))]
     pub version: Option<String>,
 
-    /// The image, instead of the catalog's: one laid out like docker.io/library/postgres.
+    /// Image that replaces the catalog's, laid out like docker.io/library/postgres. Excludes `version`.
     #[serde(default, deserialize_with = "non_empty", skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 512))]
     #[x_kube(validation = Rule::new(format!("self == '' || {IMAGE}")).message(
@@ -36,9 +36,9 @@ pub struct Engine {
     ))]
     pub image: Option<String>,
 
-    /// Parameters of PostgreSQL by their names in small letters, for example `work_mem: 16MB`; numbers and on/off in
-    /// quotes. Each is reloaded or restarts the server, as PostgreSQL says of it. What would break access, recovery or
-    /// durability is the operator's own and refused.
+    /// PostgreSQL parameters by lower-case name, such as `work_mem: 16MB`, at most 64; quote numbers and on/off.
+    /// PostgreSQL decides whether a change reloads or restarts the server. Parameters that affect access, recovery or
+    /// durability are reserved for the operator and rejected.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 64, "additionalProperties" = { "type": "string", "maxLength": 1024 }))]
     #[x_kube(validation = Rule::new(
@@ -57,15 +57,15 @@ pub struct Engine {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub parameters: BTreeMap<String, String>,
 
-    /// For how many seconds the server may neither be ready nor answer the operator before it is started again. One that
-    /// answers that it is recovering is not. Default: 120.
+    /// Seconds that the server may be neither ready nor answering before the operator restarts it, 30 to 86400.
+    /// Default: 120. The operator does not restart a server that reports recovery.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 30, max = 86_400))]
     pub max_silence_seconds: Option<i64>,
 }
 
 impl Engine {
-    /// For how many seconds the server may not answer.
+    /// Seconds that the server may not answer.
     #[must_use]
     pub fn max_silence_seconds(&self) -> i64 {
         self.max_silence_seconds.unwrap_or(120)
@@ -74,7 +74,7 @@ impl Engine {
 
 /// Parameters that no spec may set.
 pub const DENIED_PARAMETERS: [&str; 82] = [
-    // Where the server is found, what it reads, and who may come in.
+    // The server's address, its files, and access to it.
     "bonjour",
     "bonjour_name",
     "cluster_name",
@@ -95,7 +95,7 @@ pub const DENIED_PARAMETERS: [&str; 82] = [
     "reserved_connections",
     "stats_temp_directory",
     "superuser_reserved_connections",
-    // What runs programs or loads code.
+    // Parameters that run programs or load code.
     "dynamic_library_path",
     "extension_control_path",
     "jit_provider",
@@ -111,7 +111,7 @@ pub const DENIED_PARAMETERS: [&str; 82] = [
     "sync_replication_slots",
     "synchronized_standby_slots",
     "synchronous_standby_names",
-    // What keeps data whole.
+    // Data integrity.
     "allow_in_place_tablespaces",
     "allow_system_table_mods",
     "data_sync_retry",
@@ -122,14 +122,14 @@ pub const DENIED_PARAMETERS: [&str; 82] = [
     "ignore_system_indexes",
     "session_replication_role",
     "zero_damaged_pages",
-    // Logs go to where the pod's logs go.
+    // Logs go to the pod's logs.
     "event_source",
     "log_destination",
     "log_directory",
     "log_file_mode",
     "log_filename",
     "logging_collector",
-    // What is decided by the program or at initdb, and what belongs to one session: the server would not start.
+    // Fixed by the program or at initdb, or settable per session only: the server would not start.
     "block_size",
     "data_checksums",
     "data_directory_mode",
@@ -158,17 +158,17 @@ pub const DENIED_PARAMETERS: [&str; 82] = [
     "transaction_read_only",
     "wal_block_size",
     "wal_segment_size",
-    // What would shut out writers or the operator itself.
+    // Parameters that would block writers or the operator itself.
     "default_transaction_read_only",
     "exit_on_error",
     "post_auth_delay",
     "pre_auth_delay",
 ];
 
-/// Beginnings of names that no spec may set.
+/// Prefixes of parameters that no spec may set.
 pub const DENIED_PREFIXES: [&str; 6] = ["archive_", "log_syslog", "recovery_target", "ssl", "syslog_", "unix_socket_"];
 
-/// Whether a parameter may not be set, whichever way its letters are written.
+/// Whether a spec may not set a parameter; ignores case.
 #[must_use]
 pub fn is_denied(parameter: &str) -> bool {
     let name = parameter.to_ascii_lowercase();
@@ -181,7 +181,7 @@ fn denied(name: &str) -> String {
     format!("{name} in [{names}] || {name}.matches('^({})')", DENIED_PREFIXES.join("|"))
 }
 
-/// Names a culprit, since nobody knows such a list by heart.
+/// Names the rejected parameter: the list is too long to search.
 fn denied_message() -> Message {
     Message::Expression(format!(
         "'engine.parameters: leave out ' + self.filter(k, {})[0] + ': such parameters decide access, recovery, \

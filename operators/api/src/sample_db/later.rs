@@ -1,18 +1,17 @@
-//! Places that are kept for what is not built yet.
+//! Fields that are reserved for unsupported features.
 
 use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
-/// A place for what is not built yet. Its schema takes anything, so that nothing is dropped in silence, and the rule
-/// beside the field refuses whatever is given, with a sentence.
+/// Reserved for an unsupported feature. Its schema accepts anything, so that the API server drops nothing silently; the
+/// field's rule rejects any value with a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotBuilt {}
 
-/// The rule that refuses it, but not of an object that has it already (definitions may have gone back to an earlier
-/// version): such a one must still be editable, and its finalizers removable. The API server cannot see by itself that
-/// what it has no schema for has not changed.
+/// The rule rejects a value unless the object has one already (CRDs may have been downgraded): such an object must stay
+/// editable, and its finalizers removable. Without a schema, the API server cannot detect that a value is unchanged.
 pub(super) const ADDED_BEFORE: &str = "oldSelf.hasValue()";
 
 impl JsonSchema for NotBuilt {

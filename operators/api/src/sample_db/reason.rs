@@ -3,7 +3,7 @@
 use crate::reason::reasons;
 
 reasons! {
-    /// Reasons of a SampleDB's conditions, beside [`ReconcileReason`](crate::ReconcileReason).
+    /// Reasons of a SampleDB's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason).
     SampleDBReason {
         /// The SampleDB has data, so the operator does not adopt the volume that the annotation names.
         AlreadyHasData,
@@ -19,19 +19,19 @@ reasons! {
         CleaningUp,
         /// The database is configured.
         Completed,
-        /// The operator gets no connection to the server.
+        /// The operator cannot connect to the server.
         ConnectionFailed,
-        /// The server runs the version that the spec asks for.
+        /// The server runs the desired version.
         Current,
-        /// The data on the volume are damaged.
+        /// The data on the volume is damaged.
         DataCorrupt,
-        /// The volume that held the data is gone, replaced or empty.
+        /// The volume that held the data is deleted, replaced or empty.
         DataMissing,
         /// The SampleDB is being deleted.
         Deleting,
-        /// The deletion waits for a person.
+        /// The deletion waits for an administrator.
         DeletionBlocked,
-        /// The spec asks for an older version than the one that runs.
+        /// The spec requests an older version than the running one.
         DowngradeRefused,
         /// The final snapshot failed.
         Failed,
@@ -39,17 +39,17 @@ reasons! {
         FinalSnapshotFailed,
         /// The final snapshot does not cover all data.
         FinalSnapshotIncomplete,
-        /// The server or the volume has data that are not those of the SampleDB.
+        /// The server or the volume has foreign data.
         ForeignData,
         /// A pod that the operator did not create can receive the database's traffic.
         ForeignPod,
         /// The volume of the data is growing to the requested size.
         Growing,
-        /// The SQL of `spec.bootstrap.init` failed.
+        /// The SQL of `spec.init` failed.
         InitFailed,
-        /// A ConfigMap or a Secret of `spec.bootstrap.init`, or a key in it, does not exist.
+        /// A ConfigMap or a Secret of `spec.init`, or a key in it, does not exist.
         InitSourceMissing,
-        /// A ConfigMap or a Secret of `spec.bootstrap.init` cannot be read.
+        /// A ConfigMap or a Secret of `spec.init` cannot be read.
         InitSourceUnreadable,
         /// The operator configures the new database.
         Initializing,
@@ -57,7 +57,7 @@ reasons! {
         LastFailed,
         /// The last snapshot that was due is taken.
         LastSucceeded,
-        /// The operator lets applications in.
+        /// The operator allows applications.
         LettingIn,
         /// A volume has little space or few inodes left.
         NearlyFull,
@@ -71,7 +71,7 @@ reasons! {
         ParameterRefused,
         /// `spec.paused` is true, so the operator changes nothing.
         Paused,
-        /// The cluster would not accept or start the server's new pod, so the present one stays.
+        /// The cluster would not accept or start the server's new pod, so the current one stays.
         PodRefused,
         /// The volume from before the last upgrade is still kept, so no other upgrade begins.
         PreviousVolumeKept,
@@ -97,11 +97,11 @@ reasons! {
         SecretReserved,
         /// A Secret cannot be read.
         SecretUnreadable,
-        /// The server's pod is gone or is not ready, so the operator cannot reach the server.
+        /// The server's pod is deleted or not ready, so the operator cannot reach the server.
         ServerAway,
         /// The server does not start.
         ServerFails,
-        /// The server is started again.
+        /// The operator restarts the server.
         ServerRestarting,
         /// The server is ready but does not answer.
         ServerSilent,
@@ -127,21 +127,21 @@ reasons! {
         SnapshotsOnData,
         /// The volumes exist, have the requested size, and are not full.
         Sound,
-        /// The status is lost, and no record tells what the existing volume or server is.
+        /// The status is lost, and no record identifies the existing volume or server.
         StatusLost,
-        /// The server does not let the superuser in.
+        /// The server rejects the superuser.
         SuperuserShutOut,
         /// A newer version is available, and `spec.upgrade.policy` is `Manual`.
         UpgradeAvailable,
         /// The upgrade failed.
         UpgradeFailed,
-        /// The catalog has no way from the version that runs to the one that the spec asks for.
+        /// The catalog has no path from the running version to the requested one.
         UpgradePathUnknown,
         /// An upgrade to a version of the catalog waits for its turn.
         UpgradeWaits,
         /// An upgrade is under way.
         Upgrading,
-        /// The operator can do what the spec asks for.
+        /// The operator can carry out the spec.
         Valid,
         /// The last snapshot that was verified cannot be restored.
         VerificationFailed,
@@ -151,7 +151,7 @@ reasons! {
         VersionUnknown,
         /// A volume is full.
         VolumeFull,
-        /// A volume of an earlier SampleDB of the same name is still there.
+        /// A volume of an earlier SampleDB of the same name still exists.
         VolumeLeft,
         /// The PVC of the data has lost its PersistentVolume.
         VolumeLost,
@@ -163,7 +163,7 @@ reasons! {
         VolumeToAdoptMissing,
         /// The operator completes a Secret with what follows from its password.
         WritingSecret,
-        /// The data on the volume are of another major version of PostgreSQL.
+        /// The data on the volume is of another major version of PostgreSQL.
         WrongMajor,
     }
 }

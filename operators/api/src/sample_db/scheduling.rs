@@ -1,4 +1,4 @@
-//! What the server's pod asks for, and where it may run.
+//! Resources and placement of the server's pod.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use serde::{Deserialize, Serialize};
 use crate::etcd_cluster::LABELS;
 use crate::my_app::Resources;
 
-/// What the server's pod asks for, and where it may run; the pods of Jobs follow it, as far as it is about placement.
-/// These fields stand directly in the spec. A change rolls the pod.
+/// Resources and placement of the server's pod; the pods of Jobs follow its placement. These fields stand directly in
+/// the spec. A change restarts the pod.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Scheduling {
-    /// What the server asks for and may use.
+    /// Resource requests and limits of each container. Default: requests of 50m CPU and 128Mi memory, no limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
 
-    /// Which nodes the pod prefers or needs, as in a Pod.
+    /// Affinity of the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
 
-    /// Taints of nodes that the pod puts up with, as in a Pod.
+    /// Tolerations of the pod, at most 64.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub tolerations: Vec<Toleration>,
@@ -39,18 +39,18 @@ pub struct Scheduling {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub node_selector: BTreeMap<String, String>,
 
-    /// How the pod spreads over nodes and zones, as in a Pod.
+    /// Topology spread constraints of the pod, at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub topology_spread_constraints: Vec<TopologySpreadConstraint>,
 
-    /// The pod's PriorityClass.
+    /// PriorityClass of the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     pub priority_class_name: Option<String>,
 
-    /// The pod's security context, as in a Pod. Unset: as restricted as Kubernetes knows, under the image's own user,
-    /// or the one that the namespace dictates.
+    /// Security context of the pod; must not request root. Default: the restricted Pod Security Standard, under the
+    /// image's user or the one that the namespace assigns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("self.?runAsUser.orValue(1) != 0 && self.?runAsNonRoot.orValue(true)").message(
         "podSecurityContext must not ask for root, as which PostgreSQL does not run: leave runAsUser 0 and runAsNonRoot \
@@ -58,7 +58,7 @@ pub struct Scheduling {
     ))]
     pub pod_security_context: Option<PodSecurityContext>,
 
-    /// Secrets of the same namespace with which images are pulled.
+    /// Secrets in the same namespace for pulling images, at most 16.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 16))]
     pub image_pull_secrets: Vec<LocalObjectReference>,

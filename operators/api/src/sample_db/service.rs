@@ -1,4 +1,4 @@
-//! How applications reach the database.
+//! Service through which applications reach the database.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The port of the Service unless the spec says so.
+/// Default port of the Service.
 pub const DEFAULT_PORT: i32 = 5432;
 
-/// How applications reach the database: the Service `<name>-rw`.
+/// Service `<name>-rw`, through which applications reach the database.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("!has(self.nodePort) || self.?type.orValue('ClusterIP') != 'ClusterIP'").message(
@@ -19,22 +19,22 @@ pub const DEFAULT_PORT: i32 = 5432;
     "service.loadBalancerClass needs service.type LoadBalancer: give that, or leave loadBalancerClass out"
 ))]
 pub struct DatabaseService {
-    /// Who can reach it. Default: ClusterIP. NodePort and LoadBalancer are for applications outside the cluster;
+    /// Type of the Service. Default: ClusterIP. NodePort and LoadBalancer admit clients outside the cluster;
     /// connections are not encrypted.
     #[serde(default, rename = "type", skip_serializing_if = "super::is_default")]
     pub type_: ServiceType,
 
-    /// The port of the Service. Default: 5432.
+    /// Port of the Service, 1 to 65535. Default: 5432.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Option<i32>,
 
-    /// The port of each node, with NodePort and LoadBalancer. Unset: Kubernetes chooses one.
+    /// Port on each node, for NodePort and LoadBalancer, 1 to 65535. Default: Kubernetes chooses one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 65535))]
     pub node_port: Option<i32>,
 
-    /// Annotations of the Service, beside the operator's own: what a cloud's load balancer reads.
+    /// Annotations of the Service, such as those for a cloud's load balancer, at most 32.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 32, "additionalProperties" = { "type": "string", "maxLength": 4096 }))]
     #[x_kube(validation = Rule::new("self.all(k, !k.startsWith('multi-operator.example.com/'))").message(
@@ -46,7 +46,7 @@ pub struct DatabaseService {
     #[x_kube(merge_strategy = MapMerge::Atomic)]
     pub annotations: BTreeMap<String, String>,
 
-    /// The class of the load balancer, with LoadBalancer.
+    /// Class of the load balancer, for LoadBalancer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 253))]
     #[x_kube(validation = Rule::new("!format.qualifiedName().validate(self).hasValue()").message(
@@ -54,7 +54,7 @@ pub struct DatabaseService {
     ))]
     pub load_balancer_class: Option<String>,
 
-    /// A Service for reading only. Not built yet: refused, unless false.
+    /// Creates a read-only Service. Not supported yet: true is rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("!self").message(
         "service.readOnly is not built yet: leave it out; it comes with replicas, of which there is one now"
@@ -70,14 +70,14 @@ impl DatabaseService {
     }
 }
 
-/// Who can reach a Service.
+/// Type of a Service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ServiceType {
-    /// Who is in the cluster.
+    /// Clients in the cluster.
     #[default]
     ClusterIP,
-    /// Also who reaches a node.
+    /// Also clients that reach a node.
     NodePort,
-    /// Also who reaches the load balancer that the cluster's provider makes.
+    /// Also clients that reach the load balancer of the cluster's provider.
     LoadBalancer,
 }

@@ -1,13 +1,13 @@
-//! Lengths of time, as the spec has them.
+//! Durations in the notation of the spec.
 
 use jiff::SignedDuration;
 
-/// The rule of a length of time: a whole number and one unit.
+/// CEL rule of a duration: a whole number and one unit.
 pub(crate) const SPAN: &str = "self.matches('^(0|[1-9][0-9]{0,4})[smhdw]$')";
 /// The same, above 0.
 pub(crate) const LASTING_SPAN: &str = "self.matches('^[1-9][0-9]{0,4}[smhdw]$')";
 
-/// Reads a length of time such as `90s`, `30m`, `24h`, `30d` or `2w`; a day has 24 hours.
+/// Parses a duration such as `90s`, `30m`, `24h`, `30d` or `2w`; a day has 24 hours.
 #[must_use]
 pub fn span(text: &str) -> Option<SignedDuration> {
     let unit = match text.as_bytes().last()? {

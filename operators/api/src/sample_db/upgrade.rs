@@ -1,4 +1,4 @@
-//! How the database gets from one version of PostgreSQL to another.
+//! Upgrades of the PostgreSQL version.
 
 use kube::KubeSchema;
 use schemars::JsonSchema;
@@ -7,39 +7,39 @@ use serde::{Deserialize, Serialize};
 use super::NotBuilt;
 use super::time::SPAN;
 
-/// How the database gets from one version of PostgreSQL to another. A major version moves only by an edit of
-/// `engine`; a minor one as `policy` says.
+/// Upgrades of the PostgreSQL version. The major version changes only by an edit of `engine`; `policy` decides on minor
+/// releases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, KubeSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Upgrade {
-    /// Whether an old version that is seen running is upgraded. Default: Auto.
+    /// Upgrade policy: Auto upgrades at once, Manual only reports. Default: Auto.
     #[serde(default, skip_serializing_if = "super::is_default")]
     pub policy: UpgradePolicy,
 
-    /// How a major upgrade is done. Default: DumpRestore, the only one that is built.
+    /// Method of a major upgrade. Default: DumpRestore, the only supported one.
     #[serde(default, skip_serializing_if = "super::is_default")]
     #[x_kube(validation = Rule::new("self != 'InPlace'").message(
         "upgrade.strategy InPlace is not built yet: leave it out or give DumpRestore"
     ))]
     pub strategy: Strategy,
 
-    /// When upgrades may run. Not built yet: refused.
+    /// Maintenance windows. Not supported yet: rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(validation = Rule::new("size(self) == 0").message(
         "upgrade.windows are not built yet: leave the list out or empty; with upgrade.policy Manual nothing runs by itself"
     ))]
     pub windows: Vec<NotBuilt>,
 
-    /// Whether a snapshot is taken before an upgrade. Default: true.
+    /// Takes a snapshot before an upgrade. Default: true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_before: Option<bool>,
 
-    /// Whether a major upgrade that fails goes back to the old version by itself. Default: true. If false, the database
-    /// stays closed for a person to look at.
+    /// Rolls a failed major upgrade back to the old version. Default: true. If false, clients stay blocked, so that an
+    /// administrator can inspect the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rollback_on_failure: Option<bool>,
 
-    /// How long the volume of the old version is kept after a major upgrade, for example `24h`. Default: 24h.
+    /// Retention time of the old version's volume after a major upgrade, such as `24h`. Default: 24h.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 16))]
     #[x_kube(validation = Rule::new(SPAN).message(
@@ -49,39 +49,39 @@ pub struct Upgrade {
 }
 
 impl Upgrade {
-    /// Whether a snapshot is taken before an upgrade.
+    /// Whether the operator takes a snapshot before an upgrade.
     #[must_use]
     pub fn snapshot_before(&self) -> bool {
         self.snapshot_before.unwrap_or(true)
     }
-    /// Whether a major upgrade that fails goes back by itself.
+    /// Whether the operator rolls a failed major upgrade back.
     #[must_use]
     pub fn rollback_on_failure(&self) -> bool {
         self.rollback_on_failure.unwrap_or(true)
     }
-    /// How long the old volume is kept.
+    /// Retention time of the old volume.
     #[must_use]
     pub fn keep_previous_volume_for(&self) -> &str {
         self.keep_previous_volume_for.as_deref().unwrap_or("24h")
     }
 }
 
-/// Whether an old version that is seen running is upgraded.
+/// Whether the operator upgrades an old version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradePolicy {
-    /// It is, at once.
+    /// The operator upgrades it at once.
     #[default]
     Auto,
-    /// It is only told: condition UpToDate=False.
+    /// The operator only reports it: UpToDate=False.
     Manual,
 }
 
-/// How a major upgrade is done.
+/// Method of a major upgrade.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Strategy {
-    /// Dumped by the old version, restored into a new volume under the new one.
+    /// Dump from the old version, restore into a new volume under the new one.
     #[default]
     DumpRestore,
-    /// By pg_upgrade, in the same volume. Not built yet: refused.
+    /// pg_upgrade in the same volume. Not supported yet: rejected.
     InPlace,
 }

@@ -3,7 +3,7 @@
 use crate::reason::reasons;
 
 reasons! {
-    /// Reasons of a SampleDBSnapshot's conditions, beside [`ReconcileReason`](crate::ReconcileReason).
+    /// Reasons of a SampleDBSnapshot's conditions, in addition to [`ReconcileReason`](crate::ReconcileReason).
     SampleDBSnapshotReason {
         /// The backup is complete, and no verification is requested.
         BackupCompleted,

@@ -1,4 +1,4 @@
-//! What is known of a snapshot.
+//! Observed state of a snapshot.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -7,178 +7,179 @@ use serde::{Deserialize, Serialize};
 use crate::sample_db::{Method, is_default, known};
 use crate::{Contract, Status};
 
-/// What is known of a snapshot. Written by the operator; see the SampleDB's status on words and on what is required.
+/// Observed state of a snapshot. The operator writes it; the SampleDB's status explains enum values and why nothing is
+/// required.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SampleDBSnapshotStatus {
-    /// Where it stands, in one word: Pending, Running, Ready, Failed or Expired.
+    /// Phase of the snapshot: Pending, Running, Ready, Failed or Expired.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub phase: Option<SnapshotPhase>,
-    /// The uid of the SampleDB; latched when the backup began.
+    /// UID of the SampleDB; latched when the backup began.
     #[serde(default, rename = "sampleDBUID", skip_serializing_if = "Option::is_none")]
     pub sample_db_uid: Option<String>,
-    /// PostgreSQL's identifier of the data that were backed up, as a decimal number.
+    /// PostgreSQL system identifier of the data, as a decimal number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_identifier: Option<String>,
-    /// How it is taken: Logical or Physical; latched when the backup began.
+    /// Backup method: Logical or Physical; latched when the backup began.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub method: Option<Method>,
-    /// The database that it holds, and its owner.
+    /// Name of the database that it holds, and of its owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<String>,
-    /// The release of PostgreSQL that it was taken of.
+    /// PostgreSQL release of the backup.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine_version: Option<String>,
-    /// The image of that release.
+    /// Image of that release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
-    /// The Job that takes or verifies it.
+    /// Job that takes or verifies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// When the backup began.
+    /// Start of the backup.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub started_at: Option<Timestamp>,
-    /// When the backup was complete.
+    /// Completion time of the backup.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub completed_at: Option<Timestamp>,
-    /// The size of its files, in bytes.
+    /// Size of its files, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<i64>,
-    /// The same for people, for example `12.3Mi`.
+    /// Human-readable size, such as `12.3Mi`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// The sha256 over its files, in hexadecimal.
+    /// SHA-256 of its files, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
-    /// The databases of the server that it holds, but for those that every server has as long as nothing is in them. If they
-    /// are many, the last entry is `...` and a sum of all names. Absent: it is not known.
+    /// Databases that it holds, except for those that every server has and that are empty. If there are many, the last
+    /// entry is `...` and a checksum of all names. Absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database_names: Option<Vec<String>>,
-    /// What of the database it does not hold, in sentences; at most 5.
+    /// What the snapshot does not cover, at most 5 messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
-    /// Where its files are.
+    /// Location of its files.
     #[serde(default, skip_serializing_if = "is_default")]
     pub location: SnapshotLocation,
-    /// How full that volume was when the Job that takes or verifies it had done its work.
+    /// Usage of that volume when the Job that takes or verifies the snapshot had done its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub volume: Option<SnapshotVolume>,
-    /// Whether it was proved to be of use.
+    /// State of its verification.
     #[serde(default, skip_serializing_if = "is_default")]
     pub verification: SnapshotVerification,
-    /// Why it failed, in words.
+    /// Cause of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The part that every kind shares.
+    /// Fields that every kind has.
     #[serde(flatten)]
     pub contract: Contract,
 }
 
-/// Where a snapshot stands, in one word.
+/// Phase of a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SnapshotPhase {
-    /// It waits: the Ready condition says what for.
+    /// The snapshot waits: the Ready condition says for what.
     Pending,
-    /// It is being taken, or verified for the first time.
+    /// A Job takes it, or verifies it for the first time.
     Running,
     /// It can be restored.
     Ready,
-    /// It could not be taken, its files are not what they were, or their volume is gone.
+    /// The backup failed, its files have changed or are missing, or their volume is lost.
     Failed,
-    /// Its time is over: its files are being removed.
+    /// Its retention time has passed: the operator removes its files.
     Expired,
 }
 
-/// Where a snapshot's files are.
+/// Location of a snapshot's files.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotLocation {
-    /// The claim of the volume.
+    /// PVC of the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// The uid of the claim on whose volume its files were seen last. If the claim of that name has another one, the operator
+    /// UID of the PVC on whose volume its files were last seen. If the PVC of that name has another one, the operator
     /// verifies the snapshot again.
     #[serde(default, rename = "claimUID", skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,
-    /// The folder within the volume.
+    /// Directory within the volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }
 
-/// How full the volume of snapshots was.
+/// Usage of the volume of snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotVolume {
-    /// When that was.
+    /// Time of the measurement.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub at: Option<Timestamp>,
-    /// What all files on it took, in bytes.
+    /// Space that all files on it use, in bytes.
     #[serde(default)]
     pub used_bytes: i64,
-    /// What its file system had free, in bytes.
+    /// Free space of its file system, in bytes.
     #[serde(default)]
     pub free_bytes: i64,
-    /// How many percent of the inodes of its file system were in use; absent if that has no limit.
+    /// Used inodes of its file system, in percent; absent if it has no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inodes_used_percent: Option<i32>,
-    /// The capacity of its claim, in bytes; absent if that is a claim of the user's.
+    /// Capacity of its PVC, in bytes; absent for a user's own PVC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capacity_bytes: Option<i64>,
 }
 
-/// Whether a snapshot was proved to be of use.
+/// Verification of a snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SnapshotVerification {
-    /// Where that stands: Pending, Running, Passed, Failed or Skipped.
+    /// Phase of the verification: Pending, Running, Passed, Failed or Skipped.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub phase: Option<VerificationPhase>,
-    /// The value of the annotation `example.com/verify` that it was last carried out for.
+    /// Value of the annotation `example.com/verify` that the last verification was for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
-    /// The uid of the claim whose volume it reads.
+    /// UID of the PVC that it reads.
     #[serde(default, rename = "claimUID", skip_serializing_if = "Option::is_none")]
     pub claim_uid: Option<String>,
-    /// When it began.
+    /// Start of the verification.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub started_at: Option<Timestamp>,
-    /// When it ended.
+    /// End of the verification.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub at: Option<Timestamp>,
-    /// How many seconds it took.
+    /// Duration in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
-    /// How many tables the restored database has.
+    /// Number of tables in the restored database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tables: Option<i64>,
-    /// How many rows they have.
+    /// Number of rows in those tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<i64>,
-    /// What did not hold, in words.
+    /// Cause of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// Where a verification stands.
+/// Phase of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum VerificationPhase {
-    /// It is to come.
+    /// The verification has not begun.
     Pending,
-    /// It runs.
+    /// The verification runs.
     Running,
-    /// All held.
+    /// The snapshot passed.
     Passed,
-    /// Something did not hold: the snapshot is not to be trusted.
+    /// The snapshot failed: do not rely on it.
     Failed,
-    /// It was not asked for.
+    /// No verification was requested.
     Skipped,
 }
 

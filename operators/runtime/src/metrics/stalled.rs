@@ -1,4 +1,4 @@
-//! Which objects need a person, whatever their kind.
+//! Which objects are Stalled and need attention, whatever their kind.
 
 use api::{Contract, condition_type};
 
@@ -7,7 +7,7 @@ use crate::plan::meta::Key;
 
 const STALLED: Family = Family {
     name: "multi_operator_stalled",
-    help: "1 while the condition Stalled of an object is True; absent otherwise",
+    help: "1 while the condition Stalled of an object is True, so that it needs attention; absent otherwise",
     counter: false,
 };
 

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::descriptors::Property;
+use super::properties::Property;
 
 const UI: &str = "urn:alm:descriptor:com.tectonic.ui:";
 const KUBERNETES: &str = "urn:alm:descriptor:io.kubernetes:";
@@ -37,7 +37,7 @@ const ADVANCED: [&str; 9] = [
 ];
 
 /// What a field that is refused so far says of itself.
-const NOT_BUILT: &str = "Not built yet";
+const NOT_SUPPORTED: &str = "Not supported yet";
 
 /// The x-descriptors of a property of `part`, the most telling first.
 pub(crate) fn hints(part: &str, property: &Property<'_>) -> Vec<String> {
@@ -49,7 +49,7 @@ pub(crate) fn hints(part: &str, property: &Property<'_>) -> Vec<String> {
         if ADVANCED.contains(&own) {
             hints.push(format!("{UI}advanced"));
         }
-        if property.description().is_some_and(|text| text.contains(NOT_BUILT)) {
+        if property.description().is_some_and(|text| text.contains(NOT_SUPPORTED)) {
             hints.push(format!("{UI}hidden"));
         }
         hints.extend(choices(property.schema));
@@ -131,7 +131,7 @@ mod tests {
         assert!(policy.contains(&format!("{UI}fieldGroup:upgrade")));
         assert!(policy.contains(&format!("{UI}select:Manual")));
         assert!(of("spec", "pod.tolerations", &json!({})).contains(&format!("{UI}advanced")));
-        let refused = of("spec", "tls", &json!({"description": "TLS. Not built yet: refused."}));
+        let refused = of("spec", "tls", &json!({"description": "TLS. Not supported yet: rejected."}));
         assert!(refused.contains(&format!("{UI}hidden")));
         let item = of("status", "conditions[0].type", &json!({}));
         assert_eq!(item, [format!("{UI}text"), format!("{UI}arrayFieldGroup:conditions")]);

@@ -1,4 +1,4 @@
-//! How snapshots fare.
+//! State of the snapshots.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -6,88 +6,88 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{is_default, known};
 
-/// How snapshots fare.
+/// State of the snapshots.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupStatus {
-    /// When the schedule is due next.
+    /// Next time of the schedule.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub next: Option<Timestamp>,
-    /// The last time of the schedule that a snapshot was made for.
+    /// Last time of the schedule for which a snapshot was created.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub last_scheduled: Option<Timestamp>,
-    /// How many times of the schedule were missed and not made up for.
+    /// Number of missed times of the schedule without a later snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missed: Option<i64>,
-    /// The SampleDBSnapshot that is being taken.
+    /// SampleDBSnapshot in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running: Option<String>,
-    /// The last snapshot that was taken.
+    /// Last complete snapshot.
     #[serde(default, skip_serializing_if = "is_default")]
     pub last_successful: BackupSuccess,
-    /// The last snapshot that was verified.
+    /// Last verified snapshot.
     #[serde(default, skip_serializing_if = "is_default")]
     pub last_verified: BackupVerified,
-    /// The last snapshot that could not be taken or verified.
+    /// Last snapshot whose backup or verification failed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub last_failure: BackupFailure,
-    /// How many have failed since the last success.
+    /// Number of failures since the last success.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consecutive_failures: Option<i32>,
-    /// How many Ready snapshots there are.
+    /// Number of Ready snapshots.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<i32>,
 }
 
-/// A snapshot that was taken.
+/// Complete snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupSuccess {
-    /// The SampleDBSnapshot.
+    /// Name of the SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it was complete.
+    /// Completion time.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub time: Option<Timestamp>,
-    /// The size of its files, in bytes.
+    /// Size of its files, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<i64>,
-    /// How many seconds it took.
+    /// Duration in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// A snapshot that was verified.
+/// Verified snapshot.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupVerified {
-    /// The SampleDBSnapshot.
+    /// Name of the SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When its verification ended.
+    /// End of its verification.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub time: Option<Timestamp>,
-    /// How many seconds it took.
+    /// Duration in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<i64>,
 }
 
-/// A snapshot that could not be taken or verified.
+/// Snapshot whose backup or verification failed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackupFailure {
-    /// The SampleDBSnapshot.
+    /// Name of the SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// When it failed.
+    /// Time of the failure.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub time: Option<Timestamp>,
-    /// Why, in words.
+    /// Cause of the failure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

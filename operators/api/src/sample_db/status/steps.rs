@@ -1,4 +1,5 @@
-//! How far what takes several steps has come. Written before a step is taken, so that it goes on after a crash.
+//! Progress of operations with several steps. The operator writes it before a step begins, so that it continues after a
+//! crash.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -6,179 +7,179 @@ use serde::{Deserialize, Serialize};
 
 use super::super::known;
 
-/// How far the first steps of the database have come.
+/// Progress of the initialization.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InitializationStatus {
-    /// When the data folder was first seen initialised: from then on an empty one is lost data, and never initialised
-    /// again.
+    /// Time when the operator first saw an initialized data directory: from then on an empty one is data loss, and
+    /// never initialized again.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub data_created_at: Option<Timestamp>,
-    /// The Job that configures the database.
+    /// Job that configures the database.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// The sha256 of the SQL of `init.sqlFrom` that ran, as the note in the database says; in hexadecimal.
+    /// SHA-256 of the SQL of `init.sqlFrom` that ran, from the record in the database, in hexadecimal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sql_digest: Option<String>,
-    /// The sha256 of the SQL that failed: it runs again once it is another.
+    /// SHA-256 of the SQL that failed; the operator retries once it differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_digest: Option<String>,
-    /// When the database's own note of it was seen; nothing of it runs again.
+    /// Time when the operator saw the database's own record of its completion; nothing of it runs again.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub completed_at: Option<Timestamp>,
 }
 
-/// The snapshot that the database was filled from. Latched when it was chosen.
+/// Snapshot that the database was restored from. Latched when chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RestoreStatus {
-    /// The SampleDBSnapshot.
+    /// Name of the SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// Its uid.
+    /// UID of the SampleDBSnapshot.
     #[serde(default, rename = "snapshotUID", skip_serializing_if = "Option::is_none")]
     pub snapshot_uid: Option<String>,
-    /// The Job that restores it.
+    /// Job that restores it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// When the restore was complete.
+    /// Completion time of the restore.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub completed_at: Option<Timestamp>,
 }
 
-/// The upgrade that runs, or the last one.
+/// Current or last upgrade.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpgradeStatus {
-    /// The release that ran before.
+    /// Release before the upgrade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The release that it leads to.
+    /// Release after the upgrade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// The step that is being taken; absent once it has ended: Check, Snapshot, Prepare, Copy, Switch, Roll, Finish or
-    /// RollBack.
+    /// Current step: Check, Snapshot, Prepare, Copy, Switch, Roll, Finish or RollBack; absent once the upgrade has
+    /// ended.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub step: Option<UpgradeStep>,
-    /// When that step began.
+    /// Start of that step.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub step_since: Option<Timestamp>,
-    /// The Job that carries it out.
+    /// Job that carries it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
-    /// PostgreSQL's identifier of the data of the release before, by which a way back finds them.
+    /// PostgreSQL system identifier of the data before the upgrade, by which a rollback finds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_system_identifier: Option<String>,
-    /// The StatefulSet of the release before, which a way back leads to.
+    /// StatefulSet before the upgrade, to which a rollback returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_server: Option<String>,
-    /// The SampleDBSnapshot that was taken before.
+    /// SampleDBSnapshot from before the upgrade.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pre_snapshot: Option<String>,
-    /// The claim that the data are copied into.
+    /// PVC that the data is copied into.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claim: Option<String>,
-    /// When it began.
+    /// Start of the upgrade.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub started_at: Option<Timestamp>,
-    /// When writers were shut out.
+    /// Time when the operator blocked writers.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub shut_out_at: Option<Timestamp>,
-    /// When it ended, one way or the other.
+    /// End of the upgrade, whatever its result.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub ended_at: Option<Timestamp>,
-    /// How many milliseconds writers were shut out, as measured.
+    /// Measured milliseconds that writers were blocked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub downtime_milliseconds: Option<i64>,
-    /// How it ended: Completed, RolledBack or Failed.
+    /// Result: Completed, RolledBack or Failed.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub result: Option<UpgradeResult>,
-    /// Why, in words.
+    /// Cause of the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
-    /// What the last major upgrade did not carry over, or would not, in sentences; known before anything of it begins.
+    /// What the last major upgrade did not or would not carry over; known before it begins.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_covered: Vec<String>,
-    /// The generation at which it failed: it is not tried again until the spec has a later one.
+    /// Generation at which it failed: the operator retries once the spec has a later one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after_generation: Option<i64>,
 }
 
-/// A step of an upgrade. A minor one takes Check, Snapshot, Roll and Finish; a major one takes Prepare, Copy and Switch
-/// instead of Roll. From Finish on there is no way back, since writers are let in.
+/// Step of an upgrade. A minor one takes Check, Snapshot, Roll and Finish; a major one takes Prepare, Copy and Switch
+/// instead of Roll. From Finish on there is no rollback, since writers are allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradeStep {
-    /// The new image is fetched, and says what it is, and what of the server would not be carried over.
+    /// A Job runs the new image, which reports its version, and what of the server would not be carried over.
     Check,
-    /// A snapshot is taken.
+    /// The operator takes a snapshot.
     Snapshot,
-    /// A server of the new version is started on a new volume, beside the old one, which goes on serving.
+    /// The operator starts a server of the new version on a new volume, next to the old one, which keeps serving.
     Prepare,
-    /// Writers are shut out, and the data are copied from the old server into the new one, and compared.
+    /// The operator blocks writers, copies the data from the old server into the new one, and compares it.
     Copy,
-    /// The Services lead to the new server; writers are still shut out.
+    /// The Services select the new server; writers are still blocked.
     Switch,
-    /// The pod is replaced by one of the new release.
+    /// A pod of the new release replaces the old one.
     Roll,
-    /// Writers are let in, and what the release needs afterwards is done.
+    /// The operator allows writers, and does what the release needs afterward.
     Finish,
-    /// The old version is brought back.
+    /// The operator restores the old version.
     RollBack,
 }
 
-/// How an upgrade ended.
+/// Result of an upgrade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum UpgradeResult {
     /// The new version serves.
     Completed,
     /// The old version serves again.
     RolledBack,
-    /// Neither: a person is needed.
+    /// Neither: an administrator must act.
     Failed,
 }
 
-/// How far the deletion has come.
+/// Progress of the deletion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletionStatus {
-    /// When the operator first saw the deletion.
+    /// Time when the operator first saw the deletion.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>", extend("format" = crate::ISO_SECONDS))]
     pub started_at: Option<Timestamp>,
-    /// The step that is being taken: WaitForBackup, Snapshot, Verify, RemovePods, RemoveVolumes or Release.
+    /// Current step: WaitForBackup, Snapshot, Verify, RemovePods, RemoveVolumes or Release.
     #[serde(default, deserialize_with = "known", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub step: Option<DeletionStep>,
-    /// The SampleDBSnapshot that is taken last.
+    /// Final SampleDBSnapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub final_snapshot: Option<String>,
-    /// What it waits for, or why it went without a snapshot, in words.
+    /// What the deletion waits for, or why there is no final snapshot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
-/// A step of a deletion.
+/// Step of a deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DeletionStep {
-    /// A snapshot that is being taken comes to its end.
+    /// The operator waits until a running snapshot ends.
     WaitForBackup,
-    /// The final snapshot is taken.
+    /// The operator takes the final snapshot.
     Snapshot,
-    /// The final snapshot is verified.
+    /// The operator verifies the final snapshot.
     Verify,
-    /// StatefulSet and pods go.
+    /// The operator deletes StatefulSet and pods.
     RemovePods,
-    /// The volumes go.
+    /// The operator deletes the volumes.
     RemoveVolumes,
-    /// The finalizer goes.
+    /// The operator removes the finalizer.
     Release,
 }
