@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use lexopt::{Arg, Parser, ValueExt};
 
+use self::stop::{Stop, wrong};
 use crate::dns;
 use crate::keeper::Keep;
 use crate::limits::Planned;
@@ -21,6 +22,8 @@ mod help;
 mod help_postgres;
 mod help_upgrade;
 mod postgres;
+mod postgres_flags;
+mod stop;
 mod upgrade;
 
 #[derive(Debug)]
@@ -99,22 +102,6 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Com
         Err(Stop::Help) => Ok(Command::Say(help.into())),
         Err(Stop::Wrong(why)) => Err(format!("agent {verb}: {why}; agent {verb} --help lists its flags")),
     }
-}
-
-/// Why parsing ends early.
-enum Stop {
-    Help,
-    Wrong(String),
-}
-
-impl From<lexopt::Error> for Stop {
-    fn from(error: lexopt::Error) -> Self {
-        Self::Wrong(error.to_string())
-    }
-}
-
-fn wrong<T>(why: impl Into<String>) -> Result<T, Stop> {
-    Err(Stop::Wrong(why.into()))
 }
 
 fn install(parser: &mut Parser) -> Result<Command, Stop> {

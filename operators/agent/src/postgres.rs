@@ -5,14 +5,14 @@
 //! | file | what is in it |
 //! |---|---|
 //! | `folder.rs`, `controldata.rs` | is this the data folder that it should be; pure |
-//! | `hba.rs`, `configuration.rs` | who may connect, and settings; pure |
+//! | `hba.rs`, `configuration.rs`, `configure.rs` | who may connect, and settings; pure; both written into a data folder |
 //! | `proven.rs` | the settings that a server has served with, for when it does not start with others |
 //! | `manifest.rs`, `sums.rs` | what a snapshot holds, and what differs from it; pure |
 //! | `globals.rs` | the roles of a snapshot, for another server; pure |
-//! | `statements.rs`, `quote.rs`, `scram.rs` | SQL cut into statements; names and texts in it; passwords in it; pure |
-//! | `toc.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
-//! | `load.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; owners that log in; rows from server to server; programs side by side |
-//! | `databases.rs`, `contents.rs`, `pristine.rs`, `gaps.rs`, `locks.rs` | which databases there are; what is in one beyond rows; whether initdb left it so; what is in no snapshot; locks that a dump takes |
+//! | `statements.rs`, `quote.rs`, `scram.rs`, `verifier.rs` | SQL cut into statements; names and texts in it; passwords in it; pure, but for the salt in `verifier.rs` |
+//! | `toc.rs`, `who.rs`, `loading.rs`, `rights.rs` | what an archive holds; who executes what of it, and what that takes; pure |
+//! | `load.rs`, `later.rs`, `views.rs`, `logins.rs`, `pipe.rs`, `running.rs` | that, done; what comes after the rows; materialized views; owners that log in; rows from server to server; programs side by side |
+//! | `standing.rs`, `databases.rs`, `contents.rs`, `pristine.rs`, `gaps.rs`, `locks.rs` | which databases every server has, and which there are; what is in one beyond rows; whether initdb left it so; what is in no snapshot; locks that a dump takes |
 //! | `words.rs` | which failure a program's last words tell of; pure |
 //! | `notes.rs` | the agent's tables in databases, and whether they are its own |
 //! | `tools.rs`, `session.rs` | programs, and conversations by psql |
@@ -24,11 +24,8 @@
 //! | `closed.rs`, `read_only.rs` | whether a server lets in anybody but superusers, and that these do not write by mistake |
 //! | `outgoing.rs`, `incoming.rs`, `transfer.rs`, `upgraded.rs` | a major upgrade: the server that is left, and the one that follows; from one into the other; the note of that |
 //! | `passwords.rs` | the superuser's password, in data without a server |
-//! | `prepare.rs`, `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
-
-use std::time::Instant;
-
-use serde_json::Value;
+//! | `timed.rs` | how long a verb took |
+//! | `prepare.rs` (with `prepare_options.rs`), `run.rs`, `dump.rs`, `basebackup.rs`, `verify.rs`, `restore.rs`, `init.rs`, `prune.rs`, `survey.rs`, `upgrade.rs`, `finish.rs` | one verb each |
 
 use crate::failure::{Failure, leave};
 
@@ -37,6 +34,7 @@ pub(crate) mod basebackup;
 mod checks;
 mod closed;
 pub(crate) mod configuration;
+mod configure;
 mod contents;
 mod controldata;
 mod databases;
@@ -51,8 +49,9 @@ mod globals;
 pub(crate) mod hba;
 mod incoming;
 pub(crate) mod init;
-mod init_sql;
+pub(crate) mod init_sql;
 mod inventory;
+mod later;
 mod load;
 mod loading;
 mod lock;
@@ -68,6 +67,7 @@ mod passwords;
 mod ping;
 mod pipe;
 pub(crate) mod prepare;
+mod prepare_options;
 mod pristine;
 mod proven;
 pub(crate) mod prune;
@@ -84,18 +84,22 @@ mod scram;
 mod server;
 mod session;
 pub(crate) mod snapshot;
+mod standing;
 mod statements;
 mod sums;
 pub(crate) mod survey;
+mod timed;
 mod toc;
 mod tools;
 mod transfer;
 pub(crate) mod upgrade;
 mod upgraded;
+mod verifier;
 pub(crate) mod verify;
 pub(crate) mod version;
 mod views;
 mod volume;
+mod who;
 mod words;
 
 /// One verb, with all that it is told.
@@ -142,11 +146,4 @@ pub(crate) fn run(verb: &Verb) -> Result<(), Failure> {
         eprintln!("the result cannot be left to the kubelet: {error}");
     }
     Ok(())
-}
-
-/// A result with the seconds that it took.
-fn timed(mut result: Value, since: Instant) -> Value {
-    let seconds = (since.elapsed().as_secs_f64() * 1000.0).round() / 1000.0;
-    result["seconds"] = seconds.into();
-    result
 }

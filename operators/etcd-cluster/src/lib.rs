@@ -15,46 +15,24 @@ use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::namespaces::Namespaces;
 use runtime::permissions::Permission;
-use runtime::plan::Kind;
-use runtime::views::{Claim, Custom, CustomKind, DisruptionBudget, Pod, Service};
+use runtime::views::{Claim, DisruptionBudget, Pod, Service};
 use runtime::{Error, Operator};
 
 mod by_name;
 pub mod etcd;
+mod kind;
 mod look;
 mod metrics;
 mod observe;
 pub mod plan;
 mod scope;
 
+pub use kind::{EtcdCluster, EtcdClusterKind};
 pub use scope::Scope;
 
 use by_name::ByName;
 use etcd::{EtcdClient, Live};
 use plan::{EtcdAct, EtcdPlan, Observed};
-
-/// The kind EtcdCluster.
-#[derive(Debug)]
-pub enum EtcdClusterKind {}
-
-impl CustomKind for EtcdClusterKind {
-    const KIND: Kind = Kind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
-    const ANNOTATIONS: &'static [&'static str] =
-        &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
-    const FREE: &'static [&'static str] = &[
-        "pod.affinity",
-        "pod.tolerations",
-        "pod.topologySpreadConstraints",
-        "pod.securityContext",
-        "pod.etcdEnv",
-        "pod.persistentVolumeClaimSpec",
-    ];
-    type Spec = api::etcd_cluster::EtcdClusterSpec;
-    type Status = api::etcd_cluster::EtcdClusterStatus;
-}
-
-/// An EtcdCluster as the planner sees it.
-pub type EtcdCluster = Custom<EtcdClusterKind>;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
@@ -106,7 +84,7 @@ pub struct EtcdClusterOperator {
 
 impl EtcdClusterOperator {
     /// The controller's name.
-    pub const NAME: &'static str = "etcd-cluster";
+    pub const NAME: &'static str = kind::CONTROLLER;
 
     /// An operator over these caches.
     #[must_use]

@@ -17,19 +17,19 @@ use tokio_util::sync::CancellationToken;
 mod agent_image;
 mod args;
 mod compat;
+mod failure;
 mod health;
 mod own_pod;
 mod server;
 mod wiring;
 
 use args::Args;
+use failure::Failure;
 use server::{Health, HealthServer, MetricsOptions, MetricsServer};
 use wiring::{Leader, Leading, Manager};
 
 /// How long passes under way may take to end after SIGTERM; with the rest of the exit, less than 10 s.
 const DRAIN: Duration = Duration::from_secs(5);
-
-type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> ExitCode {
     let args = Args::read();

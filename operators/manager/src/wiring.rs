@@ -20,7 +20,8 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::args::Args;
-use crate::{Failure, agent_image, own_pod};
+use crate::failure::Failure;
+use crate::{agent_image, own_pod};
 
 /// All operators, by the name of their controller.
 const OPERATORS: [(&str, Wire); 5] = [

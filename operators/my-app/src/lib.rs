@@ -14,33 +14,22 @@ use kube::Client;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
-use runtime::plan::{Kind, Plan};
-use runtime::views::{Autoscaler, Custom, CustomKind, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
+use runtime::plan::Plan;
 use runtime::{Error, Operator};
 
+mod kind;
 mod observe;
 pub mod plan;
 mod sources;
 mod stands;
 mod trials;
 
+pub use kind::{MyApp, MyAppKind};
+use observe::Stores;
 use plan::{Limit, Observed};
 use sources::Sources;
 use stands::Stands;
 use trials::Trials;
-
-/// The kind MyApp.
-#[derive(Debug)]
-pub enum MyAppKind {}
-
-impl CustomKind for MyAppKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1", kind: "MyApp", plural: "myapps" };
-    type Spec = api::my_app::MyAppSpec;
-    type Status = api::my_app::MyAppStatus;
-}
-
-/// A MyApp as the planner sees it.
-pub type MyApp = Custom<MyAppKind>;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[
@@ -81,16 +70,9 @@ pub const PERMISSIONS: &[Permission] = &[
     },
 ];
 
-/// The stores that the operator reads.
+/// The operator: the stores that it reads, and what it asks the API server for.
 pub struct MyAppOperator {
-    apps: Arc<Store<MyApp>>,
-    deployments: Arc<Store<Deployment>>,
-    services: Arc<Store<Service>>,
-    budgets: Arc<Store<DisruptionBudget>>,
-    autoscalers: Arc<Store<Autoscaler>>,
-    ingresses: Arc<Store<Ingress>>,
-    http_routes: Arc<Store<HttpRoute>>,
-    pods: Arc<Store<Pod>>,
+    stores: Stores,
     limit: Limit,
     stands: Stands,
     server: Option<Server>,
@@ -105,22 +87,13 @@ struct Server {
 impl MyAppOperator {
     /// An operator over these caches, which asks nobody else.
     pub fn new(cache: &mut Cache) -> Self {
-        let (apps, http_routes) = (cache.store::<MyApp>(), cache.store::<HttpRoute>());
-        let asking = apps.clone();
-        http_routes.health().sought_while(move || asking.any(observe::is_by_gateway));
-        Self {
-            apps,
-            deployments: cache.store(),
-            services: cache.store(),
-            budgets: cache.store(),
-            autoscalers: cache.store(),
-            ingresses: cache.store(),
-            http_routes,
-            pods: cache.store(),
-            limit: Limit::default(),
-            stands: Stands::default(),
-            server: None,
-        }
+        Self { stores: Stores::new(cache), limit: Limit::default(), stands: Stands::default(), server: None }
+    }
+
+    /// What the stores say of `app`.
+    #[must_use]
+    pub fn look(&self, app: &Arc<MyApp>) -> Observed {
+        self.stores.look(app, self.limit)
     }
 
     /// It lets MyApps override that much of pods.
@@ -144,27 +117,21 @@ impl Operator for MyAppOperator {
     type Act = Infallible;
 
     fn objects(&self) -> &Arc<Store<MyApp>> {
-        &self.apps
+        &self.stores.apps
     }
 
     fn watch(&self, watches: &mut Watches) {
-        watches.children(&self.deployments);
-        watches.children(&self.services);
-        watches.children(&self.budgets);
-        watches.children(&self.autoscalers);
-        watches.children(&self.ingresses);
-        watches.optional_children(&self.http_routes);
-        watches.children(&self.pods);
+        self.stores.watch(watches);
     }
 
     async fn observe(&self, app: &Arc<MyApp>) -> Result<Observed, Error> {
         let mut observed = self.look(app);
-        observed.stand = self.stands.look(&observed, Timestamp::now(), |key| self.apps.get(key).is_some());
+        observed.stand = self.stands.look(&observed, Timestamp::now(), |key| self.stores.apps.get(key).is_some());
         if let Some(server) = self.server.as_ref().filter(|_| !app.meta.deleting) {
             // While it is paused as well: whether all is as asked is told then, too.
             observed.contents = server.sources.look(app).await;
             if let Some(trial) = plan::trial(&observed, Timestamp::now()) {
-                server.trials.retain(|key| self.apps.get(key).is_some());
+                server.trials.retain(|key| self.stores.apps.get(key).is_some());
                 observed.refused = server.trials.ask(&app.meta.key, &trial).await;
             }
         }

@@ -2,18 +2,58 @@
 
 use std::sync::Arc;
 
-use runtime::cache::{Entry, View};
+use runtime::cache::{Cache, Entry, Store, View};
+use runtime::controller::Watches;
 use runtime::plan::adoption::{self, Verdict};
 use runtime::plan::{Owner, Seen};
-use runtime::views::{Deployment, Pod};
+use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingress, Pod, Service};
 
-use crate::plan::{Contents, Observed};
-use crate::{MyApp, MyAppOperator};
+use crate::MyApp;
+use crate::plan::{Contents, Limit, Observed};
 
-impl MyAppOperator {
-    /// What the stores say of `app`.
-    #[must_use]
-    pub fn look(&self, app: &Arc<MyApp>) -> Observed {
+/// The stores that the operator reads.
+pub(crate) struct Stores {
+    pub(crate) apps: Arc<Store<MyApp>>,
+    deployments: Arc<Store<Deployment>>,
+    services: Arc<Store<Service>>,
+    budgets: Arc<Store<DisruptionBudget>>,
+    autoscalers: Arc<Store<Autoscaler>>,
+    ingresses: Arc<Store<Ingress>>,
+    http_routes: Arc<Store<HttpRoute>>,
+    pods: Arc<Store<Pod>>,
+}
+
+impl Stores {
+    /// Takes the stores of `cache`.
+    pub(crate) fn new(cache: &mut Cache) -> Self {
+        let (apps, http_routes) = (cache.store::<MyApp>(), cache.store::<HttpRoute>());
+        let asking = apps.clone();
+        http_routes.health().sought_while(move || asking.any(is_by_gateway));
+        Self {
+            apps,
+            deployments: cache.store(),
+            services: cache.store(),
+            budgets: cache.store(),
+            autoscalers: cache.store(),
+            ingresses: cache.store(),
+            http_routes,
+            pods: cache.store(),
+        }
+    }
+
+    /// Reconciles a MyApp on each event of its children.
+    pub(crate) fn watch(&self, watches: &mut Watches) {
+        watches.children(&self.deployments);
+        watches.children(&self.services);
+        watches.children(&self.budgets);
+        watches.children(&self.autoscalers);
+        watches.children(&self.ingresses);
+        watches.optional_children(&self.http_routes);
+        watches.children(&self.pods);
+    }
+
+    /// What the stores say of `app`, which may override pods up to `limit`.
+    pub(crate) fn look(&self, app: &Arc<MyApp>, limit: Limit) -> Observed {
         let key = &app.meta.key;
         let owner = Owner { kind: MyApp::KIND.qualified().into(), name: key.name.clone() };
         let deployment = self.deployments.child(key, &app.meta);
@@ -33,7 +73,7 @@ impl MyAppOperator {
         }
         Observed {
             orphan: orphan.and_then(Entry::into_object).filter(is_taken_over),
-            limit: self.limit,
+            limit,
             contents: Contents::default(),
             refused: None,
             stand: None,
@@ -51,7 +91,7 @@ impl MyAppOperator {
 }
 
 /// Whether it asks for an HTTPRoute.
-pub(crate) fn is_by_gateway(app: &MyApp) -> bool {
+fn is_by_gateway(app: &MyApp) -> bool {
     app.spec.route.as_ref().is_some_and(|route| route.gateway.is_some())
 }
 
@@ -63,6 +103,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::MyAppOperator;
     use crate::plan::plan;
 
     /// What is planned for a new MyApp `web` beside a Deployment of its name that nobody controls, with these labels.

@@ -2,7 +2,6 @@
 //! kept but a digest.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -18,9 +17,11 @@ use crate::MyApp;
 use crate::plan::{Contents, Unread};
 
 mod named;
+mod source;
 mod words;
 
 use named::sources;
+use source::{Found, Kind, Source};
 use words::{trouble, unread};
 
 /// Each object is asked for once in so long, whoever names it.
@@ -33,49 +34,6 @@ const HURRY: Duration = Duration::from_secs(1);
 const SOON: Duration = Duration::from_secs(2);
 /// What nobody has asked for in so long is forgotten.
 const KEPT: Duration = Duration::from_secs(600);
-
-/// One object.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Source {
-    namespace: Arc<str>,
-    kind: Kind,
-    name: String,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Kind {
-    ConfigMap,
-    Secret,
-}
-
-impl Kind {
-    fn plural(self) -> &'static str {
-        match self {
-            Self::ConfigMap => "configmaps",
-            Self::Secret => "secrets",
-        }
-    }
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} {}", self.kind, self.name)
-    }
-}
-
-/// What a look at an object gave.
-#[derive(Clone, Debug, PartialEq)]
-enum Found {
-    /// A digest of what is in it.
-    Content([u8; 32]),
-    Missing,
-    /// The right is missing: the API server's words.
-    Forbidden(String),
-    /// Nothing has been said so far, and there may be an answer in a moment.
-    Awaited,
-    /// Nothing has been said for longer than anybody waits for it.
-    Unknown,
-}
 
 #[derive(Clone)]
 struct Held {

@@ -14,16 +14,16 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
 use crate::act::Writer;
-use crate::cache::{Change, Entry, Health, State, Store, View, Watches as Sources};
+use crate::cache::{Entry, Health, State, View, Watches as Sources};
 use crate::events::Publisher;
 use crate::foreign::ForeignLeases;
 use crate::leader::{Fence, LeaseName};
 use crate::metrics::ReconcileMetrics;
 use crate::outage::Outages;
 use crate::plan::Next;
-use crate::plan::meta::{Key, Kind};
+use crate::plan::meta::Key;
 use crate::plan::report::Came;
-use crate::queue::{At, News, Outcome, Queue, Version, Work};
+use crate::queue::{Outcome, Queue, Work};
 use crate::reconcile::reconcile;
 use crate::retry::jittered;
 use crate::status::{StatusWriter, Vain};
@@ -32,6 +32,9 @@ use crate::{Error, Operator};
 
 mod obstacles;
 mod react;
+mod watches;
+
+pub use watches::Watches;
 
 /// When to look again while the objects' own watch fails for a moment.
 const OBJECTS_AGAIN: Duration = Duration::from_secs(1);
@@ -57,61 +60,6 @@ pub struct Settings {
     pub concurrency: u16,
     /// Deadline of a pass.
     pub deadline: Duration,
-}
-
-/// Ties stores to a controller's queue.
-pub struct Watches {
-    queue: Arc<Queue>,
-    writer: Writer,
-    kind: Kind,
-    health: Vec<Arc<Health>>,
-    optional: Vec<Arc<Health>>,
-}
-
-impl Watches {
-    /// Changes of these objects queue their owners, on deletion too.
-    pub fn children<V: View>(&mut self, store: &Arc<Store<V>>) {
-        let (queue, owner_kind) = (self.queue.clone(), self.kind.qualified());
-        self.add(store, move |change| {
-            for owner in change.owners.into_iter().flatten().filter(|owner| *owner.kind == owner_kind) {
-                let key = Key { namespace: change.key.namespace.clone(), name: owner.name.clone() };
-                queue.observe(&key, version(V::KIND, change), None, news(change));
-            }
-        });
-    }
-
-    /// The same, of a kind without which the rest goes on, be it not served or not seen; when that changes, all objects are
-    /// queued, one after another.
-    pub fn optional_children<V: View>(&mut self, store: &Arc<Store<V>>) {
-        self.children(store);
-        self.optional.extend(self.health.pop());
-    }
-
-    fn objects<V: View>(&mut self, store: &Arc<Store<V>>) {
-        let queue = self.queue.clone();
-        self.add(store, move |change| {
-            queue.observe(change.key, version(V::KIND, change), Some(change.generation), news(change));
-        });
-    }
-
-    fn add<V: View>(&mut self, store: &Arc<Store<V>>, route: impl Fn(&Change<'_>) + Send + Sync + 'static) {
-        store.route(Box::new(route));
-        self.writer.knows(store);
-        self.health.push(store.health().clone());
-    }
-}
-
-fn news(change: &Change<'_>) -> News {
-    match (change.relevant, change.by_others) {
-        (false, _) => News::None,
-        (true, false) => News::UnlessOwn,
-        (true, true) => News::Always,
-    }
-}
-
-fn version(kind: Kind, change: &Change<'_>) -> Version {
-    let at = if change.deleted { At::Gone } else { At::Version(change.version) };
-    Version { kind, key: change.key.clone(), at }
 }
 
 /// One operator with its queue and all it takes to run it.

@@ -16,14 +16,15 @@ use kube::Client;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use self::name::random;
 use self::remote::{Remote, Trouble};
+use self::retry::{fraction, retry_period};
 use crate::outage::Outages;
 use crate::plan::lease::{Now, RENEW_DEADLINE, RETRY_PERIOD, Record, Seen, Step, decide};
 
 mod fence;
 mod name;
 mod remote;
+mod retry;
 #[cfg(test)]
 mod tests;
 
@@ -288,13 +289,4 @@ impl Elector {
 
 fn show(lease: &LeaseName, leading: bool) {
     metrics::gauge!("leader_election_master_status", "name" => lease.name.clone()).set(f64::from(u8::from(leading)));
-}
-
-/// The retry period, up to a fifth longer, so that candidates do not march in step.
-fn retry_period() -> Duration {
-    RETRY_PERIOD.mul_f64(1.0 + 0.2 * fraction())
-}
-
-fn fraction() -> f64 {
-    random() as f64 / u64::MAX as f64
 }

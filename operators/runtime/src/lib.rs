@@ -10,7 +10,7 @@
 //! ```
 //!
 //! [`reconcile`] is that body, once for every kind; [`controller`] wraps it in workers, deadlines, spans and metrics.
-//! `plan` and everything under it is pure; [`act`] and [`status`] are the only files that write to objects.
+//! `plan` and everything under it is pure; [`act`] and [`status`] are the only modules that write to objects.
 
 pub mod act;
 pub mod cache;

@@ -9,31 +9,15 @@ use jiff::Timestamp;
 use runtime::cache::{Cache, Store};
 use runtime::controller::Watches;
 use runtime::permissions::Permission;
-use runtime::plan::{Kind, Plan};
-use runtime::views::{ConfigMap, Custom, CustomKind};
+use runtime::plan::Plan;
+use runtime::views::ConfigMap;
 use runtime::{Error, Operator};
 
+mod kind;
 pub mod plan;
 
+pub use kind::{Sample, SampleKind};
 use plan::Observed;
-
-/// The kind Sample.
-#[derive(Debug)]
-pub enum SampleKind {}
-
-impl CustomKind for SampleKind {
-    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "Sample", plural: "samples" };
-    type Spec = api::sample::SampleFields;
-    type Status = api::sample::SampleStatus;
-
-    /// A Sample has no `spec`: its fields stand at the top.
-    fn spec(json: &str) -> serde_json::Result<Self::Spec> {
-        serde_json::from_str(json)
-    }
-}
-
-/// A Sample as the planner sees it.
-pub type Sample = Custom<SampleKind>;
 
 /// What the controller may do in each watched namespace.
 pub const PERMISSIONS: &[Permission] = &[

@@ -2,15 +2,13 @@
 //! of that folder, with the CRDs and with what each operator may do.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use clap::Args;
-use k8s_openapi::api::rbac::v1::PolicyRule;
 use semver::Version;
 use serde_json::Value;
 
 use crate::generated::{self, Generated};
-use crate::{crds, given, rbac};
+use crate::paths::given;
 
 mod csv;
 mod descriptors;
@@ -18,35 +16,37 @@ mod documents;
 mod earlier;
 mod hints;
 mod images;
+mod ingredients;
 mod metadata;
 mod project;
+mod properties;
 
-pub(crate) use descriptors::{PARTS, properties};
-pub(crate) use documents::text;
+pub(crate) use descriptors::PARTS;
+pub(crate) use documents::{documents, text};
 pub(crate) use metadata::{ANNOTATIONS_FILE, DOCKERFILE, SCORECARD};
+pub(crate) use properties::properties;
 
 use csv::Parts;
 use documents::Documents;
+use ingredients::{Ingredients, SOURCE};
 use project::Project;
 
-/// Where people write their half.
-const SOURCE: &str = "config/manifests";
 /// Where the bundle is kept.
 pub(crate) const FOLDER: &str = "bundle";
 
 /// Which bundle to write.
 #[derive(Args, Default)]
 pub(crate) struct Options {
-    /// Its version [default: that of the workspace]
+    /// Version of the bundle [default: the version of the workspace]
     #[arg(long, value_name = "VERSION")]
     version: Option<Version>,
-    /// The manager's image [default: RELEASE_IMAGE of scripts/names.env, with the version as its tag]
+    /// Image of the manager [default: RELEASE_IMAGE of scripts/names.env, with the version as its tag]
     #[arg(long, value_name = "IMAGE")]
     image: Option<String>,
-    /// Another commit's config, with manifests in it: CRDs, rights and Deployment are taken from there, and not from here
+    /// The config directory of another commit, with manifests in it, from which to take CRDs, RBAC and Deployment
     #[arg(long, value_name = "FOLDER")]
     config: Option<PathBuf>,
-    /// The folder to write it to
+    /// Directory to write the bundle to
     #[arg(long, value_name = "FOLDER", default_value = FOLDER)]
     output: PathBuf,
 }
@@ -82,7 +82,7 @@ fn files(root: &Path, options: &Options) -> Result<Vec<Generated>, String> {
         let project = Project::parse(&read(root, "scripts/names.env")?)?;
         let mut parts = match &options.config {
             Some(config) => earlier::parts(root, &given(config))?,
-            None => here(root)?,
+            None => ingredients::here(root)?,
         };
         let documents = Documents::sort(std::mem::take(&mut parts.documents), &project.package)?;
         let crds = parts.crds.iter().map(|(name, crd)| (in_manifests(Path::new(name)), generated::document(crd)));
@@ -135,47 +135,4 @@ fn manifest(project: &Project) -> PathBuf {
 /// Where a file of `config` is in the bundle.
 fn in_manifests(path: &Path) -> PathBuf {
     Path::new("manifests").join(path.file_name().unwrap_or_default())
-}
-
-/// What a bundle is made of, besides what people wrote.
-struct Ingredients {
-    /// What kustomize makes of the manifests.
-    documents: Vec<Value>,
-    /// By the names of their files.
-    crds: Vec<(String, Value)>,
-    /// Rights in each watched namespace.
-    namespaced: Vec<PolicyRule>,
-    /// Rights on the cluster.
-    cluster: Vec<PolicyRule>,
-}
-
-/// What this commit's code and manifests say.
-fn here(root: &Path) -> Result<Ingredients, String> {
-    let crds = api::crds();
-    let crds = crds.iter().map(|crd| Ok((crds::file_name(crd), serde_json::to_value(crd)?)));
-    let crds = crds.collect::<Result<_, serde_json::Error>>().map_err(|error| error.to_string())?;
-    let documents = kustomized(root, Path::new(SOURCE))?;
-    Ok(Ingredients { documents, crds, namespaced: rbac::namespaced(), cluster: rbac::cluster() })
-}
-
-/// What kustomize makes of a folder, by the pinned kustomize, lest another one's order or defaults get in.
-fn kustomized(root: &Path, folder: &Path) -> Result<Vec<Value>, String> {
-    let output = Command::new(root.join("scripts/kustomize"))
-        .arg("build")
-        .arg(folder)
-        .current_dir(root)
-        .output()
-        .map_err(|error| format!("scripts/kustomize: {error}"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("scripts/kustomize build {}: {}", folder.display(), said.trim()));
-    }
-    documents(&String::from_utf8_lossy(&output.stdout))
-}
-
-/// The documents of a YAML text.
-pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
-    let read = serde_yaml_ng::Deserializer::from_str(text).map(<Value as serde::Deserialize>::deserialize);
-    let all: Vec<Value> = read.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
-    Ok(all.into_iter().filter(|document| !document.is_null()).collect())
 }

@@ -5,21 +5,23 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde::Deserialize;
 
 use crate::bundle::FOLDER;
-use crate::{generated, given};
+use crate::generated;
+use crate::paths::given;
 
 mod allowed;
 mod community;
 mod contents;
 mod fields;
+mod finding;
 mod format;
 mod olm_v1;
 mod scorecard;
 
 use allowed::Allowed;
 use contents::Contents;
+use finding::{Finding, Level};
 
 /// What is excused, in words.
 const ALLOWED: &str = "config/manifests/allowed.yaml";
@@ -27,42 +29,12 @@ const ALLOWED: &str = "config/manifests/allowed.yaml";
 /// Which bundle to check.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// The bundle's folder
+    /// Directory of the bundle
     #[arg(default_value = FOLDER, value_name = "FOLDER")]
     bundle: PathBuf,
-    /// What other checks have found: a JSON object a line, with level (error, warning), check and message
+    /// Findings of other checks: one JSON object a line, with level (error, warning), check and message
     #[arg(long, value_name = "FILE")]
     findings: Vec<PathBuf>,
-}
-
-/// How bad something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Level {
-    /// The bundle would be refused.
-    Error,
-    /// It would be taken, and be the worse for it.
-    Warning,
-}
-
-/// Something that is wrong.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Finding {
-    pub level: Level,
-    /// Whose rule, and which: `scorecard/olm-spec-descriptors`.
-    pub check: String,
-    pub message: String,
-}
-
-impl Finding {
-    pub fn error(check: &str, message: impl Into<String>) -> Self {
-        Self { level: Level::Error, check: check.to_owned(), message: message.into() }
-    }
-
-    pub fn warning(check: &str, message: impl Into<String>) -> Self {
-        Self { level: Level::Warning, check: check.to_owned(), message: message.into() }
-    }
 }
 
 /// Rules, and what they find.

@@ -2,10 +2,10 @@
 //! bundle for OLM, which joins them with what people wrote.
 //!
 //! `cargo xtask generate` writes, `cargo xtask generate --check` only says what is out of date, and both check that the
-//! files of plans are pure. `cargo xtask bundle` writes the bundle alone, for another version, image or folder;
-//! `cargo xtask check-bundle` says what is wrong with one.
+//! files of plans are pure and that no files of a crate import each other. `cargo xtask bundle` writes the bundle alone, for
+//! another version, image or folder; `cargo xtask check-bundle` says what is wrong with one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +16,8 @@ mod check;
 mod crds;
 mod fields;
 mod generated;
+mod imports;
+mod paths;
 mod purity;
 mod rbac;
 mod reasons;
@@ -29,7 +31,8 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Write config/crd/bases, config/rbac, operators/api/src/fields.jsonl and bundle, and check that the files of plans are pure.
+    /// Write config/crd/bases, config/rbac, operators/api/src/fields.jsonl and bundle; check that plan files are pure and that
+    /// no files of a crate import each other.
     Generate {
         /// Write nothing; fail if a file is out of date.
         #[arg(long)]
@@ -37,7 +40,7 @@ enum Task {
     },
     /// Write the bundle for OLM.
     Bundle(bundle::Options),
-    /// Check a bundle by the rules of OLM and of those who publish bundles.
+    /// Check a bundle against the rules of OLM and of OperatorHub.
     CheckBundle(check::Options),
     /// Print the reasons of conditions and Events of each kind as JSON.
     Reasons,
@@ -67,10 +70,6 @@ fn generate(root: &Path, check: bool) -> Vec<String> {
     let mut complaints: Vec<String> = files.filter_map(|file| generated::settle(root, &file, check).err()).collect();
     complaints.extend(bundle::settle(root, &bundle::Options::default(), check));
     complaints.extend(purity::violations(root));
+    complaints.extend(imports::violations(root));
     complaints
-}
-
-/// A path as people give it, below the folder they are in.
-fn given(path: &Path) -> PathBuf {
-    std::env::current_dir().map_or_else(|_| path.to_owned(), |folder| folder.join(path))
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lexopt::{Arg, Parser};
 
-use super::{Stop, wrong};
+use super::stop::{Stop, wrong};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {

@@ -7,18 +7,19 @@ use std::time::Duration;
 use lexopt::{Arg, Parser, ValueExt};
 
 use super::flags::{Flags, Kind};
-use super::{Stop, help_postgres, help_upgrade, upgrade, wrong};
+use super::postgres_flags::{jobs, owner, parameters, run_dir, snapshot};
+use super::stop::{Stop, wrong};
+use super::{help_postgres, help_upgrade, upgrade};
 use crate::postgres::Verb;
 use crate::postgres::basebackup::BaseBackup;
-use crate::postgres::configuration;
 use crate::postgres::dump::{Dump, Offline};
 use crate::postgres::hba::Access;
-use crate::postgres::init::{Init, SqlFile};
+use crate::postgres::init::Init;
+use crate::postgres::init_sql::SqlFile;
 use crate::postgres::prepare::Prepare;
 use crate::postgres::prune::Prune;
 use crate::postgres::restore::Restore;
 use crate::postgres::run::Run;
-use crate::postgres::snapshot::plain_name;
 use crate::postgres::verify::{Mode, Verify};
 
 /// The verb and its help, if there is such a verb.
@@ -244,42 +245,4 @@ fn prune(parser: &mut Parser) -> Result<Verb, Stop> {
         names: flags.texts("name")?,
         partial_older_than: flags.number("partial-older-than")?.map(Duration::from_secs),
     }))
-}
-
-fn snapshot(flags: &Flags, flag: &'static str) -> Result<PathBuf, Stop> {
-    let path: PathBuf = flags.required(flag)?;
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    if !path.is_absolute() || !plain_name(&name) {
-        return wrong(format!("--{flag} {}: it must be /folder/name, of letters, digits, - _ and .", path.display()));
-    }
-    Ok(path)
-}
-
-/// A note of whose data it is.
-pub(super) fn owner(flags: &Flags) -> Result<Option<String>, Stop> {
-    let owner = flags.text("owner")?;
-    if owner.as_ref().is_some_and(|owner| owner.trim() != owner || owner.is_empty() || owner.contains('\n')) {
-        return wrong("--owner must be one word");
-    }
-    Ok(owner)
-}
-
-/// Programs that work on a dump at once.
-pub(super) fn jobs(flags: &Flags) -> Result<u16, Stop> {
-    match flags.number("jobs")?.unwrap_or(1) {
-        0 => wrong("--jobs must be 1 or more"),
-        jobs => Ok(jobs),
-    }
-}
-
-pub(super) fn run_dir(flags: &Flags) -> PathBuf {
-    flags.path("run-dir").unwrap_or_else(|| "/tmp".into())
-}
-
-pub(super) fn parameters(flags: &Flags) -> Result<Vec<(String, String)>, Stop> {
-    let texts = flags.texts("parameter")?;
-    texts
-        .iter()
-        .map(|text| configuration::parameter(text).or_else(|why| wrong(format!("--parameter: {why}"))))
-        .collect()
 }

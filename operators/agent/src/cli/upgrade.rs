@@ -3,8 +3,8 @@
 use lexopt::Parser;
 
 use super::flags::{Flags, Kind};
-use super::postgres::{jobs, run_dir};
-use super::{Stop, wrong};
+use super::postgres_flags::{jobs, run_dir};
+use super::stop::{Stop, wrong};
 use crate::postgres::Verb;
 use crate::postgres::finish::Finish;
 use crate::postgres::run::Ready;

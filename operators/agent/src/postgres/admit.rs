@@ -5,12 +5,11 @@ use std::fs::File;
 use std::path::Path;
 
 use super::files::{self, Scratch};
-use super::inventory::MAINTENANCE;
 use super::quote::identifier;
 use super::server::Server;
 use super::session::Session;
+use super::standing::{MAINTENANCE, TEMPLATE};
 use super::tools::{self, Tools};
-use super::transfer::TEMPLATE;
 use crate::failure::{Failure, Reason};
 
 /// Starts a server of one's own, as [`Server::start`] does, in which the superuser is one.

@@ -7,11 +7,12 @@ use serde_json::Value;
 
 use super::databases;
 use super::gaps;
-use super::inventory::{self, MAINTENANCE};
+use super::inventory;
 use super::manifest::{Database, Kind, Manifest};
 use super::session::Session;
 use super::snapshot::Slot;
-use super::timed;
+use super::standing::MAINTENANCE;
+use super::timed::timed;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::databases::may_be_pristine;
-use super::inventory::MAINTENANCE;
 use super::manifest::{Database, Manifest};
 use super::quote;
 use super::session::Session;
+use super::standing::{MAINTENANCE, stands};
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason, cut};
 
@@ -81,7 +80,7 @@ fn place<'a>(manifest: &'a Manifest, check: &Check) -> Option<&'a Database> {
     let mut databases = manifest.databases.iter();
     match &check.database {
         Some(name) => databases.find(|database| database.name == *name),
-        None => databases.find(|database| !may_be_pristine(&database.name)).or_else(|| manifest.databases.first()),
+        None => databases.find(|database| !stands(&database.name)).or_else(|| manifest.databases.first()),
     }
 }
 

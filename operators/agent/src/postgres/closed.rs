@@ -5,8 +5,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::hba::Access;
-use super::inventory::MAINTENANCE;
 use super::session::Session;
+use super::standing::MAINTENANCE;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 

@@ -1,10 +1,8 @@
 //! The databases of a server, and those that take no connections opened for a dump: to superusers alone.
 
-use super::inventory::MAINTENANCE;
 use super::notes::OPENED;
 use super::quote::{identifier, literal};
 use super::session::Session;
-use super::transfer::TEMPLATE;
 use crate::failure::{Failure, Reason};
 
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -37,11 +35,6 @@ pub(crate) fn chosen(all: Vec<Place>, asked: &[String]) -> Result<Vec<Place>, Fa
         return Err(Failure::new(Reason::DatabaseMissing, sentence));
     }
     Ok(all.into_iter().filter(|place| asked.is_empty() || asked.contains(&place.name)).collect())
-}
-
-/// The ones that every server has, and that are part of a snapshot only if somebody put something into them.
-pub(crate) fn may_be_pristine(name: &str) -> bool {
-    [MAINTENANCE, TEMPLATE].contains(&name)
 }
 
 /// Lets superusers in, and nobody else: a limit of none holds for all others. The next run closes it if this one is killed.

@@ -8,20 +8,21 @@ use serde_json::Value;
 
 use super::databases::{self, Place};
 use super::folder::{self, Verdict, Wanted};
-use super::inventory::{self, MAINTENANCE};
+use super::globals::GLOBALS;
+use super::inventory;
 use super::lock::{self, Without};
 use super::manifest::{Database, Kind, Manifest};
 use super::notes::SCHEMA;
 use super::refill::MAINTAINING;
 use super::session::Session;
 use super::snapshot::Slot;
+use super::standing::MAINTENANCE;
+use super::timed::timed;
 use super::tools::{self, Connection, Tools};
 use super::{
-    admit, closed, configuration, contents, controldata, files, folder_reader, gaps, locks, partitions, reserve, timed,
+    admit, closed, configuration, contents, controldata, files, folder_reader, gaps, locks, partitions, reserve,
 };
 use crate::failure::{Failure, Reason};
-
-pub(crate) const GLOBALS: &str = "globals.sql";
 
 #[derive(Debug)]
 pub(crate) struct Dump {

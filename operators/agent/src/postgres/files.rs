@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::manifest::FileEntry;
 use crate::failure::{Failure, Reason};
 
 /// 32 hexadecimal digits that nobody can guess.
@@ -121,6 +121,16 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     hexadecimal(&Sha256::digest(bytes))
+}
+
+/// A file of a snapshot, as its manifest names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FileEntry {
+    /// From the snapshot's folder, with `/`.
+    pub(crate) path: String,
+    pub(crate) bytes: u64,
+    /// In hexadecimal.
+    pub(crate) sha256: String,
 }
 
 /// All files below a folder, with their sums, in order; they and the folders are made to last.

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 use super::databases;
 use super::inventory;
-use super::inventory::MAINTENANCE;
 use super::quote::{identifier, literal};
 use super::refill::MAINTAINING;
 use super::session::Session;
-use super::timed;
+use super::standing::MAINTENANCE;
+use super::timed::timed;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 

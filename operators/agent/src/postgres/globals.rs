@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 use super::quote;
 use super::statements::{self, Open};
 
+/// The file of a snapshot that has them.
+pub(crate) const GLOBALS: &str = "globals.sql";
+
 /// What the server that is restored into has.
 #[derive(Debug)]
 pub(crate) struct Place<'a> {

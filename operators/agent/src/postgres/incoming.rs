@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::inventory::{self, MAINTENANCE};
+use super::inventory;
 use super::quote::{self, literal};
 use super::refill;
 use super::session::Session;
+use super::standing::{MAINTENANCE, TEMPLATE};
 use super::tools::{Connection, Tools};
-use super::transfer::TEMPLATE;
 use super::upgraded::{NOTE, Upgraded};
 use crate::failure::{Failure, Reason};
 

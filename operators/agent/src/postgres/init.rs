@@ -1,18 +1,16 @@
 //! `agent pg-init`: role, database, and the SQL that is run once.
 
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::init_sql::{self, Script};
-use super::inventory::MAINTENANCE;
+use super::init_sql::{self, Script, SqlFile};
 use super::quote::{identifier, literal};
 use super::session::{Session, UNLOGGED};
+use super::standing::MAINTENANCE;
+use super::timed::timed;
 use super::tools::{Connection, OWNER_PASSWORD, Tools};
-use super::{scram, timed};
+use super::verifier::kept;
 use crate::failure::{Failure, Reason};
 
 #[derive(Debug)]
@@ -22,13 +20,6 @@ pub(crate) struct Init {
     pub(crate) ledger_key: String,
     pub(crate) files: Vec<SqlFile>,
     pub(crate) connect_timeout: Duration,
-}
-
-#[derive(Debug)]
-pub(crate) struct SqlFile {
-    pub(crate) path: PathBuf,
-    /// What the server says of it may hold its values, and is not told.
-    pub(crate) secret: bool,
 }
 
 /// The schema is the superuser's; the application may add to the ledger, and change nothing in it.
@@ -107,18 +98,6 @@ fn ensure_role(session: &mut Session<'_>, name: &str, password: &str) -> Result<
     Ok(there.is_none())
 }
 
-/// A password as it goes into a statement: as a verifier if this program can make one.
-pub(crate) fn kept(password: &str) -> Result<String, Failure> {
-    Ok(scram::verifier(password, &salt()?).unwrap_or_else(|| password.to_owned()))
-}
-
-fn salt() -> Result<[u8; 16], Failure> {
-    let mut salt = [0; 16];
-    let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut salt));
-    read.map_err(|error| Failure::new(Reason::ToolFailed, format!("/dev/urandom cannot be read: {error}")))?;
-    Ok(salt)
-}
-
 /// Whether the database had to be made.
 fn ensure_database(session: &mut Session<'_>, options: &Init) -> Result<bool, Failure> {
     let there = format!("SELECT 1 FROM pg_catalog.pg_database WHERE datname = {}", literal(&options.database));
@@ -147,9 +126,4 @@ impl Quiet {
     fn end(self, session: &mut Session<'_>) -> Result<(), Failure> {
         session.ask(&format!("{} RESET log_min_error_statement", self.0)).map(|_| ())
     }
-}
-
-pub(crate) fn read_text(path: &std::path::Path) -> Result<String, Failure> {
-    fs::read_to_string(path)
-        .map_err(|error| Failure::new(Reason::BadInput, format!("{} cannot be read: {error}", path.display())))
 }

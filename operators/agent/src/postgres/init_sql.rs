@@ -1,12 +1,21 @@
 //! The SQL of a user's that is run once: all of it and the note that it ran, or nothing.
 
+use std::fs;
+use std::path::{Path, PathBuf};
+
 use super::files;
-use super::init::{SqlFile, read_text};
 use super::quote::literal;
 use super::session::{SAFE_PATH, Session};
 use super::statements;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
+
+#[derive(Debug)]
+pub(crate) struct SqlFile {
+    pub(crate) path: PathBuf,
+    /// What the server says of it may hold its values, and is not told.
+    pub(crate) secret: bool,
+}
 
 pub(crate) struct Script {
     /// The file's name, for messages.
@@ -29,6 +38,11 @@ pub(crate) fn read(file: &SqlFile) -> Result<Script, Failure> {
         return Err(wrong(1, "there is a NUL in it"));
     }
     Ok(script)
+}
+
+fn read_text(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path)
+        .map_err(|error| Failure::new(Reason::BadInput, format!("{} cannot be read: {error}", path.display())))
 }
 
 const TRANSACTION: &str = "SELECT pg_catalog.txid_current()";

@@ -5,11 +5,9 @@ use super::manifest::{Database, Extension, Name, Table};
 use super::notes::{self, LEDGER, SCHEMA};
 use super::partitions::FILLED;
 use super::session::Session;
+use super::standing::MAINTENANCE;
 use super::sums::{Sum, Summing};
 use crate::failure::{Failure, Reason};
-
-/// The one that every server has, and that is connected to for what concerns no database.
-pub(crate) const MAINTENANCE: &str = "postgres";
 
 /// Extensions bring their own tables, whose rows a dump does not have. Partitions are counted, not what they are of; beside each table
 /// stands the one by way of which it is filled. Columns in the order of their names, as a restore may bring them into another one;

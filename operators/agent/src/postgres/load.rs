@@ -5,17 +5,16 @@ use std::fs;
 use std::path::Path;
 
 use super::files;
-use super::inventory::MAINTENANCE;
-use super::loading::{self, Loading, Run, Who};
+use super::loading::{self, Loading, Run};
 use super::logins::Logins;
 use super::quote::{identifier, literal};
-use super::refill::restore_failed;
 use super::rights::Right;
 use super::session::Session;
+use super::standing::TEMPLATE;
 use super::toc::{self, Entry};
 use super::tools::{Connection, Tools};
-use super::transfer::TEMPLATE;
-use super::views::{self, Unfilled};
+use super::who::Who;
+use super::words::restore_failed;
 use crate::failure::{Failure, Reason};
 
 /// The options of a session that loads, with those that it has besides. The settings of a database and of a role are in force as
@@ -39,11 +38,6 @@ pub(crate) const OWNERS: &str = loading!(
 /// What a server that is about to serve needs no log of, until all is in.
 const SUPERUSERS: &str = loading!("-c session_preload_libraries= -c wal_init_zero=off");
 
-/// One that every server has is filled where it is.
-pub(crate) fn stands(database: &str) -> bool {
-    [MAINTENANCE, TEMPLATE].contains(&database)
-}
-
 /// How a database comes to be there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Creation {
@@ -62,7 +56,7 @@ pub(crate) struct Load<'a> {
     /// Where lists of entries can be written.
     folder: &'a Path,
     pub(super) database: &'a str,
-    jobs: u16,
+    pub(super) jobs: u16,
     pub(super) entries: Vec<Entry>,
     pub(crate) plan: Loading,
 }
@@ -168,40 +162,7 @@ impl<'a> Load<'a> {
         Ok(())
     }
 
-    /// Indexes, constraints and triggers; grants and comments; then what is computed from all that.
-    pub(crate) fn later(&self, logins: &Logins<'_>, unfilled: Unfilled) -> Result<Vec<String>, Failure> {
-        self.plan.later.iter().try_for_each(|run| self.run(run, logins, self.jobs))?;
-        self.grants()?;
-        let warnings = views::fill(self, logins, unfilled)?;
-        self.hand_over(logins)?;
-        self.by_superuser(&self.plan.last)?;
-        Ok(warnings)
-    }
-
-    /// What stand-ins made becomes their superusers': one table after the other, as many at once would take many locks.
-    fn hand_over(&self, logins: &Logins<'_>) -> Result<(), Failure> {
-        let mut session = self.superuser(self.database)?;
-        for (role, owner) in logins.stand_ins() {
-            let tables = format!(
-                "SELECT pg_catalog.to_json(pg_catalog.format('ALTER %s %I.%I OWNER TO %I', \
-                 CASE c.relkind WHEN 'm' THEN 'MATERIALIZED VIEW' WHEN 'v' THEN 'VIEW' WHEN 'f' THEN 'FOREIGN TABLE' \
-                 ELSE 'TABLE' END, n.nspname, c.relname, {1}::text)) \
-                 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-                 JOIN pg_catalog.pg_roles r ON r.oid = c.relowner \
-                 WHERE r.rolname = {0} AND c.relkind IN ('r', 'p', 'v', 'm', 'f')",
-                literal(role),
-                literal(owner)
-            );
-            for statement in session.ask_json::<String>(&tables)? {
-                session.ask(&statement)?;
-            }
-            let role = identifier(role);
-            session.ask(&format!("REASSIGN OWNED BY {role} TO {}; DROP OWNED BY {role}", identifier(owner)))?;
-        }
-        Ok(())
-    }
-
-    fn by_superuser(&self, ids: &[u32]) -> Result<(), Failure> {
+    pub(super) fn by_superuser(&self, ids: &[u32]) -> Result<(), Failure> {
         if ids.is_empty() {
             return Ok(());
         }
@@ -210,7 +171,7 @@ impl<'a> Load<'a> {
         self.execute(command, ids)
     }
 
-    fn run(&self, run: &Run, logins: &Logins<'_>, jobs: u16) -> Result<(), Failure> {
+    pub(super) fn run(&self, run: &Run, logins: &Logins<'_>, jobs: u16) -> Result<(), Failure> {
         self.run_with(run, logins, &["--exit-on-error", &format!("--jobs={jobs}")])
     }
 

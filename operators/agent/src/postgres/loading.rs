@@ -9,15 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::evaluated::{evaluates, is_called_by_superusers, is_of_files, is_plain_foreign_table, needs_a_users};
 use super::rights::{Right, rights};
 use super::toc::{Entry, Section};
-
-/// As whom a session is authenticated.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Who {
-    Superuser,
-    Owner(String),
-    /// A role without rights, for what belongs to this superuser, to whom it is handed over in the end.
-    StandIn(String),
-}
+use super::who::Who;
 
 /// Entries that one session executes in the order of the archive.
 #[derive(Debug, PartialEq, Eq)]

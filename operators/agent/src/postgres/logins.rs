@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::files;
 use super::hba::{self, Access};
-use super::loading::Who;
 use super::notes::LENT;
 use super::quote::{identifier, literal};
 use super::session::{Session, UNLOGGED};
 use super::tools::{Connection, Tools};
-use super::{files, init};
+use super::verifier::kept;
+use super::who::Who;
 use crate::failure::{Failure, Reason};
 
 /// Of a role: superuser, may log in, verifier of its password, until when, and how many connections.
@@ -114,7 +115,7 @@ impl<'a> Logins<'a> {
 
     fn lend_to(&self, session: &mut Session<'_>, who: &Who) -> Result<Lent, Failure> {
         let password = files::secret()?;
-        let verifier = literal(&init::kept(&password)?);
+        let verifier = literal(&kept(&password)?);
         ensure_role(session, LOADING, "NOLOGIN")?;
         let lent = match who {
             Who::StandIn(superuser) => {

@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use super::basebackup::BASE;
+use super::configure::{configure, no_overrides};
 use super::controldata::{self, ControlData};
 use super::folder::{self, Verdict, Wanted};
 use super::hba::Access;
-use super::inventory::MAINTENANCE;
 use super::manifest::Kind;
-use super::prepare::{Prepare, configure, no_overrides};
+use super::prepare_options::Prepare;
 use super::quote::identifier;
 use super::server::Server;
 use super::session::{Session, UNLOGGED};
-use super::tools::{self, PASSWORD, Tools};
+use super::standing::MAINTENANCE;
+use super::tools::{self, Tools};
 use super::{configuration, files, folder_reader, passwords, snapshot};
 use crate::failure::{Failure, Reason};
 
@@ -59,7 +60,7 @@ pub(crate) fn initialise(tools: &Tools, options: &Prepare, wanted: &Wanted<'_>) 
 }
 
 fn make(tools: &Tools, options: &Prepare, new: &Path) -> Result<(), Failure> {
-    let password = superusers_password()?;
+    let password = passwords::superusers_password()?;
     match &options.from {
         None => initdb(tools, new, &password, &[])?,
         Some(from) => recover(tools, options, from, new, &password)?,
@@ -142,14 +143,4 @@ fn recover(tools: &Tools, options: &Prepare, from: &Path, new: &Path, password: 
 pub(crate) fn sync(tools: &Tools, data: &Path) -> Result<(), Failure> {
     let mut sync = tools.command("initdb");
     tools.run(sync.arg("--sync-only").arg("-D").arg(data).stdout(Stdio::null()), Reason::CannotInitialise).map(|_| ())
-}
-
-/// initdb reads one line, and would take an empty one for no password.
-pub(crate) fn superusers_password() -> Result<String, Failure> {
-    let password = std::env::var(PASSWORD).unwrap_or_default();
-    if password.is_empty() || password.contains(['\n', '\r']) {
-        let sentence = format!("{PASSWORD} must be the superuser's password: not empty, and one line");
-        return Err(Failure::new(Reason::BadPassword, sentence));
-    }
-    Ok(password)
 }

@@ -4,8 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::files::{self, FileEntry};
+use super::standing::stands;
+use super::sums;
 use super::sums::Sum;
-use super::{databases, files, sums};
 use crate::failure::{cut, in_short};
 
 /// Raised when a reader of before would misread what is written now.
@@ -104,15 +106,6 @@ pub(crate) struct Table {
     pub(crate) checksum: Option<String>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct FileEntry {
-    /// From the snapshot's folder, with `/`.
-    pub(crate) path: String,
-    pub(crate) bytes: u64,
-    /// In hexadecimal.
-    pub(crate) sha256: String,
-}
-
 impl Manifest {
     pub(crate) fn new(kind: Kind, engine_version: String, system_identifier: String, superuser: String) -> Self {
         let (databases, files) = (Vec::new(), Vec::new());
@@ -155,7 +148,7 @@ impl Manifest {
     /// there is another database.
     pub(crate) fn names(&self) -> Vec<String> {
         let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
-        let standing = |database: &Database| databases::may_be_pristine(&database.name);
+        let standing = |database: &Database| stands(&database.name);
         let held = self.databases.iter().filter(|database| !(standing(database) && pristine(database)));
         let mut all: Vec<&str> = held.map(|database| &*database.name).collect();
         all.sort_unstable();

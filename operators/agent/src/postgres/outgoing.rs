@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::inventory::{self, MAINTENANCE};
+use super::inventory;
 use super::quote::literal;
 use super::session::Session;
+use super::standing::{MAINTENANCE, TEMPLATE};
 use super::tools::{Connection, Tools};
-use super::transfer::TEMPLATE;
 use super::{closed, contents, controldata, databases, gaps, hba, locks, quote, read_only};
 use crate::failure::{Failure, Reason};
 

@@ -3,17 +3,18 @@
 use std::fs::File;
 
 use super::controldata::ControlData;
-use super::inventory::MAINTENANCE;
-use super::prepare::Prepare;
+use super::prepare_options::Prepare;
 use super::quote::{identifier, literal};
 use super::session::{Session, UNLOGGED};
-use super::tools::{self, Tools};
-use super::{admit, configuration, folder_reader, init, making, scram};
-use crate::failure::Failure;
+use super::standing::MAINTENANCE;
+use super::tools::{self, PASSWORD, Tools};
+use super::verifier::kept;
+use super::{admit, configuration, folder_reader, scram};
+use crate::failure::{Failure, Reason};
 
 /// Lets a server that nobody else reaches set it, after whatever recovery the data needs. Whether it was another one.
 pub(crate) fn reset(tools: &Tools, options: &Prepare, control: &ControlData, lock: &File) -> Result<bool, Failure> {
-    let password = making::superusers_password()?;
+    let password = superusers_password()?;
     folder_reader::make_way(&options.data)?;
     let settings = configuration::offline(control, &[]);
     let server = admit::start(tools, &options.data, &options.run, &settings, lock)?;
@@ -43,6 +44,16 @@ pub(crate) fn set(session: &mut Session<'_>, superuser: &str, password: &str) ->
     session.run(&format!(
         "SET password_encryption = 'scram-sha-256'; {verb} ROLE {} WITH SUPERUSER LOGIN PASSWORD {} VALID UNTIL 'infinity'",
         identifier(superuser),
-        literal(&init::kept(password)?)
+        literal(&kept(password)?)
     ))
+}
+
+/// initdb reads one line, and would take an empty one for no password.
+pub(crate) fn superusers_password() -> Result<String, Failure> {
+    let password = std::env::var(PASSWORD).unwrap_or_default();
+    if password.is_empty() || password.contains(['\n', '\r']) {
+        let sentence = format!("{PASSWORD} must be the superuser's password: not empty, and one line");
+        return Err(Failure::new(Reason::BadPassword, sentence));
+    }
+    Ok(password)
 }

@@ -10,11 +10,11 @@ use super::load::{Load, OWNERS};
 use super::logins::Logins;
 use super::partitions::FILLED;
 use super::quote::{identifier, literal, opaque};
-use super::refill;
 use super::rights::Right;
 use super::running::Running;
 use super::session::{Session, superusers};
 use super::tools::{Connection, Tools};
+use super::words::restore_failed;
 use crate::failure::{Failure, Reason};
 
 /// What values look like must not depend on the settings of a database.
@@ -169,7 +169,7 @@ impl Pipe<'_> {
             writing.and_then(|writing| writing.end(Reason::RestoreFailed))
         });
         match (reading.end(Reason::ToolFailed), written) {
-            (_, Err(write)) => Err(refill::restore_failed(write)),
+            (_, Err(write)) => Err(restore_failed(write)),
             (read, Ok(())) => read,
         }
     }

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::configuration::{self, Include};
+use super::configure::no_overrides;
+use super::files;
 use super::files::beside;
 use super::hba::Access;
-use super::{files, prepare};
 
 /// A start with settings that it has not served with yet. While it runs with those of before, the manager reads this over a
 /// connection: `SELECT pg_read_file(current_setting('data_directory') || '.attempt', 0, 200000, true)`.
@@ -54,7 +55,7 @@ pub(crate) fn choose(data: &Path, configuration: &Path) -> io::Result<()> {
         configuration.display()
     );
     let rules = fs::read_to_string(data.join("pg_hba.conf")).unwrap_or_default();
-    prepare::no_overrides(data, Access::of(&rules).unwrap_or(Access::Closed))?;
+    no_overrides(data, Access::of(&rules).unwrap_or(Access::Closed))?;
     include(data, &Include::File(&proven))
 }
 

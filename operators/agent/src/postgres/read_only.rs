@@ -4,9 +4,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::inventory::MAINTENANCE;
 use super::quote::literal;
 use super::session::Session;
+use super::standing::MAINTENANCE;
 use super::tools::{Connection, Tools};
 use crate::failure::Failure;
 

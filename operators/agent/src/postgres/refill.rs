@@ -4,19 +4,20 @@ use std::fs;
 use std::path::Path;
 
 use super::contents;
-use super::dump::GLOBALS;
 use super::files::Scratch;
-use super::globals::{self, Place};
-use super::inventory::{self, MAINTENANCE};
-use super::load::{self, Creation, Load};
+use super::globals::{self, GLOBALS, Place};
+use super::inventory;
+use super::load::{Creation, Load};
 use super::logins::Logins;
 use super::manifest::{self, Database, Manifest};
 use super::quote;
 use super::session::{Session, UNLOGGED, superusers};
+use super::standing::{MAINTENANCE, stands};
 use super::statements::Open;
 use super::sums::Sum;
 use super::tools::{Connection, Tools};
 use super::views::Unfilled;
+use super::words::restore_failed;
 use crate::failure::{Failure, Reason};
 
 /// What settings of a database could have it that a superuser's client does otherwise.
@@ -51,7 +52,7 @@ impl Refill<'_> {
         let place = (archive.as_path(), folder.path());
         let (tools, connection) = (self.tools, self.connection);
         let load = Load::open(tools, connection, place, &database.name, self.jobs, &self.manifest.superuser)?;
-        load.create(if load::stands(&database.name) { Creation::Fill } else { Creation::Make })?;
+        load.create(if stands(&database.name) { Creation::Fill } else { Creation::Make })?;
         if database.content.as_ref().and_then(|content| content.public) == Some(false) {
             load.drop_public()?;
         }
@@ -137,12 +138,4 @@ pub(crate) fn is_empty(tools: &Tools, connection: &Connection, name: &str) -> Re
     );
     let things: Vec<u64> = Session::open(tools, connection, name)?.ask_json(&sql)?;
     Ok(things == [0])
-}
-
-/// What a server says of SQL from a snapshot is about the snapshot.
-pub(crate) fn restore_failed(failure: Failure) -> Failure {
-    match failure.reason() {
-        Reason::ToolFailed | Reason::PermissionDenied => Failure::new(Reason::RestoreFailed, failure.message()),
-        _ => failure,
-    }
 }

@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::inventory::{self, MAINTENANCE};
+use super::inventory;
 use super::manifest::{Database, Kind, Manifest};
 use super::notes::RESTORE;
 use super::quote;
 use super::refill::Refill;
 use super::session::Session;
+use super::standing::{MAINTENANCE, TEMPLATE, stands};
+use super::timed::timed;
 use super::tools::{Connection, Tools};
-use super::transfer::TEMPLATE;
-use super::{controldata, load, logins, snapshot, timed};
+use super::{controldata, logins, snapshot};
 use crate::failure::{Failure, Reason, cut};
 use crate::progress::Progress;
 
@@ -121,7 +122,7 @@ fn chosen<'a>(manifest: &'a Manifest, options: &Restore) -> Result<Vec<&'a Datab
         return Err(Failure::new(Reason::DatabaseMissing, sentence));
     }
     let pristine = |database: &Database| database.content.as_ref().is_some_and(|content| content.pristine);
-    let nothing = |database: &Database| load::stands(&database.name) && pristine(database) && options.name.is_none();
+    let nothing = |database: &Database| stands(&database.name) && pristine(database) && options.name.is_none();
     let wanted = |database: &&Database| match asked.as_slice() {
         [] => !nothing(database),
         asked => asked.contains(&database.name),
@@ -210,7 +211,7 @@ fn put(
          ON CONFLICT (database) DO UPDATE SET snapshot = excluded.snapshot, finished = false",
         quote::literal(sha256)
     ))?;
-    if load::stands(&database.name) {
+    if stands(&database.name) {
         refuse_remainder(refill, &database.name)?;
     } else if refill.exists(notes, &database.name)? {
         // One that is a template cannot be dropped.

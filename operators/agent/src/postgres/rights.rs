@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::evaluated::language;
-use super::loading::Who;
 use super::quote::identifier;
 use super::statements;
 use super::toc::Entry;
+use super::who::Who;
 
 /// One right, on what is named as SQL has it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

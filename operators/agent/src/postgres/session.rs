@@ -6,8 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::files;
-use super::inventory::MAINTENANCE;
 use super::quote;
+use super::standing::MAINTENANCE;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, Reason};
 use crate::progress::Progress;

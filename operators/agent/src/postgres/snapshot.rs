@@ -7,9 +7,9 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
-use super::files;
+use super::files::{self, FileEntry};
 use super::lock::{self, Without};
-use super::manifest::{self, FileEntry, Manifest};
+use super::manifest::{self, Manifest};
 use super::volume;
 use crate::failure::{Failure, Reason, in_short};
 

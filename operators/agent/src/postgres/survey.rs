@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::outgoing::Outgoing;
-use super::timed;
+use super::timed::timed;
 use super::tools::{Connection, Tools};
 use crate::failure::{Failure, in_short};
 

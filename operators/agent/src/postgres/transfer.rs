@@ -4,20 +4,18 @@ use std::path::Path;
 use std::thread;
 
 use super::files::Scratch;
-use super::inventory::{self, MAINTENANCE, Sequence};
+use super::inventory::{self, Sequence};
 use super::load::{Creation, Load};
 use super::logins::Logins;
 use super::manifest::{self, Database};
 use super::pipe::{self, Pipe};
 use super::refill::MAINTAINING;
 use super::session::{Session, superusers};
+use super::standing::{MAINTENANCE, TEMPLATE};
 use super::tools::{Connection, Tools};
 use super::views::Unfilled;
 use super::{contents, quote, refill};
 use crate::failure::{Failure, Reason};
-
-/// The one database of a new server that is never replaced here; `postgres` is, so that its settings come along.
-pub(crate) const TEMPLATE: &str = "template1";
 
 /// One value a column is enough for plans that are not absurd, and takes moments; pg-finish makes the rest.
 const ROUGHLY: &str = superusers!(

@@ -10,15 +10,16 @@ use serde_json::{Value, json};
 
 use super::files::Scratch;
 use super::incoming::Incoming;
-use super::inventory::MAINTENANCE;
 use super::manifest::Database;
 use super::outgoing::{Outgoing, now};
 use super::server::Server;
 use super::session::Session;
+use super::standing::{MAINTENANCE, TEMPLATE};
+use super::timed::timed;
 use super::tools::{self, Connection, Tools};
-use super::transfer::{Copied, TEMPLATE, Transfer};
+use super::transfer::{Copied, Transfer};
 use super::upgraded::Upgraded;
-use super::{configuration, contents, controldata, making, quote, timed};
+use super::{configuration, contents, controldata, making, passwords, quote};
 use crate::failure::{Failure, Reason, in_short};
 
 #[derive(Debug)]
@@ -215,7 +216,7 @@ impl Work<'_> {
     fn rehearse(&self, names: &[&str]) -> Result<(), Failure> {
         let scratch = Scratch::new(self.options.run.join(format!("rehearsal-{}", std::process::id())))?;
         let data = scratch.path().join("data");
-        making::initdb(self.tools, &data, &making::superusers_password()?, &["--no-sync"])?;
+        making::initdb(self.tools, &data, &passwords::superusers_password()?, &["--no-sync"])?;
         let settings = configuration::throw_away(&[]);
         let server = Server::start(self.tools, &data, &self.options.run, &settings, None)?;
         let to = server.connection(&tools::superuser());

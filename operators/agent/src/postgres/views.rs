@@ -1,8 +1,9 @@
 //! Materialized views, which are filled in the end, by queries of their owners. A dump has nothing of what they held.
 
 use super::load::Load;
-use super::loading::{Run, Who};
+use super::loading::Run;
 use super::logins::Logins;
+use super::who::Who;
 use crate::failure::{Failure, Reason};
 
 /// What becomes of a load when a query of an owner's fails, which may read tables of another server.

@@ -2,7 +2,7 @@
 //!
 //! The programs are run with `LC_ALL=C`, and clusters are made with C.UTF-8, so both they and the server speak English.
 
-use crate::failure::Reason;
+use crate::failure::{Failure, Reason};
 
 /// Enough for a person to see what happened, and little enough for a termination message.
 const LONGEST: usize = 1500;
@@ -101,6 +101,14 @@ fn hide(words: &str, mark: &str, ends: impl Fn(char) -> bool) -> String {
         rest = &after[after.find(&ends).unwrap_or(after.len())..];
     }
     shown + rest
+}
+
+/// What a server says of SQL from a snapshot is about the snapshot.
+pub(crate) fn restore_failed(failure: Failure) -> Failure {
+    match failure.reason() {
+        Reason::ToolFailed | Reason::PermissionDenied => Failure::new(Reason::RestoreFailed, failure.message()),
+        _ => failure,
+    }
 }
 
 #[cfg(test)]

@@ -13,11 +13,12 @@ use futures::{StreamExt, TryStreamExt, stream};
 use runtime::Error;
 use tokio::time::Instant;
 
+use super::act;
+use super::client::{EtcdClient, Place};
 use super::fault::Fault;
 use super::look::{self, Alarms, Answer, Status};
 use super::pool::Pool;
 use super::rooms::Rooms;
-use super::{EtcdClient, Place, act};
 use crate::plan::{Change, Etcd, EtcdAct, Member};
 
 /// How long each answer of a look may take.

@@ -4,7 +4,7 @@
 use runtime::views::{Claim, Pod};
 
 use super::objects::{NODE, OWNER_UID, RETIRED};
-use super::{Observed, hold, names, roster};
+use super::{Observed, names};
 use crate::EtcdCluster;
 
 /// Whether a claim's labels were copied from another claim: the operator does not generate such a name, or the label `etcd_node` names
@@ -21,7 +21,7 @@ pub(super) fn is_unused_copy(observed: &Observed, claim: &Claim) -> bool {
     let members = observed.etcd.members.as_deref().unwrap_or_default();
     let is_known = || {
         observed.pods.iter().any(|pod| has_pod(pod))
-            || members.iter().any(|member| roster::name(member) == *name)
+            || members.iter().any(|member| super::roster::name(member) == *name)
             || observed.cluster.status.listed().any(|status| status.name == *name)
     };
     has_copied_labels(&observed.cluster, claim) && !is_known()
@@ -42,10 +42,4 @@ pub(super) fn is_members_observed(observed: &Observed, claim: &Claim) -> bool {
 fn is_kept_for(cluster: &EtcdCluster, claim: &Claim) -> bool {
     let owned = claim.labels.get(OWNER_UID).is_some_and(|uid| **uid == *cluster.meta.uid);
     owned && !claim.labels.contains_key(RETIRED)
-}
-
-/// The unused copies that the condition Warning lists.
-pub(super) fn reported(observed: &Observed) -> impl Iterator<Item = &Claim> {
-    let stays = |claim: &&Claim| !claim.meta.deleting && !claim.labels.contains_key(RETIRED);
-    hold::made_for(observed).filter(stays).filter(|claim| is_unused_copy(observed, claim))
 }

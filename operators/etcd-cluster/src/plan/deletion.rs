@@ -15,7 +15,7 @@ use runtime::plan::{Announcement, Apply, Delete, Effect, Next, Plan, Seen};
 use runtime::views::Claim;
 
 use super::pause::LATER;
-use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, names, objects};
+use super::{EtcdAct, EtcdPlan, Observed, claim_copies, clock, hold, living, names, objects};
 use crate::EtcdCluster;
 
 /// How long claims are kept after the object has been deleted: whoever deletes both by one command deletes the object first,
@@ -117,7 +117,7 @@ fn save(observed: &Observed, dying: &[&str], now: Timestamp) -> EtcdPlan {
         let waits = Plan { next: Next::After(LATER), ..Plan::nothing() };
         return told(observed, waits, EtcdClusterReason::DeletionBlocked, message, now);
     }
-    let plan = super::living(observed, now);
+    let plan = living::plan(observed, now);
     let contract = &plan.status.as_ref().unwrap_or(&cluster.status).contract;
     let ready = contract.condition(READY).map_or("", |ready| ready.message.as_str());
     let stuck = contract.is_true(STALLED) || cluster.spec.paused;

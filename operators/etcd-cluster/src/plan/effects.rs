@@ -117,7 +117,7 @@ pub(super) fn of(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: &S
 /// What a member needs before it leaves a version; see [`Change::Touch`] and [`Change::Fill`].
 fn farewell(observed: &Observed, roster: &Roster<'_>, node: Option<&Node<'_>>, wish: &Wish) -> Option<Effect<EtcdAct>> {
     let node = node.filter(|node| node.is_healthy())?;
-    let change = match leaving_3_6::entries_to_fill(observed, roster, node, wish) {
+    let change = match leaving_3_6::entries_to_fill(observed, roster, node, &wish.version) {
         _ if leaving_3_6::crosses(node, &wish.version, 5) => Change::Touch,
         // What takes longer has been done before, step by step.
         Ok(Some(entries)) if observed.cluster.status.filling_from.is_none() => Change::Fill { entries },

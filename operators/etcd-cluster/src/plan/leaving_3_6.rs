@@ -7,7 +7,6 @@ use super::Observed;
 use super::objects::{TEMPLATE, VERSION};
 use super::roster::{Node, Roster};
 use super::version::Version;
-use super::wish::Wish;
 use crate::EtcdCluster;
 
 /// After how many entries a member of 3.6 takes a snapshot, unless it is told otherwise. What follows from a volume is no more.
@@ -27,27 +26,26 @@ pub(super) fn entries_to_fill(
     observed: &Observed,
     roster: &Roster<'_>,
     node: &Node<'_>,
-    wish: &Wish,
+    target: &Version,
 ) -> Result<Option<u64>, String> {
     let first = !roster.voters().filter_map(Node::version).any(|version| version.at_least(3, 7, 0));
-    if !first || !crosses(node, &wish.version, 7) {
+    if !first || !crosses(node, target, 7) {
         return Ok(None);
     }
     let Given { field, count } = snapshot_count(&observed.cluster);
     match count {
         Some(count) if count <= MOST => Ok(Some(count.saturating_add(1))),
         Some(count) => {
-            Err(refusal(wish, &format!("snapshot-count is {count} entries, and at most {MOST} are written")))
+            Err(refusal(target, &format!("snapshot-count is {count} entries, and at most {MOST} are written")))
         }
-        None => Err(refusal(wish, &format!("{field} gives no number of entries for that"))),
+        None => Err(refusal(target, &format!("{field} gives no number of entries for that"))),
     }
 }
 
-fn refusal(wish: &Wish, why: &str) -> String {
+fn refusal(target: &Version, why: &str) -> String {
     format!(
-        "etcd cannot go to {} yet: its log is filled up to a snapshot before that, and {why}; set snapshot-count lower first, \
-         in spec.options",
-        wish.version
+        "etcd cannot go to {target} yet: its log is filled up to a snapshot before that, and {why}; set snapshot-count lower first, \
+         in spec.options"
     )
 }
 

@@ -8,32 +8,37 @@
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
 
-use super::Observed;
-use super::hold;
-use super::objects::{RETIRING, Start};
-use super::proven::{self, Made};
+use super::objects::RETIRING;
 use super::roster::{Node, Roster};
-use super::space;
 use super::wish::Wish;
-use super::{placement, pull};
+use super::{Observed, hold, placement, pull, space};
 
-pub(super) mod adopting;
+mod adopting;
+mod again;
 mod beginning;
 mod corrupt;
 mod failed;
 mod healing;
 mod leading;
+pub(super) mod outdated;
 mod repair;
+mod replacing;
 mod resizing;
-pub(super) mod rolling;
+mod rolling;
+mod spare;
 mod step;
+mod troubles;
 pub(super) mod unreached;
 mod without_quorum;
 
-pub(super) use healing::{is_full, is_late, was_full};
+pub(super) use healing::is_late;
 pub(super) use leading::{Led, led, why_not_led};
-pub(super) use rolling::{filling_from, is_outdated};
+pub(super) use rolling::filling_from;
 pub use step::{Step, Wait};
+pub(super) use troubles::waiting_for;
+
+use again::again;
+use spare::with_a_spare;
 
 /// The member that is the next to lose its pod for another one, while all is well: a follower, if there is one.
 pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
@@ -42,7 +47,7 @@ pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
 ) -> Option<&'r Node<'a>> {
     let well = roster.listed && roster.voters().all(|node| node.is_healthy() && node.ready);
-    let rolls = |node: &Node<'_>| rolling::rolls(observed, node, wish) && rolling::needs_other_pod(node, wish);
+    let rolls = |node: &Node<'_>| outdated::rolls(observed, node, wish) && outdated::needs_other_pod(node, wish);
     let goes = |node: &&Node<'_>| rolls(node) || space::can_have_more(observed, roster, node);
     // Without volumes a new member is the first to get such a pod: once it has one, there is nothing left to ask.
     let joins = |node: &Node<'_>| node.member.is_none() || node.is_learner();
@@ -56,25 +61,6 @@ pub(super) fn is_about_to_lose_its_pod<'r, 'a>(
 pub(super) fn is_about_to_grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
     let begun = observed.cluster.status.cluster_id.is_some() && roster.listed;
     begun && resizing::is_next_to_start(roster, &with_a_spare(observed, roster, wish))
-}
-
-/// A member without a pod begins again on its volume.
-fn again(observed: &Observed, roster: &Roster<'_>, wish: &Wish, name: &str) -> Step {
-    if let Some(step) = placement::release(observed, name) {
-        return step;
-    }
-    if observed.taken.contains(name) {
-        let message =
-            format!("Pod {name} exists and does not belong to this EtcdCluster: delete it; it is left untouched");
-        return Step::wait(ReconcileReason::NameTaken, message);
-    }
-    match proven::made(observed, roster, wish, name) {
-        Made::Unknown => Step::wait(
-            EtcdClusterReason::SpecUnknown,
-            format!("member {name} comes back as it ran last, which its claim tells, and its claim cannot be read now"),
-        ),
-        _ => Step::Start { name: name.into(), start: Start::Again },
-    }
 }
 
 /// The next step.
@@ -131,29 +117,6 @@ fn held(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Option<Step> {
     ))
 }
 
-/// A claim that somebody deleted goes with its pod, and the data with it; and it cannot be kept. So one member more is wanted, on
-/// a volume that stays. When that votes, the one whose claim goes is the first to be removed. The same for members that keep
-/// their data in their pods and need others: should the new member never run, none of those that do has been given up.
-fn with_a_spare(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Wish {
-    let few = roster.voters().count() <= wish.size;
-    let spare = few
-        && is_spare_needed(observed, roster, wish)
-        && (wish.durable || observed.refused.is_none() && observed.options_refused.is_none());
-    Wish { size: wish.size + usize::from(spare), ..wish.clone() }
-}
-
-/// Whether a healthy voter has to make way for a new member. Fewer than three without volumes stay as they are; so do any while the data
-/// of one of them differ, with which the leader might fill the new one.
-fn is_spare_needed(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
-    let enough = wish.durable || roster.voters().count() >= 3 && !corrupt::is_on(observed);
-    enough && roster.voters().any(|node| node.is_healthy() && makes_way(node, wish))
-}
-
-/// Whether a member cannot be kept: its volume goes with its pod, or its data with a pod that has to be another.
-fn makes_way(node: &Node<'_>, wish: &Wish) -> bool {
-    if wish.durable { node.is_doomed() } else { rolling::needs_other_pod(node, wish) }
-}
-
 /// No member is given up because its claim is gone before the API server has said that there is none. Others come back
 /// meanwhile.
 fn verified(observed: &Observed, roster: &Roster<'_>, wish: &Wish, step: Step) -> Step {
@@ -200,49 +163,4 @@ fn carry_through(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Optio
         }
     }
     None
-}
-
-/// Who leads next: of the others that may, the one that has most of the log. Nobody, if the leader cannot hand over.
-fn heir<'r, 'a>(roster: &'r Roster<'a>, leader: &Node<'_>, may: impl Fn(&Node<'_>) -> bool) -> Option<&'r Node<'a>> {
-    if !leader.hands_over() {
-        return None;
-    }
-    let others = roster.voters().filter(|node| node.name != leader.name && may(node));
-    others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
-}
-
-/// What keeps a member's pod from working, in words.
-pub(super) fn trouble(node: &Node<'_>) -> Option<String> {
-    if let Some(why) = failed::why(node) {
-        return Some(why);
-    }
-    let trouble = node.pod.filter(|pod| !pod.meta.deleting)?.trouble.as_ref()?;
-    let last_words = [super::objects::WAIT, super::objects::ETCD].iter().find_map(|container| {
-        let ended = node.container(container).filter(|container| !container.running)?.ended.as_ref()?;
-        (ended.code != 0).then(|| healing::words(&ended.message)).flatten()
-    });
-    Some(match last_words {
-        Some(words) => format!("{}: {words}", trouble.message),
-        None => trouble.message.clone(),
-    })
-}
-
-/// What to look at if a member's volume is not there.
-fn unbound(node: &Node<'_>) -> String {
-    match node.claim.filter(|claim| !claim.bound) {
-        Some(claim) => {
-            let class = claim.class.as_deref().map_or_else(String::new, |class| format!(" of StorageClass {class}"));
-            format!("; its claim{class} is not bound: kubectl describe pvc {} tells more", node.name)
-        }
-        None => String::new(),
-    }
-}
-
-/// A sentence on a member that does not work yet.
-pub(super) fn waiting_for(node: &Node<'_>) -> String {
-    match (trouble(node), &node.silence) {
-        (Some(trouble), _) => format!("member {} does not start: {trouble}{}", node.name, unbound(node)),
-        (None, Some(silence)) => format!("waiting for member {}, which {silence}", node.name),
-        (None, None) => format!("waiting for member {} to start", node.name),
-    }
 }

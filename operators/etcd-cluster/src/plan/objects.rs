@@ -1,102 +1,42 @@
 //! The children, as they should be. Pure.
 
-use std::collections::BTreeMap;
-
-use runtime::cache::View;
-use runtime::plan::meta::{self, OWNER_KIND};
-
-use crate::EtcdCluster;
-
+mod annotations;
 mod budget;
 mod claim;
 mod container;
+mod facts;
+mod given;
+mod labels;
 mod pod;
+mod ports;
 mod probes;
+mod programs;
 mod pull;
 mod services;
+mod start;
 mod trial;
 
+pub(super) use annotations::{PLACEMENT, QUOTA, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
 pub(super) use budget::budget;
 pub use claim::probe_claim;
 pub(super) use claim::{
-    Facts, Known, adopted, claim, grown, has_yet_to_vote, held, is_larger, is_owned_in_vain, is_retiring,
-    marked_as_retiring, next, policy, proven, retired, volume,
+    Known, adopted, claim, grown, held, is_larger, is_owned_in_vain, marked_as_retiring, next, policy, proven, retired,
+    volume,
 };
-pub(super) use container::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT, quota_follows_volume, variable_of};
-pub use pod::Start;
-pub(super) use pod::{
-    PLACEMENT, QUOTA, RESTARTS, RETIRING, START, TEMPLATE, VERSION, VOLUME, begun, labeled, next_image, placement, pod,
-    pod_labels, retiring,
-};
+pub(super) use facts::{Facts, has_yet_to_vote, is_retiring};
+pub(super) use given::{quota_follows_volume, variable_of};
+pub(super) use labels::{CLUSTER_ID, NAMESPACE, NEXT, NODE, OWNER_UID, RETIRED, RETIRED_BY, selected};
+#[cfg(test)]
+pub(super) use labels::{JOINING, MEMBER_ID, MEMBER_VERSION};
+pub use labels::{PROVEN, PROVEN_SPEC, selector};
+pub(super) use pod::{begun, labeled, next_image, placement, pod, pod_labels, retiring};
+pub(super) use ports::CLIENT_PORT;
+pub(crate) use ports::VOLUME_PORT;
 pub(super) use probes::is_asked_for_health;
+pub(super) use programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
 pub(super) use pull::{pull, trial_labels, tries};
 pub use services::client_service;
 pub(super) use services::{clients, peers};
+pub(super) use start::START;
+pub use start::Start;
 pub(super) use trial::{MEMBER, trial};
-
-/// Port of clients.
-pub(super) const CLIENT_PORT: i32 = 2379;
-/// Port of other members.
-pub(super) const PEER_PORT: i32 = 2380;
-/// Port of health and metrics, plain and without authentication.
-pub(super) const METRICS_PORT: i32 = 2381;
-/// Port at which the agent tells how full a member's volume is.
-pub(crate) const VOLUME_PORT: u16 = 2382;
-
-/// The label with the cluster's name, as the old operator set it.
-const CLUSTER: &str = "etcd_cluster";
-/// The label with a member's name, as the old operator set it.
-pub(super) const NODE: &str = "etcd_node";
-/// Label of pods, and of claims, with the uid of the cluster that they were made for: a later one of the same name takes none of
-/// them.
-pub(super) use runtime::plan::meta::OWNER_UID;
-/// Label of claims with the namespace that they were made in, which a backup that is restored into another keeps.
-pub(super) const NAMESPACE: &str = "multi-operator.example.com/namespace";
-/// Label of claims with etcd's id of the cluster that wrote to the volume, in hexadecimal.
-pub(super) const CLUSTER_ID: &str = "multi-operator.example.com/cluster-id";
-/// Label of claims with etcd's id of the member whose data the volume holds, in hexadecimal.
-pub(super) const MEMBER_ID: &str = "multi-operator.example.com/member-id";
-/// Label of claims with the version that the member ran last.
-pub(super) const MEMBER_VERSION: &str = "multi-operator.example.com/etcd-version";
-/// Label of claims with a fingerprint of what the member has been seen to run with: see [`crate::plan::proven`].
-pub const PROVEN: &str = "multi-operator.example.com/proven";
-/// Annotation of claims with that itself.
-pub const PROVEN_SPEC: &str = "multi-operator.example.com/proven-spec";
-/// Label of claims of members that have yet to vote: nothing is on their volumes that is not on others.
-pub(super) const JOINING: &str = "multi-operator.example.com/joining";
-/// Label of claims of members whose pods are being replaced, with the fingerprint of what comes next.
-pub(super) const NEXT: &str = "multi-operator.example.com/next";
-/// Label of claims of members that were removed, which `storage.onDelete: Retain` keeps.
-pub(super) const RETIRED: &str = "multi-operator.example.com/retired";
-
-/// Label of such claims that the operator itself has marked, and no person.
-pub(super) const RETIRED_BY: &str = "multi-operator.example.com/retired-by";
-
-/// The labels by which services, the budget and people find the pods.
-#[must_use]
-pub fn selector(cluster: &EtcdCluster) -> BTreeMap<String, String> {
-    BTreeMap::from([("app".to_owned(), "etcd".to_owned()), (CLUSTER.to_owned(), cluster.meta.key.name.to_string())])
-}
-
-/// The labels by which services and the budget find the pods: where all members' pods have it, also the uid of their
-/// owner, so that no foreign pod with the same labels gets requests that are meant for members.
-pub(super) fn selected(cluster: &EtcdCluster, apart: bool) -> BTreeMap<String, String> {
-    let mut labels = selector(cluster);
-    labels.extend(apart.then(|| (OWNER_UID.to_owned(), cluster.meta.uid.to_string())));
-    labels
-}
-
-/// The labels of every child: the old operator's, and the recommended ones.
-fn labels(cluster: &EtcdCluster) -> BTreeMap<String, String> {
-    let mut labels = meta::labels(&EtcdCluster::KIND, &cluster.meta);
-    labels.extend(selector(cluster));
-    labels
-}
-
-/// The labels of what belongs to one member.
-fn member_labels(cluster: &EtcdCluster, member: &str) -> BTreeMap<String, String> {
-    let mut labels = labels(cluster);
-    labels.insert(NODE.to_owned(), member.to_owned());
-    labels.insert(OWNER_KIND.to_owned(), EtcdCluster::KIND.qualified());
-    labels
-}

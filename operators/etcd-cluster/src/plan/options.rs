@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use api::etcd_cluster::{EtcdClusterReason, EtcdClusterSpec};
+use api::etcd_cluster::EtcdClusterSpec;
 use etcd_sizing::{KEPT_SEGMENTS, SEGMENT, most_segments, number};
 
 use super::objects;
@@ -38,14 +38,9 @@ pub fn leave_out(observed: &mut Observed) {
     observed.cluster = Arc::new(cluster);
 }
 
-/// What is refused: the condition's reason and message.
-pub(super) fn refusal(observed: &Observed) -> Option<Explanation> {
-    Some((EtcdClusterReason::OptionRefused, observed.options_refused.clone()?))
-}
-
-/// The same, of a cluster that nothing has been made of.
+/// What is refused, of a cluster that nothing has been made of.
 pub(super) fn keep_from_beginning(observed: &Observed, roster: &Roster<'_>) -> Option<Explanation> {
-    refusal(observed).filter(|_| observed.cluster.status.cluster_id.is_none() && roster.nodes.is_empty())
+    wish::options_refused(observed).filter(|_| observed.cluster.status.cluster_id.is_none() && roster.nodes.is_empty())
 }
 
 /// The options that are refused, and why.

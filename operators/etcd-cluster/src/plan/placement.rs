@@ -12,11 +12,13 @@ use runtime::plan::{Create, beside};
 use runtime::views::{Pod, Running};
 use serde_json::Value;
 
-use super::membership::{Step, rolling};
+use super::membership::{Step, outdated};
 use super::objects::{self, ETCD, MEMBER, PLACEMENT};
 use super::roster::{Node, Roster};
 use super::wish::Wish;
-use super::{Observed, names};
+use super::{Observed, names, tried};
+
+pub use super::observed::Beside;
 use crate::EtcdCluster;
 
 /// How old a pod has to be that a kubelet would not start, or has ended, before another one is made.
@@ -44,15 +46,6 @@ enum Placement {
     Stranded(String),
 }
 
-/// What is known of the present pod of the member that comes next, and of the API server's answer.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Beside {
-    /// Another one can be made beside it.
-    Possible(Box<beside::Present>),
-    /// None can: the API server would not take it, or the present pod may keep it from its node.
-    Impossible,
-}
-
 /// Takes the pods of trials from among the members'.
 #[must_use]
 pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
@@ -68,7 +61,7 @@ pub fn take(cluster: &EtcdCluster, pods: &mut Vec<Arc<Pod>>) -> Vec<Arc<Pod>> {
 pub(super) fn is_asked(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> bool {
     let placement = objects::placement(&observed.cluster);
     let has = |node: &Node<'_>| node.annotation(PLACEMENT) == Some(placement.as_str());
-    if !rolling::takes_other_pod(node, wish) || has(node) {
+    if !outdated::takes_other_pod(node, wish) || has(node) {
         return false;
     }
     let serving = || roster.others(node).filter(|other| other.serves_on());
@@ -167,7 +160,7 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         let impossible = observed.beside == Some(Beside::Impossible);
         return if impossible { Placement::Proven } else { Placement::Due { whole } };
     };
-    if trial.meta.deleting && super::pull::is_overdue(trial, now) {
+    if trial.meta.deleting && tried::is_overdue(trial, now) {
         return Placement::Stranded(stranded(observed, trial, node));
     }
     if trial.meta.deleting {
@@ -177,22 +170,22 @@ fn tried(observed: &Observed, whole: bool, node: &Node<'_>, wish: &Wish, now: Ti
         return Placement::Useless;
     }
     let running = trial.running.as_deref();
-    let ended = running.and_then(super::pull::ended);
+    let ended = running.and_then(tried::ended);
     let failure = running.filter(|running| running.over).map(|running| match (&running.failure, ended) {
         (Some(failure), _) => failure.to_string(),
-        (None, Some((program, ended))) => super::pull::how(program, ended),
+        (None, Some((program, ended))) => tried::how(program, ended),
         (None, None) => "it has ended".to_owned(),
     });
-    let is_killed = ended.is_none_or(|(program, ended)| super::pull::is_of_no_account(program, ended));
-    let unusable = |why: &str| Placement::Unusable(super::pull::unavailable(observed, trial, wish, why));
+    let is_killed = ended.is_none_or(|(program, ended)| tried::is_of_no_account(program, ended));
+    let unusable = |why: &str| Placement::Unusable(tried::unavailable(observed, trial, wish, why));
     // Not clock::lasted: where this clock is behind, each trial would be repeated as soon as its pod has failed.
     let old = || running.and_then(|running| running.created).is_none_or(|since| now.duration_since(since) >= ANEW);
     match (ended, &trial.trouble) {
         (Some((_, ended)), _) if ended.code == 0 => Placement::Proven,
         // What the kubelet has ended it for, or would not start it for, may be otherwise by now; so may what the agent has ended with,
         // which no spec corrects.
-        _ if failure.is_some() && (is_killed || super::pull::is_of_agent(trial)) && old() => Placement::Useless,
-        (Some((program, ended)), _) if !is_killed => unusable(&super::pull::how(program, ended)),
+        _ if failure.is_some() && (is_killed || tried::is_of_agent(trial)) && old() => Placement::Useless,
+        (Some((program, ended)), _) if !is_killed => unusable(&tried::how(program, ended)),
         (_, Some(trouble)) if trouble.is_of_image() => unusable(&trouble.message),
         (_, Some(trouble)) if trouble.lasting || trouble.is_homeless() => Placement::Refused(trouble.message.clone()),
         _ if let Some(failure) = failure => Placement::Refused(failure),

@@ -4,39 +4,25 @@
 //! stops there. If another one loses its pod meanwhile, it comes back as it ran last, and not as the spec asks: else two
 //! mistakes of different people would cost the quorum.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use api::etcd_cluster::PodPolicy;
 use jiff::SignedDuration;
 use runtime::views::Claim;
-use serde::{Deserialize, Serialize};
 
 use super::objects::{self, Facts, NEXT, PROVEN, RETIRED};
 use super::roster::{Node, Roster};
 use super::version::Version;
 use super::wish::Wish;
-use super::{Observed, claim_copies, names};
+use super::{Observed, claim_copies};
 use crate::EtcdCluster;
+
+mod record;
+
+pub use record::Proven;
+pub(super) use record::mark;
 
 /// How long etcd takes at most to load a large database, during which nobody finds it ready.
 const LOADING: SignedDuration = SignedDuration::from_mins(10);
-
-/// All of a spec that a member's pod is made of.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Proven {
-    template: String,
-    version: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    repository: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pod: Option<PodPolicy>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    options: BTreeMap<String, String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    quota: Option<String>,
-}
 
 impl Proven {
     /// What pods are made of that are as wished.
@@ -50,12 +36,6 @@ impl Proven {
             options: spec.options.clone(),
             quota: spec.quota.clone(),
         }
-    }
-
-    /// Its fingerprint.
-    #[must_use]
-    pub fn mark(&self) -> String {
-        mark(&self.template, &self.version)
     }
 
     /// The cluster and the wish as they were then.
@@ -86,11 +66,6 @@ pub fn to_read(observed: &Observed) -> Vec<Arc<str>> {
         .iter()
         .filter(|claim| tells(claim) && gone(claim) && !claim_copies::is_unused_copy(observed, claim));
     claims.map(|claim| claim.meta.key.name.clone()).collect()
-}
-
-/// A fingerprint of what a pod is made of, short enough for a label.
-fn mark(template: &str, version: &str) -> String {
-    format!("{:016x}", names::fingerprint(&format!("{template} {version}")))
 }
 
 /// The fingerprint of what pods are made of that are as wished.
@@ -176,13 +151,6 @@ pub(super) fn version_of_data(node: &Node<'_>) -> Option<Version> {
 fn tries(node: &Node<'_>, wish: &Wish) -> bool {
     let mark = mark_of(wish);
     node.endpoint.is_none() && (next(node) == Some(&mark) || made_as(node) == Some(mark))
-}
-
-/// Whether a member has lost its pod for one that is made of this, and has not answered since. Until it has, no other minor version
-/// comes: of what has to precede that, a member that does not answer tells nothing.
-pub(super) fn is_due(roster: &Roster<'_>, template: &str, version: &Version) -> bool {
-    let due = mark(template, &version.to_string());
-    roster.nodes.iter().any(|node| node.endpoint.is_none() && next(node) == Some(&due))
 }
 
 /// The fingerprint of what a member's pod is made of.

@@ -6,10 +6,14 @@ use api::etcd_cluster::{MemberRole, MemberStatus};
 use jiff::Timestamp;
 
 use super::objects::RETIRING;
-use super::{Member, Observed, claim_copies, names};
+use super::{Observed, claim_copies};
+use crate::EtcdCluster;
 
+mod ids;
 mod node;
 
+pub(super) use ids::name;
+pub use ids::{hex, read_hex};
 pub use node::Node;
 use node::{is_settled, runs_for};
 
@@ -110,29 +114,29 @@ impl<'a> Roster<'a> {
     }
 }
 
-/// The name of a member: one that has never started has none but that of its host.
-pub(super) fn name(member: &Member) -> String {
-    let host = member.peer_urls.first().and_then(|url| names::member_of(url));
-    match (member.name.as_str(), host) {
-        ("", Some(host)) => host.to_owned(),
-        ("", None) => format!("{:x}", member.id),
-        (name, _) => name.to_owned(),
-    }
-}
-
-/// An id as etcd writes it.
-#[must_use]
-pub fn hex(id: u64) -> String {
-    format!("{id:x}")
-}
-
-/// The id that etcd writes so.
-#[must_use]
-pub fn read_hex(id: &str) -> Option<u64> {
-    u64::from_str_radix(id, 16).ok()
-}
-
 /// Whether a member was yet to vote when etcd listed it last.
 pub(super) fn is_to_vote(status: &MemberStatus) -> bool {
     matches!(status.role, MemberRole::Joining | MemberRole::Learner)
+}
+
+/// The name of the only voter, if there is just one. One that only learns, by its own word or as it was listed last, is no voter; had
+/// it become one that nobody has heard of yet, quorum would come back with the pod.
+pub(super) fn only_voter<'c>(cluster: &'c EtcdCluster, roster: &Roster<'_>) -> Option<&'c str> {
+    let learns =
+        |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
+    let mut voters = cluster.status.listed().filter(|status| !learns(&status.name) && !is_to_vote(status));
+    voters.next().filter(|_| voters.next().is_none()).map(|status| status.name.as_str())
+}
+
+/// Who leads next: of the others that may, the one that has most of the log. Nobody, if the leader cannot hand over.
+pub(super) fn heir<'r, 'a>(
+    roster: &'r Roster<'a>,
+    leader: &Node<'_>,
+    may: impl Fn(&Node<'_>) -> bool,
+) -> Option<&'r Node<'a>> {
+    if !leader.hands_over() {
+        return None;
+    }
+    let others = roster.voters().filter(|node| node.name != leader.name && may(node));
+    others.max_by_key(|node| node.endpoint.map(|endpoint| endpoint.raft_index))
 }

@@ -4,11 +4,15 @@ use api::etcd_cluster::condition_type::WARNING;
 use api::etcd_cluster::{EtcdClusterReason, EtcdClusterSpec};
 use etcd_sizing::{SEGMENT, beside_the_log, file_system};
 
-use super::membership::{self, Step};
+use super::membership::Step;
+use super::objects::{self, ETCD};
 use super::roster::{Node, Roster};
 use super::size::{self, words};
-use super::{Alarm, Explanation, Observed, objects, volume};
+use super::{Alarm, Explanation, Observed, volume};
 use crate::EtcdCluster;
+
+/// What etcd says when its volume is full, which is no fault of its data.
+pub(super) const FULL: &str = "no space left on device";
 
 /// Whether a member has a volume that goes with its pod, because somebody has deleted its claim.
 #[must_use]
@@ -16,10 +20,17 @@ pub fn is_terminating(node: &Node<'_>) -> bool {
     node.running().is_some() && node.claim.is_some_and(|claim| claim.meta.deleting)
 }
 
-/// Whether a member's etcd has ended because its volume is full, and has not come up since.
+/// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
+/// waits in its stead, and the kubelet does not find the pod ready. Its last words stay for as long as it runs afterwards.
 #[must_use]
 pub fn is_full(node: &Node<'_>) -> bool {
-    membership::is_full(node)
+    node.endpoint.is_none() && !node.ready && was_full(node)
+}
+
+/// Whether a member's etcd has ended last because its volume was full.
+pub(super) fn was_full(node: &Node<'_>) -> bool {
+    let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
+    ended.is_some_and(|ended| ended.message.contains(FULL))
 }
 
 /// The members that keep their data on volumes, and have pods.
@@ -44,7 +55,7 @@ pub fn quota(observed: &Observed, roster: &Roster<'_>) -> Option<i64> {
     let fits = |node| volume::quota(node).or_else(|| volume::size(cluster, node).map(etcd_sizing::quota));
     let fitting = on_volumes(observed, roster).filter_map(fits).min();
     let quota = size::quota(&cluster.spec, roster.nodes.iter().filter_map(|node| node.endpoint), fitting);
-    quota.into_iter().chain(lowered(observed, roster, membership::was_full)).min()
+    quota.into_iter().chain(lowered(observed, roster, was_full)).min()
 }
 
 /// How far the quota that the spec asks for may have been lowered by the agents of those members, in bytes: before 3.6 etcd does
@@ -182,7 +193,7 @@ pub(super) fn is_lowered(cluster: &EtcdCluster, node: &Node<'_>) -> bool {
     match node.endpoint.map(|endpoint| endpoint.quota).filter(|quota| *quota > 0) {
         _ if objects::quota_follows_volume(cluster) => false,
         Some(told) => told < asked(),
-        None => membership::was_full(node),
+        None => was_full(node),
     }
 }
 

@@ -1,12 +1,9 @@
 //! Status: the old operator's fields and conditions, and what it never told. Pure.
 
-use api::etcd_cluster::condition_type::{QUORUM_HEALTHY, WARNING};
-use api::etcd_cluster::{
-    EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, EtcdMemberEvent, Phase, StorageStatus,
-};
-use api::{Condition, ConditionStatus, Contract, Reason, condition_type};
+use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
+use api::etcd_cluster::{EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
+use api::{ConditionStatus, Contract, condition_type};
 use jiff::Timestamp;
-use runtime::plan::Announcement;
 use runtime::plan::conditions::{Summary, condition};
 use runtime::plan::meta::selector_text;
 
@@ -14,12 +11,14 @@ use super::membership::{Led, Step, filling_from, led};
 use super::roster::{Node, Roster, hex};
 use super::wish::Wish;
 use super::{Observed, objects};
-use crate::EtcdCluster;
 
 mod conditions;
+mod events;
 mod members;
 mod warnings;
 mod words;
+
+pub(super) use events::{done, events};
 
 /// What holds once `step` has been taken.
 pub(super) fn of(
@@ -34,7 +33,7 @@ pub(super) fn of(
     let cluster_id = before.cluster_id.clone().or_else(|| answered(roster));
     let statuses = members::statuses(cluster, roster, step, now);
     let standing = conditions::Standing::of(observed, roster, wish, step, now);
-    let ready = roster.voters().filter(|node| conditions::serves(node)).count();
+    let ready = roster.voters().filter(|node| members::serves(node)).count();
     let settled = standing.summary == Summary::Ready && !cluster.spec.paused;
     let current = if settled { Some(wish.version.to_string()) } else { before.current_version.clone() };
     let latched = cluster_id.is_some();
@@ -125,89 +124,4 @@ pub(super) fn says_the_same(before: &EtcdClusterStatus, after: &EtcdClusterStatu
 /// Whether quorum does not answer, and is not called lost yet.
 pub(super) fn is_quorum_unconfirmed(status: &EtcdClusterStatus) -> bool {
     status.contract.condition(QUORUM_HEALTHY).is_some_and(|told| told.reason == EtcdClusterReason::QuorumUnconfirmed)
-}
-
-/// What is told of a step once it has been taken.
-pub(super) fn done(step: &Step) -> Vec<Announcement> {
-    let Step::Remove { name, dead: Some(why), .. } = step else { return Vec::new() };
-    vec![announcement(true, EtcdMemberEvent::ReplacingDeadMember, format!("member {name} is being replaced: {why}"))]
-}
-
-/// What happened to members, under the old operator's names; and what a person should know of at once.
-pub(super) fn events(cluster: &EtcdCluster, after: &EtcdClusterStatus) -> Vec<Announcement> {
-    let before = &cluster.status;
-    let mut events = members::events(before, after);
-    events.extend(leadership(before, after));
-    let durable = |status: &EtcdClusterStatus| status.storage.as_ref().map(|storage| storage.durable);
-    if durable(before).is_none() && durable(after) == Some(false) && !asks_for_ephemeral(cluster) {
-        events.push(announcement(true, EtcdClusterEvent::NotDurable, conditions::NOT_DURABLE.to_owned()));
-    }
-    for type_ in [QUORUM_HEALTHY, WARNING] {
-        let bad = if type_ == WARNING { ConditionStatus::True } else { ConditionStatus::False };
-        // What may be over in a second is no news.
-        let is_told = |now: &&Condition| now.status == bad && now.reason != EtcdClusterReason::QuorumUnconfirmed;
-        let now = after.contract.condition(type_).filter(is_told);
-        let was = before.contract.condition(type_);
-        let news = |now: &&Condition| was.is_none_or(|was| was.status != bad || was.reason != now.reason);
-        if let Some(now) = now.filter(news)
-            && (type_ == WARNING || was.is_some())
-        {
-            events.push(announcement(true, now.reason.clone(), now.message.clone()));
-        }
-    }
-    events
-}
-
-/// What became of the wish that another member leads.
-fn leadership(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Option<Announcement> {
-    if after.leader_moved_for == before.leader_moved_for {
-        return None;
-    }
-    let leader = after.leader.as_ref()?;
-    Some(match before.leader_moving_from.as_ref().filter(|from| *from != leader) {
-        Some(from) => announcement(
-            false,
-            EtcdClusterEvent::LeaderMoved,
-            format!("member {leader} leads now, after member {from}"),
-        ),
-        None => {
-            let message = format!("member {leader} goes on leading: there is no other member that could");
-            announcement(false, EtcdClusterEvent::LeaderNotMoved, message)
-        }
-    })
-}
-
-fn asks_for_ephemeral(cluster: &EtcdCluster) -> bool {
-    cluster.spec.storage.as_ref().is_some_and(|storage| storage.ephemeral)
-}
-
-fn announcement(warning: bool, reason: impl Into<Reason>, message: String) -> Announcement {
-    Announcement { warning, reason: reason.into(), message }
-}
-
-/// One of the old operator's conditions, with its two times.
-fn old(
-    type_: &'static str,
-    holds: impl Into<Option<bool>>,
-    reason: EtcdClusterReason,
-    message: String,
-    now: Timestamp,
-) -> Condition {
-    let status = match holds.into() {
-        Some(true) => ConditionStatus::True,
-        Some(false) => ConditionStatus::False,
-        None => ConditionStatus::Unknown,
-    };
-    let made = condition(type_, status, reason, message, now);
-    Condition { last_update_time: Some(made.last_transition_time), ..made }
-}
-
-/// The summary's three.
-fn summary(standing: &conditions::Standing, paused: bool, now: Timestamp) -> Vec<Condition> {
-    if paused {
-        let ready = if standing.summary == Summary::Ready { ConditionStatus::True } else { ConditionStatus::False };
-        let message = format!("paused: nothing is changed until spec.paused is false; {}", standing.message);
-        return vec![condition(condition_type::READY, ready, EtcdClusterReason::Paused, message, now)];
-    }
-    standing.summary.conditions(standing.reason.clone(), standing.message.clone(), now)
 }

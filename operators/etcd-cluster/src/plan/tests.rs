@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use api::ConditionStatus;
-use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterStatus, Phase, StorageStatus};
+use api::etcd_cluster::{ETCD_VOLUMES, EtcdClusterEvent, EtcdClusterReason, EtcdClusterStatus, Phase, StorageStatus};
 use jiff::Timestamp;
 use runtime::cache::View as _;
-use runtime::plan::{Effect, Seen};
+use runtime::plan::{Apply, Effect, Next, Seen};
 use serde_json::{Value, json};
 
 use super::*;

@@ -3,10 +3,11 @@
 use api::etcd_cluster::{DEFAULT_REPOSITORY, DEFAULT_VERSION, EtcdClusterReason};
 use serde_json::{Value, json};
 
-use super::membership::{adopting, unreached};
-use super::roster::{Node, Roster};
+use super::objects::{NEXT, OWNER_UID, TEMPLATE, VERSION};
+use super::proven::mark;
+use super::roster::{Node, Roster, only_voter};
 use super::version::{Version, may_follow};
-use super::{Explanation, Observed, leaving_3_6, names, objects, options, proven};
+use super::{Explanation, Observed, adoption, leaving_3_6, names};
 use crate::EtcdCluster;
 
 /// What a cluster should be now.
@@ -37,7 +38,7 @@ impl Wish {
         let template = template_of(cluster, roster);
         let kept = kept(&running);
         let pods_come_first =
-            || comes_after_the_pod(cluster, roster, &template, &kept) || proven::is_due(roster, &template, &kept);
+            || comes_after_the_pod(cluster, roster, &template, &kept) || is_due(roster, &template, &kept);
         let comes_later = leaving_3_6::comes_after_other_pods(roster, &running, &version, &template)
             || !version.same_minor(&kept) && pods_come_first()
             || comes_after_the_first_answer(cluster, roster, &version);
@@ -47,7 +48,7 @@ impl Wish {
             repository: Self::repository(cluster),
             template,
             durable,
-            refusal: unsupported(cluster).or_else(|| options::refusal(observed)).or(refusal),
+            refusal: unsupported(cluster).or_else(|| options_refused(observed)).or(refusal),
         }
     }
 
@@ -75,6 +76,11 @@ impl Wish {
 /// What there is no behaviour for.
 pub(super) fn unsupported(cluster: &EtcdCluster) -> Option<Explanation> {
     too_old(cluster).or_else(|| without_tls(cluster))
+}
+
+/// Options of etcd that the spec gives and that are refused: the condition's reason and message.
+pub(super) fn options_refused(observed: &Observed) -> Option<Explanation> {
+    Some((EtcdClusterReason::OptionRefused, observed.options_refused.clone()?))
 }
 
 /// Of a cluster that has been made, the rules for versions say enough.
@@ -128,13 +134,21 @@ fn comes_after_the_first_answer(cluster: &EtcdCluster, roster: &Roster<'_>, targ
 /// Whether another minor version has to wait until the only member has another pod, because the operator does not reach the one it
 /// has: what lets it through may be just what the spec says of pods by now.
 fn comes_after_the_pod(cluster: &EtcdCluster, roster: &Roster<'_>, template: &str, kept: &Version) -> bool {
-    let only = unreached::only_voter(cluster, roster).filter(|_| !roster.listed);
+    let only = only_voter(cluster, roster).filter(|_| !roster.listed);
     let node = only.and_then(|name| roster.nodes.iter().find(|node| node.name == name && node.endpoint.is_none()));
     node.is_some_and(|node| {
-        let made = node.annotation(objects::VERSION).and_then(Version::parse);
-        let outdated = node.annotation(objects::TEMPLATE).is_some_and(|of| of != template);
+        let made = node.annotation(VERSION).and_then(Version::parse);
+        let outdated = node.annotation(TEMPLATE).is_some_and(|of| of != template);
         outdated && made.is_some_and(|made| made.same_minor(kept))
     })
+}
+
+/// Whether a member has lost its pod for one that is made of this, and has not answered since. Until it has, no other minor version
+/// comes: of what has to precede that, a member that does not answer tells nothing.
+fn is_due(roster: &Roster<'_>, template: &str, version: &Version) -> bool {
+    let due = mark(template, &version.to_string());
+    let mut silent = roster.nodes.iter().filter(|node| node.endpoint.is_none());
+    silent.any(|node| node.claim.is_some_and(|claim| claim.labels.get(NEXT) == Some(&due)))
 }
 
 /// What a member ran last, as status remembers.
@@ -155,7 +169,7 @@ fn kept(running: &[Version]) -> Version {
 fn running(cluster: &EtcdCluster, roster: &Roster<'_>) -> Vec<Version> {
     let started = |node: &Node<'_>| {
         let first = cluster.status.cluster_id.is_none() && !node.joins() && node.has_run();
-        node.annotation(objects::VERSION).filter(|_| first).and_then(Version::parse)
+        node.annotation(VERSION).filter(|_| first).and_then(Version::parse)
     };
     let found = |node: &Node<'_>| node.version_found_ready().filter(|_| !roster.listed);
     let of = |node: &Node<'_>| {
@@ -172,8 +186,7 @@ fn default_version() -> Version {
 
 /// The fingerprint that pods have of what the spec says of them, if that is what it says; else the one of today.
 fn template_of(cluster: &EtcdCluster, roster: &Roster<'_>) -> String {
-    let is_there =
-        |template: &String| roster.nodes.iter().any(|node| node.annotation(objects::TEMPLATE) == Some(template));
+    let is_there = |template: &String| roster.nodes.iter().any(|node| node.annotation(TEMPLATE) == Some(template));
     let (today, earlier) = (template(cluster, false), template(cluster, true));
     if !is_there(&today) && is_there(&earlier) { earlier } else { today }
 }
@@ -232,7 +245,7 @@ pub fn durable(observed: &Observed) -> Option<bool> {
     }
     let claims = cluster.spec.pod.as_ref().is_some_and(|pod| pod.persistent_volume_claim_spec.is_some());
     let asked = cluster.spec.storage.as_ref().is_some_and(|of| of.size.is_some() || of.storage_class_name.is_some());
-    if claims || asked || adopting::is_asked(observed) {
+    if claims || asked || adoption::is_asked(observed) {
         return Some(true);
     }
     observed.default_class.as_ref().and_then(|told| told.as_ref().ok().copied())
@@ -240,7 +253,7 @@ pub fn durable(observed: &Observed) -> Option<bool> {
 
 fn has_own_claims(observed: &Observed) -> bool {
     let uid = &*observed.cluster.meta.uid;
-    observed.claims.iter().any(|claim| claim.labels.get(objects::OWNER_UID).is_some_and(|of| of.as_str() == uid))
+    observed.claims.iter().any(|claim| claim.labels.get(OWNER_UID).is_some_and(|of| of.as_str() == uid))
 }
 
 #[cfg(test)]

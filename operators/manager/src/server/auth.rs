@@ -12,7 +12,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use rustls::crypto::ring::cipher_suite::TLS13_AES_128_GCM_SHA256;
 
-use super::respond;
+use super::response::respond;
 
 const KEPT: Duration = Duration::from_secs(60);
 /// Answers kept at most; a flood of made-up tokens pushes out the oldest.

@@ -15,7 +15,10 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Guard;
-use super::{Health, probe, process, respond, serve, tls};
+use super::connections::serve;
+use super::probes::{Health, probe};
+use super::response::respond;
+use super::{process, tls};
 
 /// How often the recorder folds what histograms gathered; rendering does it as well.
 const UPKEEP: Duration = Duration::from_secs(300);

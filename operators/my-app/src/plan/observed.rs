@@ -11,7 +11,7 @@ use runtime::views::{Autoscaler, Deployment, DisruptionBudget, HttpRoute, Ingres
 
 use super::contents::{Contents, Refused};
 use super::overrides::Limit;
-use super::wedged::Stand;
+use super::stand::Stand;
 use crate::MyApp;
 
 /// A MyApp and what belongs to it.

@@ -3,72 +3,23 @@
 //! The definition takes any object for it, so that it stays short; whether it is a pod template, and one that may be merged, is
 //! judged here, before anything is written. What the API server makes of such pods it is asked in a dry run after that.
 
-use std::fmt;
-use std::str::FromStr;
-
-use api::my_app::{MyAppReason, PodOverrides};
+use api::my_app::PodOverrides;
 use serde_json::{Map, Value, json};
 
 use super::free_json;
 use crate::MyApp;
 
+mod limit;
 mod merge;
 mod permitted;
 mod protected;
+mod refusal;
 mod strict;
 
+pub use limit::Limit;
 pub(super) use merge::merge;
-
-/// How much of pods MyApps may override; an administrator's to say (docs/security.md).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
-    /// Nothing.
-    None,
-    /// Where pods run, and with which priority; labels and annotations.
-    #[default]
-    Placement,
-    /// All that a pod may have in the namespace.
-    All,
-}
-
-impl FromStr for Limit {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "none" => Ok(Self::None),
-            "placement" => Ok(Self::Placement),
-            "all" => Ok(Self::All),
-            _ => Err("it takes none, placement or all".to_owned()),
-        }
-    }
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::None => "none",
-            Self::Placement => "placement",
-            Self::All => "all",
-        })
-    }
-}
-
-/// Why overrides are not merged: a condition's reason, and a sentence.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    pub(super) reason: MyAppReason,
-    pub(super) message: String,
-}
-
-impl Refusal {
-    fn invalid(message: impl Into<String>) -> Self {
-        Self { reason: MyAppReason::PodOverridesInvalid, message: message.into() }
-    }
-}
-
-/// Where overrides are in a MyApp, as messages tell it.
-const PATH: &str = "spec.podOverrides";
+use refusal::PATH;
+pub(super) use refusal::Refusal;
 
 /// How many bytes of JSON `spec.podOverrides.spec` may have. A pod template of a thousand lines has half of them.
 const LONGEST: usize = 64 * 1024;

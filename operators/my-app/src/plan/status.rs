@@ -15,6 +15,7 @@ use super::objects::{self, selector};
 use super::rollback::{self, Course};
 use super::wish::Wish;
 
+mod as_asked;
 mod beside;
 mod pods;
 mod route;

@@ -6,9 +6,11 @@
 
 use runtime::cache::View;
 use runtime::plan::adoption::reports_name_taken;
-use runtime::plan::{Effect, Seen};
+use runtime::plan::{Effect, Kind, Seen};
+use runtime::views::Autoscaler;
 
-use super::{Observed, unwanted};
+use super::Observed;
+use super::children::unwanted;
 use crate::MyApp;
 
 /// Whether the Deployment of its name is somebody else's.
@@ -24,6 +26,15 @@ pub(super) fn service(observed: &Observed) -> bool {
 fn is_taken<V: View>(observed: &Observed, seen: &Seen<V>) -> bool {
     let app = &observed.app;
     matches!(seen, Seen::Absent) && reports_name_taken(&app.status.contract, &MyApp::KIND, &app.meta, &V::KIND)
+}
+
+/// Whether the Deployment or the Service that a child of that kind names is ours. It is not made before: one of that name may be somebody
+/// else's, whose pods would be scaled, or who would get requests.
+pub(super) fn names_ours(observed: &Observed, kind: &Kind) -> bool {
+    match *kind == Autoscaler::KIND {
+        true => observed.deployment.ours().is_some(),
+        false => observed.service.ours().is_some(),
+    }
 }
 
 /// What goes since it leads to somebody else's Service: every way in, asked for or not.

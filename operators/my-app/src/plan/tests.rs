@@ -1,16 +1,17 @@
 //! Decisions about a MyApp, case by case.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use api::my_app::{MyAppReason, Phase};
+use api::my_app::{MyAppReason, MyAppStatus, Phase};
 use api::{ConditionStatus, PodReason, Reason, ReconcileReason, condition_type};
-use jiff::ToSpan;
+use jiff::{Timestamp, ToSpan};
 use runtime::cache::View;
-use runtime::plan::Next;
 use runtime::plan::drift::{Fingerprint, Made};
 use runtime::plan::seen::{Live, Served};
 use runtime::plan::trouble::Trouble;
-use runtime::views::Template;
+use runtime::plan::{Apply, Effect, Next, Plan, Seen};
+use runtime::views::{Deployment, Template};
 use serde_json::{Value, json};
 
 use super::*;

@@ -5,7 +5,8 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use runtime::plan::Effect;
 
-use super::{Observed, objects, unwanted};
+use super::children::unwanted;
+use super::{Observed, objects};
 
 /// How long the earlier way in stays beside the one that takes its place. Controllers take changes up in batches: Traefik does
 /// every 2 s, and says that it has accepted a route before it serves it. Requests between the two found nothing.

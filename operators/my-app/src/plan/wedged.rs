@@ -13,9 +13,9 @@ use std::time::Duration;
 
 use api::condition_type;
 use jiff::{SignedDuration, Timestamp};
-use runtime::views::Deployment;
 
 use super::Observed;
+use super::stand::looks_so;
 
 /// A controller that is merely at work is done with this sooner: pods that are on their way out are not counted.
 const STANDS: SignedDuration = SignedDuration::from_secs(15);
@@ -25,43 +25,6 @@ const DELETED_A_SECOND: i32 = 10;
 
 /// So often the time is doubled, if it did not help.
 const DOUBLINGS: u32 = 6;
-
-/// What this process has seen of a Deployment that looks so.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Stand {
-    /// Of which one, as it was last applied, and its numbers.
-    of: (Box<str>, Option<Timestamp>, i32, i32),
-    /// Since when it has looked like that, by our own clock.
-    since: Timestamp,
-    /// How often it has been set going.
-    tries: u32,
-    /// Whether the last of these has been counted.
-    counted: bool,
-}
-
-impl Stand {
-    /// What is to be remembered at `now`, after `before`; nothing of one that goes on.
-    #[must_use]
-    pub fn seen(before: Option<&Self>, live: &Deployment, now: Timestamp) -> Option<Self> {
-        let before = before.filter(|before| before.of.0 == live.meta.uid);
-        if live.paused {
-            return before.map(|before| Self {
-                tries: before.tries + u32::from(!before.counted),
-                counted: true,
-                ..before.clone()
-            });
-        }
-        if !is_observed(live) {
-            return before.cloned();
-        }
-        if !looks_so(live) {
-            return None;
-        }
-        let of = (live.meta.uid.clone(), live.applied, live.rollout.replicas, live.rollout.updated_replicas);
-        let since = before.filter(|before| before.of == of && !before.counted).map_or(now, |before| before.since);
-        Some(Self { of, since, tries: before.map_or(0, |before| before.tries), counted: false })
-    }
-}
 
 /// For how long it is still taken for work, if it looks like a standstill.
 pub(super) fn left(observed: &Observed, now: Timestamp) -> Option<Duration> {
@@ -78,17 +41,7 @@ pub(super) fn left(observed: &Observed, now: Timestamp) -> Option<Duration> {
 
 /// When what was applied then was, as far as our own clock can be later than the API server's, which tells `applied`: what has been
 /// under way since then was not done before.
-pub(super) fn since_applied(observed: &Observed, applied: Timestamp) -> Timestamp {
+fn since_applied(observed: &Observed, applied: Timestamp) -> Timestamp {
     let working = observed.app.status.contract.condition(condition_type::RECONCILING);
     working.map_or(applied, |working| working.last_transition_time.max(applied))
-}
-
-fn looks_so(live: &Deployment) -> bool {
-    let rollout = &live.rollout;
-    let recreates = !live.has_pace;
-    recreates && !live.paused && is_observed(live) && rollout.replicas > rollout.updated_replicas
-}
-
-fn is_observed(live: &Deployment) -> bool {
-    live.rollout.observed_generation >= live.meta.generation
 }

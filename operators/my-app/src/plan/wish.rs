@@ -3,15 +3,11 @@
 //! What a manager gives to pods by itself (a default container, pods spread over zones and nodes) comes with a Deployment that
 //! is made, or with a template that changes anyway: no pod is started again because a manager of another version runs.
 
-use api::my_app::MyAppStatus;
 use api::{Reason, ReconcileReason};
-use jiff::Timestamp;
-use runtime::cache::View;
+use runtime::plan::Apply;
 use runtime::plan::conditions::Summary;
 use runtime::plan::meta::CONTENTS;
-use runtime::plan::names::{LONGEST_LABEL, within};
-use runtime::plan::{Apply, Create, Effect, Meta, Plan};
-use runtime::views::{Deployment, Pod, Template};
+use runtime::views::{Deployment, Template};
 use serde_json::{Value, json};
 
 use super::overrides::{self, Refusal};
@@ -104,29 +100,4 @@ impl<'a> Wish<'a> {
             && same(app.restarted_at.as_deref(), live.template.restarted_at.as_deref())
             && same(self.contents, live.template.contents.as_deref())
     }
-}
-
-/// The pod to ask the API server about before a template with overrides is put into force; nothing if there is no such template,
-/// or the pods have it already.
-#[must_use]
-pub fn trial(observed: &Observed, now: Timestamp) -> Option<Create> {
-    observed.app.spec.pod_overrides.as_ref()?;
-    let Plan { effects, .. }: Plan<MyAppStatus> = super::plan(observed, now);
-    let mut applies = effects.iter().filter_map(|effect| match effect {
-        Effect::Apply(apply) if apply.kind == Deployment::KIND && apply.hand_over.is_none() => Some(apply),
-        _ => None,
-    });
-    let apply = applies.next_back()?;
-    let wanted = Template::rendered(&apply.body);
-    let is_in_force = observed.deployment.ours().is_some_and(|live| live.template.made.is_made_of(&wanted));
-    (!is_in_force).then(|| pod(&observed.app.meta, apply))
-}
-
-/// A pod of that Deployment. As pods do, it has a controller, which some policies ask for.
-fn pod(app: &Meta, apply: &Apply) -> Create {
-    let name = within(&format!("{}-podoverrides", app.key.name), LONGEST_LABEL).into_owned();
-    let mut pod = apply.body["spec"]["template"].clone();
-    pod["metadata"]["ownerReferences"] =
-        json!([{ "apiVersion": "apps/v1", "kind": "ReplicaSet", "name": name, "uid": app.uid, "controller": true }]);
-    Create::new(Pod::KIND, app.key.sibling(&name), &pod)
 }

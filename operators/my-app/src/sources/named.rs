@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use api::my_app::RestartOn;
 
-use super::{Kind, Source};
+use super::source::{Kind, Source};
 use crate::MyApp;
 
 /// The objects, in an order of their own, and whether each may be missing.

@@ -4,7 +4,7 @@ use api::my_app::MyAppReason;
 use api::{Reason, ReconcileReason};
 use runtime::plan::names::is_dns_subdomain;
 
-use super::{Found, Source};
+use super::source::{Found, Source};
 use crate::plan::Unread;
 
 /// What a person is told of it.

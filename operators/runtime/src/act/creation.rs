@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Writer, request};
+use super::request;
+use super::writer::{Answer, Writer};
 use crate::Error;
 use crate::plan::adoption::{self, Verdict};
 use crate::plan::drift::Rendered;

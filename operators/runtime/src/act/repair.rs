@@ -4,7 +4,8 @@ use api::ReconcileReason;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Answer, Writer, request};
+use super::request;
+use super::writer::{Answer, Writer};
 use crate::Error;
 use crate::plan::drift::repair;
 use crate::plan::meta::Meta;

@@ -1,12 +1,19 @@
 //! What refusals mean for a child of a kind that a cluster may do without.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
+use api::ReconcileReason;
 use http::{Request, Response};
+use kube::Client;
 use kube::client::Body;
 
 use super::*;
+use crate::Error;
+use crate::cache::{Store, View};
 use crate::leader::Fence;
+use crate::plan::meta::Key;
+use crate::queue::Queue;
 use crate::views::{ConfigMap, HttpRoute};
 
 /// A writer to an API server that answers that, and what the watch of a kind is asked.

@@ -1,22 +1,18 @@
 //! One watch: lists, watches, and feeds a store, for ever.
 
-use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures::{StreamExt, pin_mut};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::client::Body;
-use kube::core::NamespaceResourceScope;
 use kube::runtime::watcher::{self, Event};
 use kube::{Api, Client};
-use serde::{Deserialize, Deserializer};
-use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{Entry, Health, Store, View};
+use self::wire::Wire;
+use super::{Health, Store, View};
 use crate::client::{SentIntoOutage, is_watch};
 use crate::error::{innermost, is_caused_by};
 use crate::metrics;
@@ -26,6 +22,7 @@ use crate::plan::sight::{Unseen, Why, sentence, user_of};
 use crate::retry::Backoff;
 
 mod served;
+mod wire;
 
 /// The server ends a watch after so long, and kube's watcher gives a silent one up 5 s later: so a half-open connection
 /// is noticed within 50 s even behind a proxy that keeps TCP alive. Resuming costs one request and no list, since the
@@ -216,63 +213,6 @@ fn why(error: &watcher::Error, kind: Kind, namespace: Option<&str>) -> Why {
 /// Whether the watch merely fell out of the server's window: a new list follows, and nothing is wrong.
 fn expired(error: &watcher::Error) -> bool {
     matches!(error, watcher::Error::WatchError(status) if status.code == 410)
-}
-
-/// An object on its way from the API server into a store. kube's watcher asks for no more of it than its version.
-struct Wire<V> {
-    meta: ObjectMeta,
-    entry: Entry<V>,
-}
-
-impl<V> Clone for Wire<V> {
-    fn clone(&self) -> Self {
-        Self { meta: self.meta.clone(), entry: self.entry.clone() }
-    }
-}
-
-impl<V> std::fmt::Debug for Wire<V> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Wire").field("meta", &self.meta).finish_non_exhaustive()
-    }
-}
-
-impl<'de, V: View> Deserialize<'de> for Wire<V> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        let entry = Entry::<V>::decode(raw.get()).map_err(serde::de::Error::custom)?;
-        let meta = entry.meta();
-        let meta = ObjectMeta {
-            name: Some(meta.key.name.to_string()),
-            namespace: Some(meta.key.namespace.to_string()),
-            resource_version: Some(meta.version.to_string()),
-            ..ObjectMeta::default()
-        };
-        Ok(Self { meta, entry })
-    }
-}
-
-impl<V: View> kube::Resource for Wire<V> {
-    type DynamicType = ();
-    type Scope = NamespaceResourceScope;
-
-    fn kind((): &()) -> Cow<'_, str> {
-        V::KIND.kind.into()
-    }
-    fn group((): &()) -> Cow<'_, str> {
-        V::KIND.group.into()
-    }
-    fn version((): &()) -> Cow<'_, str> {
-        V::KIND.version.into()
-    }
-    fn plural((): &()) -> Cow<'_, str> {
-        V::KIND.plural.into()
-    }
-    fn meta(&self) -> &ObjectMeta {
-        &self.meta
-    }
-    fn meta_mut(&mut self) -> &mut ObjectMeta {
-        &mut self.meta
-    }
 }
 
 #[cfg(test)]

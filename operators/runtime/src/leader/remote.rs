@@ -11,7 +11,8 @@ use kube::core::Status;
 use kube::{Api, Client};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::{LeaseName, retry_period};
+use super::name::LeaseName;
+use super::retry::retry_period;
 use crate::outage::Outages;
 use crate::plan::lease::{RETRY_PERIOD, Record, SILENCE, Seen};
 

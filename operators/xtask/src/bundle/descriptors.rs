@@ -3,46 +3,10 @@
 use serde_json::{Value, json};
 
 use super::hints;
-
-/// A property of a schema.
-pub(crate) struct Property<'a> {
-    /// Where it stands below its part: `storage.size`, `conditions[0].type`.
-    pub path: String,
-    /// Its schema.
-    pub schema: &'a Value,
-}
-
-impl Property<'_> {
-    /// What the schema says of it. Nothing is said of what Kubernetes documents itself, the inside of an affinity, say.
-    pub fn description(&self) -> Option<&str> {
-        self.schema.get("description")?.as_str().filter(|text| !text.is_empty())
-    }
-}
+use super::properties::properties;
 
 /// The parts of an object that descriptors speak of, with the CSV's name for each.
 pub(crate) const PARTS: [(&str, &str); 2] = [("spec", "specDescriptors"), ("status", "statusDescriptors")];
-
-/// The properties of a part, each before those within it. What has no description is not looked into.
-pub(crate) fn properties(part: &Value) -> Vec<Property<'_>> {
-    let mut found = Vec::new();
-    collect(part, "", &mut found);
-    found
-}
-
-fn collect<'a>(schema: &'a Value, prefix: &str, found: &mut Vec<Property<'a>>) {
-    let within = schema.get("properties").and_then(Value::as_object);
-    for (name, schema) in within.into_iter().flatten() {
-        let property = Property { path: format!("{prefix}{name}"), schema };
-        let (path, documented) = (property.path.clone(), property.description().is_some());
-        found.push(property);
-        if documented {
-            collect(schema, &format!("{path}."), found);
-            if let Some(items) = schema.get("items") {
-                collect(items, &format!("{path}[0]."), found);
-            }
-        }
-    }
-}
 
 /// The descriptors of a part of an object's schema; of one that it does not have, none.
 pub(crate) fn descriptors(schema: &Value, part: &str) -> Vec<Value> {
@@ -101,14 +65,6 @@ mod tests {
         assert_eq!(paths, ["affinity", "checks", "checks[0].sql"]);
         assert_eq!(made[1]["description"], "What to ask.");
         assert!(descriptors(&schema(), "status").is_empty());
-    }
-
-    #[test]
-    fn what_kubernetes_documents_is_listed_and_not_looked_into() {
-        let schema = schema();
-        let all = properties(&schema["properties"]["spec"]);
-        let silent: Vec<&str> = all.iter().filter(|it| it.description().is_none()).map(|it| &*it.path).collect();
-        assert_eq!(silent, ["affinity.nodeAffinity"]);
     }
 
     #[test]

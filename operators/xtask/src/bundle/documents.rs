@@ -99,6 +99,13 @@ fn without_namespace(document: &mut Value) {
     }
 }
 
+/// The documents of a YAML text.
+pub(crate) fn documents(text: &str) -> Result<Vec<Value>, String> {
+    let read = serde_yaml_ng::Deserializer::from_str(text).map(<Value as serde::Deserialize>::deserialize);
+    let all: Vec<Value> = read.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    Ok(all.into_iter().filter(|document| !document.is_null()).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

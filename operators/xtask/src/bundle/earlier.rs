@@ -6,7 +6,7 @@ use std::path::Path;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::Value;
 
-use super::{Ingredients, kustomized};
+use super::ingredients::{Ingredients, kustomized};
 
 /// Reads a folder `config`, with the folder `manifests` of a bundle in it.
 ///

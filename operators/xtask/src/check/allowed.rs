@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Finding, Level};
+use super::finding::{Finding, Level};
 
 /// The excuses.
 #[derive(Debug, Deserialize)]

@@ -3,9 +3,9 @@
 
 use semver::Version;
 
-use super::Finding;
 use super::contents::Contents;
 use super::fields::REQUIRED;
+use super::finding::Finding;
 use crate::bundle::text;
 
 const PACKAGE: &str = "operators.operatorframework.io.bundle.package.v1";

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::Finding;
 use super::contents::Contents;
+use super::finding::Finding;
 use crate::bundle::{DOCKERFILE, SCORECARD, text};
 
 /// The most bytes of a bundle's files.

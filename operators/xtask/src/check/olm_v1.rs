@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::Finding;
 use super::contents::Contents;
+use super::finding::Finding;
 use crate::bundle::text;
 
 const CONVERSION: &str = "ConversionWebhook";

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::Finding;
 use super::contents::{Contents, group_of};
+use super::finding::Finding;
 use crate::bundle::{PARTS, properties, text};
 
 /// The tests, by their names. What olm-bundle-validation asks, the operator-framework's validators and the rules of the

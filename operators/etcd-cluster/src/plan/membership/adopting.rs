@@ -7,19 +7,11 @@ use std::collections::BTreeSet;
 use api::etcd_cluster::{ADOPT, EtcdClusterReason};
 use runtime::views::Claim;
 
-use super::{Observed, Roster, Step};
+use super::step::Step;
+use crate::plan::adoption::asked;
 use crate::plan::objects::{CLUSTER_ID, NAMESPACE, OWNER_UID, RETIRED};
-use crate::plan::{claim_copies, hold};
-
-/// The uid that the object's annotation asks to adopt from.
-fn asked(observed: &Observed) -> Option<&str> {
-    observed.cluster.annotations.get(ADOPT).map(|uid| &**uid).filter(|uid| !uid.is_empty())
-}
-
-/// Whether a person asks for volumes of an earlier object.
-pub(in crate::plan) fn is_asked(observed: &Observed) -> bool {
-    asked(observed).is_some_and(|uid| *uid != *observed.cluster.meta.uid)
-}
+use crate::plan::roster::Roster;
+use crate::plan::{Observed, claim_copies, hold};
 
 /// The uid that a claim was made for.
 fn made_for(claim: &Claim) -> &str {

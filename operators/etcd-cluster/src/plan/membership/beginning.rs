@@ -11,10 +11,14 @@ use runtime::plan::Seen;
 use runtime::plan::meta::selector_text;
 use runtime::views::Container;
 
-use super::{Observed, Roster, Step, Wish, rolling, trouble, waiting_for};
+use super::again::again;
+use super::outdated;
+use super::step::Step;
+use super::troubles::{trouble, waiting_for};
 use crate::plan::objects::{CLUSTER_ID, ETCD, OWNER_UID, RETIRED, START, Start, selector};
-use crate::plan::roster::Node;
-use crate::plan::{clock, names, objects, recovered};
+use crate::plan::roster::{Node, Roster};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, clock, names, objects, recovered};
 
 /// What is said first where only claims and pods are left of a cluster.
 const LOST: &str = "the status that told of this cluster is gone";
@@ -59,7 +63,7 @@ fn recovery(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestam
         roster.nodes.iter().filter(usable)
     };
     if let Some(node) = volumes().find(|node| node.pod.is_none()) {
-        return super::again(observed, roster, wish, &node.name);
+        return again(observed, roster, wish, &node.name);
     }
     if let Some(node) = volumes().find(|node| !node.is_leaving() && is_hopeless(node, wish)) {
         return Step::DropPod { name: node.name.clone() };
@@ -107,8 +111,8 @@ fn ambiguous(observed: &Observed, clusters: &BTreeMap<String, Vec<&str>>) -> Str
 /// Whether members have joined, which happens only once the first one's cluster has been latched.
 fn was_made(observed: &Observed, roster: &Roster<'_>) -> bool {
     let joined = |node: &Node<'_>| node.joins() && node.has_run();
-    let again = |node: &Node<'_>| node.annotation(START) == Some(Start::Again.word());
-    if roster.nodes.iter().any(|node| joined(node) || again(node)) {
+    let comes_again = |node: &Node<'_>| node.annotation(START) == Some(Start::Again.word());
+    if roster.nodes.iter().any(|node| joined(node) || comes_again(node)) {
         return true;
     }
     // Until then there are a first member's claim and those of members that have yet to vote.
@@ -171,12 +175,12 @@ fn is_hopeless(seed: &Node<'_>, wish: &Wish) -> bool {
     let once_killed =
         |etcd: &Container| !etcd.backs_off && etcd.ended.as_ref().is_some_and(|ended| KILLED.contains(&ended.code));
     let comes_back = seed.runs_etcd() || seed.container(ETCD).is_some_and(once_killed);
-    rolling::is_outdated(seed, wish) && trouble(seed).is_some() && !comes_back
+    outdated::is_outdated(seed, wish) && trouble(seed).is_some() && !comes_back
 }
 
 /// A first member whose etcd runs and cannot be reached, and whose spec has been corrected since.
 fn is_isolated(seed: &Node<'_>, wish: &Wish) -> bool {
-    seed.endpoint.is_none() && seed.runs_for_long() && rolling::needs_other_pod(seed, wish)
+    seed.endpoint.is_none() && seed.runs_for_long() && outdated::needs_other_pod(seed, wish)
 }
 
 /// Whether a first member keeps its data without its pod, or has none: where it would go with the pod, nobody must ever have been
@@ -193,7 +197,7 @@ fn second(observed: &Observed, roster: &Roster<'_>, wish: &Wish, seed: &Node<'_>
     let start = |name| Some(Step::Start { name, start: Start::Join });
     let others = || roster.nodes.iter().filter(|node| node.name != seed.name);
     if let Some(node) = others().find(|node| node.pod.is_some()) {
-        let hopeless = node.is_doomed() || rolling::is_outdated(node, wish) && trouble(node).is_some();
+        let hopeless = node.is_doomed() || outdated::is_outdated(node, wish) && trouble(node).is_some();
         return (hopeless && !node.is_leaving()).then(|| Step::DropPod { name: node.name.clone() });
     }
     match others().find_map(|node| Some((node, node.claim?))) {

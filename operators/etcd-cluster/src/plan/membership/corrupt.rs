@@ -1,8 +1,9 @@
 //! Members whose data are not those of their peers (alarm CORRUPT). While that alarm is on, the others may hold the only good copies: none
 //! of them is given up because fewer members are wanted, or other pods.
 
-use super::{Node, Observed, Roster, Step, heir};
-use crate::plan::Alarm;
+use super::step::Step;
+use crate::plan::roster::{Node, Roster, heir};
+use crate::plan::{Alarm, Observed};
 
 /// Whether the alarm is on, be it known whose data differ or not.
 pub(super) fn is_on(observed: &Observed) -> bool {

@@ -4,9 +4,9 @@ use api::ConditionStatus;
 use api::condition_type::READY;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step};
-use crate::plan::clock;
-use crate::plan::roster::Node;
+use super::step::Step;
+use crate::plan::roster::{Node, Roster};
+use crate::plan::{Observed, clock};
 
 /// How old such a pod has to be before it is replaced: one that is rejected at once would be again.
 const PAUSE: SignedDuration = SignedDuration::from_secs(15);

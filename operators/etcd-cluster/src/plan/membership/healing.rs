@@ -4,13 +4,18 @@
 use api::ReconcileReason;
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
-use serde::Deserialize;
 
+use super::again::again;
+use super::outdated::same_pod;
+use super::repair;
+use super::replacing::{replace, replace_doomed};
+use super::step::Step;
+use super::troubles::{result, waiting_for, words};
 use super::unreached::{self, SILENCE};
-use super::{Observed, Roster, Step, Wish, repair, rolling, waiting_for};
 use crate::plan::objects::{ETCD, WAIT};
-use crate::plan::roster::{Node, is_to_vote};
-use crate::plan::{hold, names};
+use crate::plan::roster::{Node, Roster, is_to_vote};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, hold, names, space};
 
 /// How long a listed member may get no further (or not start at all) before it is given up, unless a snapshot is on its way
 /// to it.
@@ -25,9 +30,6 @@ pub(super) const DYING: &str =
     "its claim is being deleted, and no new pod can use it; a finalizer of this operator keeps the volume";
 /// The agent's word for a volume that is empty where it must not be.
 const DATA_MISSING: &str = "DataMissing";
-
-/// What etcd says when its volume is full, which is no fault of its data.
-const FULL: &str = "no space left on device";
 
 /// What etcd says when its data is not to be read, or is of a member that is no more (its panics and fatal logs, from
 /// 3.3 to 3.7).
@@ -85,7 +87,7 @@ fn absent(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node<'_>
             ReconcileReason::WaitingForDeletion,
             format!("waiting until the claim {} is gone", node.name),
         )),
-        Some(claim) if !claim.lost => Some(super::again(observed, roster, wish, &node.name)),
+        Some(claim) if !claim.lost => Some(again(observed, roster, wish, &node.name)),
         Some(_) => replace("its volume is lost".to_owned()),
         None if wish.durable => replace("its claim is gone".to_owned()),
         None => replace("its pod is gone, and its data with it".to_owned()),
@@ -152,14 +154,14 @@ pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
         if let Some(result) = result(&ended.message).filter(|result| result.reason == DATA_MISSING) {
             return Some(result.message);
         }
-        if ended.message.contains(FULL) {
+        if ended.message.contains(space::FULL) {
             return None;
         }
         if container.restarts > 0 && CORRUPT.iter().any(|sign| ended.message.contains(sign)) {
             return Some(format!("its data cannot be used: {}", words(&ended.message).unwrap_or_default()));
         }
         let others_well = roster.others(node).all(Node::is_healthy);
-        let alike = |other: &Node<'_>| other.is_healthy() && rolling::same_pod(other, node);
+        let alike = |other: &Node<'_>| other.is_healthy() && same_pod(other, node);
         let own = OF_ITS_OWN.contains(&ended.code);
         let crashes = container.restarts - node.restarts_before();
         let again_and_again = container.backs_off && crashes >= CRASHES;
@@ -170,42 +172,7 @@ pub(super) fn lost(roster: &Roster<'_>, node: &Node<'_>) -> Option<String> {
     None
 }
 
-/// Whether a member's etcd has ended because its volume is full, and has not come up since: until there is room the agent
-/// waits in its stead, and the kubelet does not find the pod ready. Its last words stay for as long as it runs afterwards.
-pub(in crate::plan) fn is_full(node: &Node<'_>) -> bool {
-    node.endpoint.is_none() && !node.ready && was_full(node)
-}
-
-/// Whether a member's etcd has ended last because its volume was full.
-pub(in crate::plan) fn was_full(node: &Node<'_>) -> bool {
-    let ended = node.container(ETCD).and_then(|etcd| etcd.ended.as_ref());
-    ended.is_some_and(|ended| ended.message.contains(FULL))
-}
-
-/// Takes a member off the list, for a new one to come; if the others can do without it.
-pub(super) fn replace(roster: &Roster<'_>, node: &Node<'_>, why: String) -> Step {
-    let Some(member) = node.member else { return Step::Rest };
-    if roster.members().count() > 1 && roster.can_lose(node) {
-        return Step::Remove { name: node.name.clone(), id: member.id, dead: Some(why) };
-    }
-    let others =
-        if roster.members().count() > 1 { "the others have no quorum without it" } else { "it is the only one" };
-    Step::stuck(
-        EtcdClusterReason::MemberLost,
-        format!(
-            "member {} cannot come back ({why}), and {others}, so it is not replaced: bring its volume back, or restore \
-             the cluster from a backup",
-            node.name
-        ),
-    )
-}
-
-/// The same, for a member that would not find its data again in another pod.
-pub(super) fn replace_doomed(roster: &Roster<'_>, node: &Node<'_>) -> Step {
-    replace(roster, node, "its claim is being deleted, or its volume lost".to_owned())
-}
-
-/// The same, for a member whose etcd does not run. Those that hold quorum without it need not be those that the manager reaches.
+/// Takes a member off the list whose etcd does not run. Those that hold quorum without it need not be those that the manager reaches.
 fn replace_stopped(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, why: String, now: Timestamp) -> Step {
     let step = replace(roster, node, why.clone());
     let silent = unreached::hold_quorum_without(roster, node).filter(|_| matches!(step, Step::Stuck(..)));
@@ -221,63 +188,4 @@ fn replace_stopped(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wh
         SILENCE.as_mins()
     );
     Step::ask_again(EtcdClusterReason::MemberUnhealthy, message)
-}
-
-/// What the agent leaves when it fails.
-#[derive(Deserialize)]
-struct AgentResult {
-    reason: String,
-    message: String,
-}
-
-fn result(message: &str) -> Option<AgentResult> {
-    serde_json::from_str(message).ok()
-}
-
-/// The agent's last words, out of its JSON; else the last line that anything wrote.
-pub(super) fn words(message: &str) -> Option<String> {
-    if let Some(result) = result(message) {
-        return Some(result.message);
-    }
-    // Of a panic the last line is only where it was.
-    let telling = |line: &&str| {
-        line.starts_with("panic:")
-            || ["panic", "fatal", "error"].iter().any(|level| line.contains(&format!("\"level\":\"{level}\"")))
-    };
-    // What ends with how it is used has said before what is wrong.
-    let message = message.split("\nUsage:").next().unwrap_or(message);
-    let line = message.lines().rev().find(telling);
-    let line = line.or_else(|| message.lines().rev().find(|line| !line.trim().is_empty()))?;
-    #[derive(Deserialize)]
-    struct Log {
-        msg: String,
-        #[serde(default)]
-        error: String,
-    }
-    Some(match serde_json::from_str::<Log>(line) {
-        Ok(Log { msg, error }) if error.is_empty() => msg,
-        Ok(Log { msg, error }) => format!("{msg}: {error}"),
-        Err(_) => line.chars().take(300).collect(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::words;
-
-    #[test]
-    fn what_is_wrong_is_taken_out_of_what_a_program_wrote() {
-        let usage = "invalid value \"many\" for flag -max-wals: parse error\nUsage:\n\n  etcd [flags]\n    Start an etcd server.\n";
-        let panic = "{\"level\":\"info\",\"msg\":\"a\"}\npanic: x\n\ngoroutine 1 [running]:\nmain.go:1\n";
-        for (message, telling) in [
-            (usage, Some("invalid value \"many\" for flag -max-wals: parse error")),
-            (panic, Some("panic: x")),
-            ("{\"level\":\"fatal\",\"msg\":\"a\",\"error\":\"b\"}\n{\"level\":\"info\",\"msg\":\"c\"}", Some("a: b")),
-            ("{\"reason\":\"NoData\",\"message\":\"there is none\"}", Some("there is none")),
-            ("first\nlast\n", Some("last")),
-            ("\n", None),
-        ] {
-            assert_eq!(words(message).as_deref(), telling);
-        }
-    }
 }

@@ -6,8 +6,11 @@
 
 use api::etcd_cluster::MOVE_LEADER;
 
-use super::{Node, Observed, Roster, Step, corrupt, heir};
+use super::corrupt;
+use super::step::Step;
 use crate::EtcdCluster;
+use crate::plan::Observed;
+use crate::plan::roster::{Node, Roster, heir};
 
 /// What the status remembers of it.
 pub(in crate::plan) struct Led {

@@ -4,12 +4,15 @@ use api::ConditionStatus;
 use api::etcd_cluster::condition_type::QUORUM_HEALTHY;
 use jiff::{SignedDuration, Timestamp};
 
-use super::unreached::SILENCE;
-use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, unreached};
+use super::step::Step;
+use super::troubles::trouble;
+use super::unreached::{self, SILENCE};
+use super::{corrupt, outdated, replacing};
 use crate::plan::objects::{self, ETCD};
-use crate::plan::proven;
-use crate::plan::roster::Node;
+use crate::plan::roster::{Node, Roster};
 use crate::plan::version::{Version, may_follow};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, proven};
 
 /// How long etcd runs without becoming healthy, and how long there is no quorum, before a pod in which etcd runs is replaced:
 /// starts and elections take less.
@@ -32,15 +35,15 @@ pub(super) fn failing(roster: &Roster<'_>, wish: &Wish, node: &Node<'_>, unborn:
         return None;
     }
     let keeps_data = unborn || wish.durable && !node.is_doomed();
-    if rolling::needs_other_pod(node, wish) && keeps_data {
+    if outdated::needs_other_pod(node, wish) && keeps_data {
         return Some(Step::Renew { name: node.name.clone() });
     }
     // Without a volume, another pod is another member; one that has never voted has nothing to lose.
     let new = node.is_learner() || !node.has_started();
-    if rolling::needs_other_pod(node, wish) && new && roster.listed && roster.can_lose(node) {
-        return Some(healing::replace(roster, node, "its pod fails, and the spec has changed since".to_owned()));
+    if outdated::needs_other_pod(node, wish) && new && roster.listed && roster.can_lose(node) {
+        return Some(replacing::replace(roster, node, "its pod fails, and the spec has changed since".to_owned()));
     }
-    rolling::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
+    outdated::needs_other_version(node, wish).then(|| Step::Upgrade { name: node.name.clone() })
 }
 
 /// Whether a member does not start because its data is of a later version than its pod, and the version that is asked for may be that
@@ -73,7 +76,7 @@ pub(super) fn isolated(
 ) -> Option<Step> {
     let in_vain = !node.is_learner() && !node.is_healthy() && node.runs_for_long();
     let replaceable =
-        rolling::takes_other_pod(node, wish) || unborn && is_second(observed) && rolling::needs_other_pod(node, wish);
+        outdated::takes_other_pod(node, wish) || unborn && is_second(observed) && outdated::needs_other_pod(node, wish);
     if in_vain && replaceable && unreached::is_alone(observed, roster, node, now) {
         return unreached::another_pod(observed, roster, wish, node, now);
     }
@@ -109,14 +112,14 @@ fn as_another(observed: &Observed, roster: &Roster<'_>, wish: &Wish, node: &Node
     // Not clock::lasted: a clock that is ahead must not make a member replaceable at once.
     let silent = unreached::silent_since(observed, node).is_some_and(|since| now.duration_since(since) >= SILENCE);
     let dispensable = roster.listed && roster.can_lose(node) && silent;
-    if !(dispensable && rolling::needs_other_pod(node, wish)) {
+    if !(dispensable && outdated::needs_other_pod(node, wish)) {
         return None;
     }
     if wish.durable {
-        return Some(healing::replace_doomed(roster, node));
+        return Some(replacing::replace_doomed(roster, node));
     }
     let why = || "it cannot be reached, it keeps its data in its pod, and the spec has changed since".to_owned();
-    (wish.size >= 3 && corrupt::may_go(observed, roster, node)).then(|| healing::replace(roster, node, why()))
+    (wish.size >= 3 && corrupt::may_go(observed, roster, node)).then(|| replacing::replace(roster, node, why()))
 }
 
 /// Whether no more than one other member votes: it has all that has ever been agreed to, so one that was listed beside it and has

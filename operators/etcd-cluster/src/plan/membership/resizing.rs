@@ -5,10 +5,15 @@ use std::sync::Arc;
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, corrupt, healing, rolling, trouble, waiting_for};
-use crate::plan::clock;
+use super::outdated::is_outdated;
+use super::spare::{is_spare_needed, makes_way};
+use super::step::Step;
+use super::troubles::{trouble, waiting_for};
+use super::{corrupt, healing};
 use crate::plan::objects::{Start, WAIT};
-use crate::plan::roster::Node;
+use crate::plan::roster::{Node, Roster, heir};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, clock};
 
 /// After which time a learner is helped along.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(3);
@@ -58,7 +63,7 @@ pub(super) fn dead(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Opt
     let gone = |node: &&Node<'_>| node.endpoint.is_none() && may(node);
     // The one that is too many takes the place of another whose volume goes; before 3.4 it votes before it has started.
     let spare = roster.members().count() == wish.size + 1;
-    if spare && super::is_spare_needed(observed, roster, wish) {
+    if spare && is_spare_needed(observed, roster, wish) {
         return None;
     }
     let dead = roster.voters().find(gone)?;
@@ -90,7 +95,7 @@ fn grow(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
             observed.refused.as_deref().map(|why| Step::stuck(EtcdClusterReason::PodRefused, cannot_join(why)));
         return refused.unwrap_or_else(|| Step::Start { name: newcomer(observed, roster), start: Start::Join });
     };
-    if rolling::is_outdated(node, wish) || node.is_doomed() {
+    if is_outdated(node, wish) || node.is_doomed() {
         return Step::DropPod { name: node.name.clone() };
     }
     if is_ready_to_join(observed, node) {
@@ -146,9 +151,9 @@ fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
     let may = |node: &Node<'_>| corrupt::may_go(observed, roster, node);
     let followers = || roster.members().filter(|node| node.name != leader.name && may(node));
     let differs = |node: &Node<'_>| corrupt::differs(observed, node);
-    let goes = |node: &Node<'_>| may(node) && (differs(node) || super::makes_way(node, wish));
+    let goes = |node: &Node<'_>| may(node) && (differs(node) || makes_way(node, wish));
     if goes(leader)
-        && let Some(heir) = super::heir(roster, leader, |node| !goes(node))
+        && let Some(heir) = heir(roster, leader, |node| !goes(node))
     {
         return Step::MoveLeader { to: heir.name.clone(), asked: false };
     }
@@ -157,7 +162,7 @@ fn shrink(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> Step {
         .or_else(|| followers().find(|node| goes(node)))
         // Where it cannot hand over, the others elect one of them.
         .or_else(|| Some(leader).filter(|leader| goes(leader) && !leader.hands_over()))
-        .or_else(|| followers().find(|node| rolling::is_outdated(node, wish)))
+        .or_else(|| followers().find(|node| is_outdated(node, wish)))
         .or_else(|| followers().last());
     if victim.is_none() && corrupt::is_on(observed) {
         return corrupt::wait();

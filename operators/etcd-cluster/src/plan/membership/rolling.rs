@@ -4,13 +4,16 @@
 use api::etcd_cluster::EtcdClusterReason;
 use jiff::Timestamp;
 
-use super::{Observed, Roster, Step, Wish, corrupt, waiting_for};
-use crate::plan::leaving_3_6;
-use crate::plan::objects::{TEMPLATE, VERSION};
-use crate::plan::roster::Node;
-use crate::plan::space;
+use super::corrupt;
+use super::outdated::{is_to_change, keeps_its_pod};
+use super::replacing::replace_doomed;
+use super::step::Step;
+use super::troubles::{trouble, waiting_for};
+use crate::plan::objects::VERSION;
+use crate::plan::roster::{Node, Roster, heir};
 use crate::plan::version::Version;
-use crate::plan::{placement, pull};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, leaving_3_6, placement, pull};
 
 /// The next step of a roll, if one is called for. All members are healthy here, and as many as wished.
 pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: Timestamp) -> Option<Step> {
@@ -28,8 +31,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         return Some(Step::ask_again(EtcdClusterReason::NoLeader, "waiting until the members agree on a leader"));
     };
     let Some(next) = outdated.iter().find(|node| node.name != leader.name) else {
-        let heir =
-            super::heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
+        let heir = heir(roster, leader, |_| true).map(|heir| Step::MoveLeader { to: heir.name.clone(), asked: false });
         return Some(heir.unwrap_or_else(|| roll(observed, roster, leader, wish, now)));
     };
     Some(roll(observed, roster, next, wish, now))
@@ -63,7 +65,7 @@ const SLICE: u64 = 20_000;
 
 /// What is left to write before a member leaves 3.6, if that takes more than one step; or why it cannot be written.
 fn fill(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> Option<Step> {
-    let entries = match leaving_3_6::entries_to_fill(observed, roster, node, wish) {
+    let entries = match leaving_3_6::entries_to_fill(observed, roster, node, &wish.version) {
         Ok(entries) => entries.filter(|entries| *entries > SLICE)?,
         Err(why) => return Some(Step::stuck(EtcdClusterReason::UpgradeRefused, why)),
     };
@@ -114,7 +116,7 @@ fn change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish
         return refused(why);
     }
     if wish.durable && node.is_doomed() {
-        return super::healing::replace_doomed(roster, node);
+        return replace_doomed(roster, node);
     }
     if wish.durable {
         return Step::Renew { name };
@@ -142,45 +144,6 @@ pub(super) fn refused(why: &str) -> Step {
     Step::stuck(EtcdClusterReason::PodRefused, message)
 }
 
-/// Whether a member is to get another pod, and keeps its data with it.
-pub(in crate::plan) fn takes_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    wish.durable && !node.is_doomed() && needs_other_pod(node, wish)
-}
-
-/// Whether a roll is to reach a member. While options are refused, none is: what is wished lacks them, so it is not what a person has
-/// asked for either.
-pub(super) fn rolls(observed: &Observed, node: &Node<'_>, wish: &Wish) -> bool {
-    observed.options_refused.is_none() && is_outdated(node, wish)
-}
-
-/// Whether a member is to get another pod, or its pod another image.
-pub(in crate::plan) fn is_to_change(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, wish: &Wish) -> bool {
-    rolls(observed, node, wish) || space::can_have_more(observed, roster, node)
-}
-
-/// Whether only the image in a member's pod is to be another one.
-pub(in crate::plan) fn keeps_its_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    !needs_other_pod(node, wish) && needs_other_version(node, wish)
-}
-
-/// Whether a member's pod differs from what is wished.
-pub(in crate::plan) fn is_outdated(node: &Node<'_>, wish: &Wish) -> bool {
-    needs_other_pod(node, wish) || needs_other_version(node, wish)
-}
-
-pub(super) fn needs_other_pod(node: &Node<'_>, wish: &Wish) -> bool {
-    node.annotation(TEMPLATE) != Some(wish.template.as_str())
-}
-
-pub(super) fn needs_other_version(node: &Node<'_>, wish: &Wish) -> bool {
-    node.annotation(VERSION) != Some(wish.version.to_string().as_str())
-}
-
-/// Whether two pods are made of the same.
-pub(super) fn same_pod(one: &Node<'_>, other: &Node<'_>) -> bool {
-    [TEMPLATE, VERSION].iter().all(|name| one.annotation(name) == other.annotation(name))
-}
-
 /// Whether a member has come to what its pod says: it runs that version, is ready, and has caught up.
 fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
     node.ready && node.is_reported() != Some(false) && node.runs_its_version() && roster.caught_up(node)
@@ -189,7 +152,7 @@ fn is_settled(roster: &Roster<'_>, node: &Node<'_>) -> bool {
 fn unsettled_sentence(roster: &Roster<'_>, node: &Node<'_>) -> String {
     let name = &node.name;
     match (node.annotation(VERSION), node.version()) {
-        (Some(wanted), Some(runs)) if !node.runs_its_version() => match super::trouble(node) {
+        (Some(wanted), Some(runs)) if !node.runs_its_version() => match trouble(node) {
             Some(trouble) => format!("member {name} does not come to version {wanted}: {trouble}"),
             None => format!("waiting for member {name} to run version {wanted}; it runs {runs}"),
         },

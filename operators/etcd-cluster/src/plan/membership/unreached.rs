@@ -4,11 +4,12 @@
 use api::etcd_cluster::{EtcdClusterReason, MemberRole};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Observed, Roster, Step, Wish, pull, rolling};
-use crate::EtcdCluster;
+use super::step::Step;
+use super::{outdated, rolling};
 use crate::plan::objects::CLIENT_PORT;
-use crate::plan::roster::{Node, is_to_vote};
-use crate::plan::{clock, proven};
+use crate::plan::roster::{Node, Roster, only_voter};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, clock, proven, pull};
 
 /// How long a member does not answer, though its pod is ready, before somebody should know.
 pub(super) const SILENCE: SignedDuration = SignedDuration::from_mins(2);
@@ -31,15 +32,6 @@ pub(super) fn silent_since(observed: &Observed, node: &Node<'_>) -> Option<Times
     known.filter(|status| status.id.is_some() && status.role == MemberRole::Unreachable)?.since
 }
 
-/// The name of the only voter, if there is just one. One that only learns, by its own word or as it was listed last, is no voter; had
-/// it become one that nobody has heard of yet, quorum would come back with the pod.
-pub(in crate::plan) fn only_voter<'c>(cluster: &'c EtcdCluster, roster: &Roster<'_>) -> Option<&'c str> {
-    let learns =
-        |name: &str| roster.nodes.iter().any(|node| node.name == name && node.endpoint.is_some_and(|of| of.learner));
-    let mut voters = cluster.status.listed().filter(|status| !learns(&status.name) && !is_to_vote(status));
-    voters.next().filter(|_| voters.next().is_none()).map(|status| status.name.as_str())
-}
-
 /// Whether an only voter is one of those. With its pod nobody else's quorum goes, and each change of its spec costs it that.
 pub(super) fn is_alone(observed: &Observed, roster: &Roster<'_>, node: &Node<'_>, now: Timestamp) -> bool {
     let alone = !roster.listed && only_voter(&observed.cluster, roster) == Some(&node.name);
@@ -55,7 +47,7 @@ pub(super) fn another_pod(
     node: &Node<'_>,
     now: Timestamp,
 ) -> Option<Step> {
-    if !proven::keeps_minor(node, wish) || !rolling::rolls(observed, node, wish) {
+    if !proven::keeps_minor(node, wish) || !outdated::rolls(observed, node, wish) {
         return None;
     }
     // Clients may be served, so the next pod is proved as in a roll.
@@ -73,7 +65,7 @@ pub(in crate::plan) fn is_about_to_lose_its_pod<'r, 'a>(
     wish: &Wish,
     now: Timestamp,
 ) -> Option<&'r Node<'a>> {
-    let rolls = |node: &&Node<'_>| rolling::rolls(observed, node, wish) && rolling::takes_other_pod(node, wish);
+    let rolls = |node: &&Node<'_>| outdated::rolls(observed, node, wish) && outdated::takes_other_pod(node, wish);
     let lacks = |node: &&Node<'_>| rolls(node) && is_alone(observed, roster, node, now);
     roster.nodes.iter().find(|node| lacks(node) && proven::keeps_minor(node, wish))
 }

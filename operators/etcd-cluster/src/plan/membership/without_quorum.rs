@@ -3,11 +3,14 @@
 use api::etcd_cluster::{EtcdClusterReason, MemberRole, MemberStatus};
 use jiff::Timestamp;
 
-use super::{Observed, Roster, Step, Wish, healing, repair, unreached, waiting_for};
-use crate::plan::hold;
+use super::again::again;
+use super::step::Step;
+use super::troubles::waiting_for;
+use super::{healing, repair, unreached};
 use crate::plan::objects::{Facts, Start};
-use crate::plan::quorum;
-use crate::plan::roster::Node;
+use crate::plan::roster::{Node, Roster};
+use crate::plan::wish::Wish;
+use crate::plan::{Observed, hold, quorum};
 
 const AUTHENTICATION: &str = "etcd's authentication is on, and this operator has no user there yet, so it cannot tell how \
     members fare: pods that are gone come back on their volumes, and nothing else is changed, until authentication is \
@@ -42,7 +45,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
                     return Step::Start { name: node.name.as_str().into(), start: Start::Join };
                 }
                 // What keeps one down keeps no other down.
-                match super::again(observed, roster, wish, &node.name) {
+                match again(observed, roster, wish, &node.name) {
                     wait @ Step::Wait(_) => waiting = waiting.or(Some(wait)),
                     step => return step,
                 }
@@ -51,7 +54,7 @@ pub(super) fn step(observed: &Observed, roster: &Roster<'_>, wish: &Wish, now: T
         }
     }
     if let Some(node) = unknown(observed, roster) {
-        return super::again(observed, roster, wish, &node.name);
+        return again(observed, roster, wish, &node.name);
     }
     // Before 3.4 one that has just been listed may be what quorum needs, and it has never started. It comes after those that hold data:
     // its pod may be one that the API server refuses.

@@ -8,7 +8,7 @@ use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
 use runtime::views::DisruptionBudget;
 
-use super::{labels, selected};
+use super::labels::{labels, selected};
 use crate::EtcdCluster;
 
 /// The budget that keeps evictions (node drains) from breaking the quorum of `voters`.

@@ -14,9 +14,10 @@ use runtime::views::Claim;
 
 use serde_json::json;
 
-use super::{
-    CLUSTER_ID, JOINING, MEMBER_ID, MEMBER_VERSION, NAMESPACE, NEXT, NODE, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED,
-    RETIRED_BY, RETIRING, member_labels,
+use super::annotations::RETIRING;
+use super::facts::{Facts, has_yet_to_vote};
+use super::labels::{
+    JOINING, NAMESPACE, NEXT, NODE, OWNER_UID, PROVEN, PROVEN_SPEC, RETIRED, RETIRED_BY, member_labels,
 };
 use crate::EtcdCluster;
 use crate::plan::proven::Proven;
@@ -25,31 +26,6 @@ use crate::plan::size::bytes;
 
 /// How large volumes are that nobody gave a size.
 const DEFAULT_SIZE: &str = "1Gi";
-
-/// What the volume of a claim holds, as labels of the claim tell: status can be lost, and volumes are what matters.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::plan) struct Facts {
-    /// etcd's id of the cluster, in hexadecimal.
-    pub(in crate::plan) cluster_id: String,
-    /// etcd's id of the member, in hexadecimal.
-    pub(in crate::plan) member_id: String,
-    /// The version that the member ran last.
-    pub(in crate::plan) version: String,
-}
-
-impl Facts {
-    /// What the labels of a claim say.
-    pub(in crate::plan) fn of(claim: &Claim) -> Option<Self> {
-        let label = |name: &str| claim.labels.get(name).cloned();
-        Some(Self { cluster_id: label(CLUSTER_ID)?, member_id: label(MEMBER_ID)?, version: label(MEMBER_VERSION)? })
-    }
-
-    fn labels(self) -> [(String, String); 3] {
-        let Self { cluster_id, member_id, version } = self;
-        [(CLUSTER_ID, cluster_id), (MEMBER_ID, member_id), (MEMBER_VERSION, version)]
-            .map(|(name, value)| (name.to_owned(), value))
-    }
-}
 
 /// What is known of a claim before it is applied.
 #[derive(Clone, Debug, Default)]
@@ -133,11 +109,6 @@ pub(in crate::plan) fn marked_as_retiring(live: &Claim, retires: bool) -> Apply 
     Apply::part(Claim::KIND, &live.meta, "retire", &mark)
 }
 
-/// Whether a claim bears that mark.
-pub(in crate::plan) fn is_retiring(live: &Claim) -> bool {
-    live.labels.get(RETIRING).is_some_and(|mark| mark == "true")
-}
-
 /// Whether garbage collection would take a claim away with the cluster, which is to be retained.
 pub(in crate::plan) fn is_owned_in_vain(cluster: &EtcdCluster, live: &Claim) -> bool {
     policy(cluster) == OnDelete::Retain && live.meta.controlled_by(&cluster.meta.uid)
@@ -206,11 +177,6 @@ fn spec(cluster: &EtcdCluster, live: Option<&Claim>) -> PersistentVolumeClaimSpe
         }),
         ..PersistentVolumeClaimSpec::default()
     }
-}
-
-/// Whether a claim's member has never voted, so that it holds nothing that others do not.
-pub(in crate::plan) fn has_yet_to_vote(live: &Claim) -> bool {
-    live.labels.contains_key(JOINING) && Facts::of(live).is_none()
 }
 
 /// How large a member's volume is by its claim, in bytes: what the spec asks for, unless the claim reports less.

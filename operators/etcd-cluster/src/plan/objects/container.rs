@@ -8,22 +8,15 @@ use k8s_openapi::api::core::v1::{
 
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::pod::{START, Start};
-use super::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT, probes};
+use super::given::{is_given, largest_request, quota_follows_volume};
+use super::ports::{CLIENT_PORT, METRICS_PORT, PEER_PORT, VOLUME_PORT};
+use super::probes;
+use super::programs::{AGENT, AGENT_PATH, ETCD, ETCD_PATH, WAIT};
+use super::start::{START, Start};
 use crate::EtcdCluster;
 use crate::plan::names::{client_url, peer_url, peers_url};
 use crate::plan::wish::Wish;
 
-/// The name of etcd's container, as the old operator had it.
-pub(in crate::plan) const ETCD: &str = "etcd";
-/// The name of the init step that only tries the agent's image.
-pub(in crate::plan) const AGENT: &str = "agent";
-/// The name of the init step.
-pub(in crate::plan) const WAIT: &str = "wait";
-/// Where etcd is in its image.
-pub(in crate::plan) const ETCD_PATH: &str = "/usr/local/bin/etcd";
-/// Where the agent is in the manager's image.
-pub(in crate::plan) const AGENT_PATH: &str = "/agent";
 /// The volume with a member's data.
 pub(super) const DATA_VOLUME: &str = "etcd-data";
 /// The volume that lives as long as the pod, with the agent in it.
@@ -177,35 +170,6 @@ fn arguments(cluster: &EtcdCluster, wish: &Wish, member: &str) -> Vec<String> {
     }
     arguments.extend(cluster.spec.options.iter().map(|(name, value)| format!("--{name}={value}")));
     arguments
-}
-
-/// Whether the spec says something of an option of etcd.
-fn is_given(cluster: &EtcdCluster, option: &str) -> bool {
-    cluster.spec.options.contains_key(option) || variable(cluster, option).is_some()
-}
-
-/// The name of the variable by which etcd takes an option.
-pub(in crate::plan) fn variable_of(option: &str) -> String {
-    format!("ETCD_{}", option.to_uppercase().replace('-', "_"))
-}
-
-/// The variable that gives an option of etcd.
-fn variable<'a>(cluster: &'a EtcdCluster, option: &str) -> Option<&'a EnvVar> {
-    let name = variable_of(option);
-    cluster.spec.pod.iter().flat_map(|pod| &pod.etcd_env).find(|env| env.name == name)
-}
-
-/// How large a request may be, in bytes, as the spec has it.
-fn largest_request(cluster: &EtcdCluster) -> u64 {
-    const OPTION: &str = "max-request-bytes";
-    let given = cluster.spec.options.get(OPTION);
-    let given = given.or_else(|| variable(cluster, OPTION)?.value.as_ref());
-    etcd_sizing::largest_request(given.map(String::as_str))
-}
-
-/// Whether the database may grow as its volume allows, because the spec does not say how far.
-pub(in crate::plan) fn quota_follows_volume(cluster: &EtcdCluster) -> bool {
-    cluster.spec.quota.is_none() && !is_given(cluster, "quota-backend-bytes")
 }
 
 /// What makes etcd fit its volume, as far as the spec does not say otherwise, in docs/etcd-cluster.md: for the agent, which

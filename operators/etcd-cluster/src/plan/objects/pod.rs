@@ -14,54 +14,17 @@ use runtime::plan::{Apply, Create};
 use runtime::views::Pod;
 use serde_json::{Value, json};
 
-use super::{OWNER_UID, container, member_labels, selector};
+use super::annotations::{PLACEMENT, RESTARTS, RETIRING, TEMPLATE, VERSION, VOLUME};
+use super::labels::{OWNER_UID, member_labels, selector};
+use super::programs::ETCD;
+use super::start::{START, Start};
+use super::{claim, container};
 use crate::EtcdCluster;
 use crate::plan::wish::{self, Wish};
 use crate::plan::{Observed, names};
 
-/// Annotation with the version that a member should run, as the old operator set it.
-pub(in crate::plan) const VERSION: &str = "etcd.version";
-/// Annotation with a fingerprint of what the spec said of pods when this one was made, its version apart.
-pub(in crate::plan) const TEMPLATE: &str = "multi-operator.example.com/template";
-/// Annotation with a fingerprint of what the spec said of pods alone, by which a pod starts or does not.
-pub(in crate::plan) const PLACEMENT: &str = "multi-operator.example.com/placement";
-/// Annotation of pods of members that are about to be removed: so the removal is carried through, whatever comes between. Also a label
-/// of their claims: see [`crate::plan::anew`].
-pub(in crate::plan) const RETIRING: &str = "multi-operator.example.com/retiring";
-/// Annotation with how often etcd had been started again when its image was changed, that change included: what comes
-/// beyond it are crashes.
-pub(in crate::plan) const RESTARTS: &str = "multi-operator.example.com/restarts";
-/// Annotation with how large the member's volume was when its pod was made, in bytes: what its limits were planned by.
-pub(in crate::plan) const VOLUME: &str = "multi-operator.example.com/volume";
-/// Annotation that earlier managers set in its stead: how large the member's database may grow, in bytes, where its volume
-/// decides that.
-pub(in crate::plan) const QUOTA: &str = "multi-operator.example.com/quota";
-/// Annotation with how the member of a pod begins.
-pub(in crate::plan) const START: &str = "multi-operator.example.com/start";
 /// Where images' users may write. The number is nobody's.
 const USER: i64 = 1000;
-
-/// How a member begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Start {
-    /// As the first of a new cluster.
-    New,
-    /// As one more member of a cluster that runs, with an empty volume.
-    Join,
-    /// As itself again, with the data that it had.
-    Again,
-}
-
-impl Start {
-    /// The agent's word for it.
-    pub(in crate::plan) fn word(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Join => "join",
-            Self::Again => "data",
-        }
-    }
-}
 
 /// The pod of `member`, as `cluster` has it, which may be the cluster of an earlier time.
 pub(in crate::plan) fn pod(
@@ -72,12 +35,12 @@ pub(in crate::plan) fn pod(
     start: Start,
 ) -> Create {
     let claim = observed.claims.iter().find(|claim| *claim.meta.key.name == *member);
-    let volume = if wish.durable { super::volume(cluster, claim.map(|claim| &**claim)) } else { None };
+    let volume = if wish.durable { claim::volume(cluster, claim.map(|claim| &**claim)) } else { None };
     let policy = cluster.spec.pod.clone().unwrap_or_default();
     let mut labels = policy.labels.clone();
     labels.extend(pod_labels(cluster, member));
     let mut annotations = policy.annotations.clone();
-    annotations.entry(DEFAULT_CONTAINER.to_owned()).or_insert_with(|| container::ETCD.to_owned());
+    annotations.entry(DEFAULT_CONTAINER.to_owned()).or_insert_with(|| ETCD.to_owned());
     annotations.insert(VERSION.to_owned(), wish.version.to_string());
     annotations.insert(START.to_owned(), start.word().to_owned());
     annotations.insert(TEMPLATE.to_owned(), wish.template.clone());
@@ -113,12 +76,12 @@ pub(in crate::plan) fn pod(
 
 /// The same pod with the wished version's image. Only the container restarts: address, volume and place stay.
 pub(in crate::plan) fn next_image(live: &Pod, wish: &Wish) -> Apply {
-    let etcd = live.running.as_ref().and_then(|running| running.container(container::ETCD));
+    let etcd = live.running.as_ref().and_then(|running| running.container(ETCD));
     // What has never run is started, not started again.
     let restarts = etcd.map_or(0, |etcd| etcd.restarts + i32::from(etcd.running || etcd.ended.is_some()));
     let change = json!({
         "metadata": { "annotations": { VERSION: wish.version.to_string(), RESTARTS: restarts.to_string() } },
-        "spec": { "containers": [{ "name": container::ETCD, "image": wish.image() }] },
+        "spec": { "containers": [{ "name": ETCD, "image": wish.image() }] },
     });
     Apply { seen: Some(live.meta.uid.clone()), ..Apply::new(Pod::KIND, live.meta.key.clone(), &change) }
 }

@@ -8,7 +8,7 @@
 use k8s_openapi::api::core::v1::{HTTPGetAction, Probe, TCPSocketAction};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::{CLIENT_PORT, METRICS_PORT};
+use super::ports::{CLIENT_PORT, METRICS_PORT};
 use crate::plan::version::Version;
 
 /// Whether that version has a listener for metrics (and, later, health).

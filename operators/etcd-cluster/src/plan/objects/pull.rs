@@ -9,7 +9,9 @@ use runtime::plan::Create;
 use runtime::plan::meta::{OWNER_KIND, child_meta, labels};
 use runtime::views::Pod;
 
-use super::pod::{PLACEMENT, placement};
+use super::annotations::PLACEMENT;
+use super::pod::placement;
+use super::programs::ETCD;
 use super::{container, pod};
 use crate::EtcdCluster;
 use crate::plan::names;
@@ -63,7 +65,7 @@ pub(super) fn trying(cluster: &EtcdCluster, wish: &Wish, agent: Option<&str>, di
         tolerations: (!policy.tolerations.is_empty()).then_some(policy.tolerations),
         image_pull_secrets: (!policy.image_pull_secrets.is_empty()).then_some(policy.image_pull_secrets),
         init_containers: agent.map(|agent| vec![container::agent_trial(cluster, agent)]),
-        containers: vec![container::trial(container::ETCD, cluster, wish)],
+        containers: vec![container::trial(ETCD, cluster, wish)],
         ..PodSpec::default()
     }
 }

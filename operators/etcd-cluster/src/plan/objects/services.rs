@@ -8,7 +8,8 @@ use runtime::plan::Apply;
 use runtime::plan::meta::child_meta;
 use runtime::views::Service;
 
-use super::{CLIENT_PORT, PEER_PORT, labels, selected};
+use super::labels::{labels, selected};
+use super::ports::{CLIENT_PORT, PEER_PORT};
 use crate::EtcdCluster;
 
 /// The headless Service that gives each member a name in cluster DNS, ready or not: members must find one another before

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use runtime::views::{Claim, Container, Pod, Running};
 
-use super::hex;
+use super::ids::hex;
 use crate::plan::objects::{ETCD, Facts, RESTARTS, START, Start, VERSION};
 use crate::plan::version::Version;
 use crate::plan::{Endpoint, Member, Observed};

@@ -1,14 +1,12 @@
-//! What status says of single members, and which of it is an event. Pure.
+//! What status says of single members. Pure.
 
-use api::etcd_cluster::{EtcdClusterStatus, EtcdMemberEvent, MemberRole, MemberStatus, Members};
+use api::etcd_cluster::{MemberRole, MemberStatus, Members};
 use jiff::{Timestamp, Unit};
-use runtime::plan::Announcement;
 
 use super::super::membership::Step;
 use super::super::objects::VERSION;
 use super::super::roster::{Node, Roster, hex, is_to_vote};
 use super::super::size;
-use super::{announcement, conditions};
 use crate::EtcdCluster;
 
 /// Each member; without quorum, those known before, since who does not answer is not gone. And the one whose pod is being made:
@@ -99,11 +97,16 @@ fn aged(status: MemberStatus, before: Option<&MemberStatus>, now: Timestamp) -> 
     MemberStatus { since, ..status }
 }
 
+/// Whether a member serves clients: it is a healthy voter, and its pod is ready.
+pub(super) fn serves(node: &Node<'_>) -> bool {
+    node.is_healthy() && node.ready
+}
+
 /// Pods by whether their etcd serves.
 pub(super) fn by_readiness(roster: &Roster<'_>) -> Members {
     let mut members = Members::default();
     for node in roster.nodes.iter().filter(|node| node.pod.is_some()) {
-        let list = if conditions::serves(node) { &mut members.ready } else { &mut members.unready };
+        let list = if serves(node) { &mut members.ready } else { &mut members.unready };
         list.push(node.name.clone());
     }
     members
@@ -118,33 +121,4 @@ pub(super) fn leader(statuses: &[MemberStatus]) -> Option<String> {
 pub(super) fn largest(roster: &Roster<'_>, before: Option<&str>) -> Option<String> {
     let largest = roster.nodes.iter().filter_map(|node| node.endpoint).map(|endpoint| endpoint.db_size).max();
     largest.map(|bytes| size::stepped(bytes, before)).or_else(|| before.map(str::to_owned))
-}
-
-/// The old operator's events, each once: when a member is listed for the first time or no more, or runs another version.
-pub(super) fn events(before: &EtcdClusterStatus, after: &EtcdClusterStatus) -> Vec<Announcement> {
-    let mut events = Vec::new();
-    for now in after.listed() {
-        let was = before.member(&now.name).filter(|was| was.id.is_some());
-        if was.is_none() {
-            let message = format!("New member {} added to cluster", now.name);
-            events.push(announcement(false, EtcdMemberEvent::NewMemberAdded, message));
-        }
-        let was = was.and_then(|was| was.version.as_ref());
-        if let (Some(was), Some(version)) = (was, &now.version)
-            && was != version
-        {
-            let message = format!("Member {} upgraded from {was} to {version}", now.name);
-            events.push(announcement(false, EtcdMemberEvent::MemberUpgraded, message));
-        }
-    }
-    for was in before.listed() {
-        if after.member(&was.name).is_none_or(|now| now.id.is_none()) {
-            events.push(announcement(
-                false,
-                EtcdMemberEvent::MemberRemoved,
-                format!("Existing member {} removed from the cluster", was.name),
-            ));
-        }
-    }
-    events
 }

@@ -1,10 +1,11 @@
 //! What works, but not as well as a person might think. Pure.
 
 use api::etcd_cluster::EtcdClusterReason;
+use runtime::views::Claim;
 
 use super::super::objects::{OWNER_UID, RETIRED};
 use super::super::roster::Roster;
-use super::super::{Explanation, Observed, claim_copies, objects, space};
+use super::super::{Explanation, Observed, claim_copies, hold, objects, space};
 use super::members::largest;
 
 /// The worst of it, with its reason.
@@ -49,7 +50,7 @@ fn marked(observed: &Observed) -> Option<Explanation> {
 
 /// Claims that bear the labels of members' and are none.
 fn copies(observed: &Observed) -> Option<Explanation> {
-    let names: Vec<&str> = claim_copies::reported(observed).map(|claim| &*claim.meta.key.name).collect();
+    let names: Vec<&str> = reported(observed).map(|claim| &*claim.meta.key.name).collect();
     (!names.is_empty()).then(|| {
         let message = format!(
             "PVCs have this cluster's labels but belong to no member: {}; the operator neither uses nor deletes them; remove the \
@@ -60,6 +61,12 @@ fn copies(observed: &Observed) -> Option<Explanation> {
         );
         (EtcdClusterReason::ClaimCopied, message)
     })
+}
+
+/// The unused copies that the condition Warning lists.
+fn reported(observed: &Observed) -> impl Iterator<Item = &Claim> {
+    let stays = |claim: &&Claim| !claim.meta.deleting && !claim.labels.contains_key(RETIRED);
+    hold::made_for(observed).filter(stays).filter(|claim| claim_copies::is_unused_copy(observed, claim))
 }
 
 /// Members whose volumes are larger than the spec asks for now.

@@ -12,17 +12,7 @@ use crate::EtcdCluster;
 use crate::plan::objects::{CLUSTER_ID, OWNER_UID, RETIRED};
 use crate::plan::{Etcd, Observed, hold, names, roster};
 
-/// What was found out about members' claims beyond what watches tell.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    /// Members' names under which the API server has no claim.
-    pub gone: BTreeSet<Box<str>>,
-    /// Members' names under which there is a claim that is not the cluster's.
-    pub taken: BTreeSet<Box<str>>,
-    /// Members whose claims are marked as those of removed members though etcd lists them. A person has done that, so nothing
-    /// keeps such a claim from being deleted; but as long as it is there, its member uses it.
-    pub marked: BTreeSet<Box<str>>,
-}
+pub use crate::plan::observed::claims::Found;
 
 /// The names of members whose claims have to be read by their names, because watches tell of none: of those that have a pod,
 /// that status tells of, and that etcd lists.
@@ -125,14 +115,5 @@ pub fn unmark(observed: &mut Observed) {
             unmarked.labels.remove(RETIRED);
             *claim = Arc::new(unmarked);
         }
-    }
-}
-
-impl Found {
-    /// Adds what another look has found.
-    pub fn extend(&mut self, other: Self) {
-        self.gone.extend(other.gone);
-        self.taken.extend(other.taken);
-        self.marked.extend(other.marked);
     }
 }

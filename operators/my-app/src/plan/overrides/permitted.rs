@@ -3,7 +3,8 @@
 use api::my_app::{MyAppReason, PodMetadata};
 use serde_json::{Map, Value};
 
-use super::{Limit, PATH, Refusal};
+use super::limit::Limit;
+use super::refusal::{PATH, Refusal};
 
 /// The fields of pods by which the scheduler places them, and by which a node's runtime is chosen among those that the cluster
 /// offers. None changes what a container may do.

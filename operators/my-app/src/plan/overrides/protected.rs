@@ -6,7 +6,7 @@ use api::my_app::PodMetadata;
 use runtime::plan::meta::{INSTANCE, MANAGED_BY, NAME, RESTARTED_AT};
 use serde_json::Value;
 
-use super::PATH;
+use super::refusal::PATH;
 use crate::plan::objects::CONTAINER;
 
 /// Labels and annotations below it are the operator's.

@@ -4,7 +4,7 @@ use k8s_openapi::api::core::v1::PodSpec;
 use k8s_openapi::serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::PATH;
+use super::refusal::PATH;
 
 /// The same, with numbers written as quantities where those belong.
 pub(super) fn pod_spec(mut spec: Value) -> Result<Value, String> {

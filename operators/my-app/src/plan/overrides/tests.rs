@@ -1,5 +1,6 @@
 //! What is taken of overrides, with which words the rest is refused, and what they make of a template.
 
+use api::my_app::MyAppReason;
 use k8s_openapi::DeepMerge;
 use k8s_openapi::api::core::v1::PodSpec;
 use proptest::prelude::*;

@@ -9,7 +9,7 @@ use runtime::plan::seen::{Live, Served};
 use runtime::plan::{Apply, Seen};
 use runtime::views::{HttpRoute, Ingress, RouteCondition, RouteParent};
 
-use super::beside::{differs, is_asked, is_put_back};
+use super::as_asked::{differs, is_asked, is_put_back};
 use crate::plan::{Observed, taken, ways_in};
 
 /// A condition's status, reason and message.

@@ -10,8 +10,8 @@ use kube::{Api, Client};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::{View, Wire};
-use crate::cache::Health;
+use super::wire::Wire;
+use crate::cache::{Health, View};
 use crate::retry::jittered;
 
 /// How far apart looks are, however many doubt.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{Lack, Path, Step};
+use super::lack::{Lack, Path, Step};
 
 /// The fields that somebody has set in an object of that `metadata`, and that its CRD lacks. Those of its status are no wish of
 /// anybody's.

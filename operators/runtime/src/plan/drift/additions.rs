@@ -13,9 +13,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::defaults::Made;
+use super::fingerprint::Fingerprint;
 use super::ownership::{Owners, owns};
 use super::rules::{Alone, Rules, Step};
-use super::{Fingerprint, Selector};
+use super::selector::Selector;
 
 /// What others own at places that are ours alone: it would be there after an apply that does not send it. Empty as a rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

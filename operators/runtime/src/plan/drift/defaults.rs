@@ -15,9 +15,10 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
+use super::fingerprint::{Fingerprint, part};
 use super::overlay::key_of;
 use super::rules::{Alone, Line, Rules, Step};
-use super::{Fingerprint, Items};
+use super::selector::Items;
 use crate::plan::meta::Kind;
 
 const SERVICE: &[Line] = &[
@@ -154,7 +155,7 @@ fn owned(kind: &Kind, live: &Value, fields: &Value) -> (Fingerprint, Box<[u32]>)
     if fields.as_object().is_none_or(Map::is_empty) {
         return (Fingerprint::of_nothing(), Box::default());
     }
-    let mut part = super::part(live, &fields);
+    let mut part = part(live, &fields);
     let at_default = take(kind, &mut part);
     (Fingerprint::of(part), at_default)
 }

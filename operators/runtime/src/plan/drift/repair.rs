@@ -7,12 +7,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Selector;
 use super::additions::{Additions, child, is_cluster_ip};
 use super::defaults::{disown_defaults, disown_filled_in};
 use super::overlay::put_over;
 use super::ownership::{Owners, gathered};
 use super::rules::rules;
+use super::selector::Selector;
 use crate::plan::meta::Kind;
 use crate::plan::told::Told;
 

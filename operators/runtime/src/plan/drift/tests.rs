@@ -1,7 +1,9 @@
 //! What is drift, and what is none.
 
+use serde_json::{Value, json};
+
+use super::selector::Selector;
 use super::*;
-use serde_json::json;
 
 fn rendered() -> Value {
     json!({

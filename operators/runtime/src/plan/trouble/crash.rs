@@ -5,7 +5,8 @@
 use api::{PodReason, Reason};
 use jiff::{SignedDuration, Timestamp};
 
-use super::{Trouble, WireContainer, WireReason};
+use super::diagnosis::Trouble;
+use super::wire::{WireContainer, WireReason};
 
 /// A container that has run for so long starts over: the kubelet then forgets how often it has ended before, which is twice the
 /// longest time that it waits.

@@ -2,9 +2,9 @@
 //! does not exist, an entry that is missing and a volume that takes its time all read `ContainerCreating`.
 
 use jiff::Timestamp;
-use serde::Deserialize;
 
-use super::WirePod;
+use super::volume::WireVolume;
+use super::wire::WirePod;
 
 /// What a pod waits for that has a node and no container yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,58 +13,6 @@ pub struct Starting {
     pub since: Timestamp,
     /// What its volumes are made of, without what may be missing: `ConfigMap settings`, for example.
     pub needs: Vec<String>,
-}
-
-/// A volume, as far as it is made of another object.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct WireVolume {
-    config_map: Option<WireSource>,
-    secret: Option<WireSource>,
-    projected: Option<WireProjected>,
-    persistent_volume_claim: Option<WireClaim>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireSource {
-    /// A Secret's is called otherwise in a volume of its own.
-    #[serde(alias = "secretName")]
-    name: String,
-    optional: bool,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct WireProjected {
-    sources: Vec<WireProjection>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct WireProjection {
-    config_map: Option<WireSource>,
-    secret: Option<WireSource>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct WireClaim {
-    claim_name: String,
-}
-
-impl WireVolume {
-    fn needs(&self) -> impl Iterator<Item = String> {
-        let projected = self.projected.iter().flat_map(|projected| &projected.sources);
-        let projected = projected.map(|source| (&source.config_map, &source.secret));
-        let sources = projected.chain([(&self.config_map, &self.secret)]).flat_map(|(config_map, secret)| {
-            [("ConfigMap", config_map), ("Secret", secret)]
-                .into_iter()
-                .filter_map(|(kind, source)| Some((kind, source.as_ref().filter(|source| !source.optional)?)))
-        });
-        let claim = self.persistent_volume_claim.iter().map(|claim| ("PersistentVolumeClaim", &claim.claim_name));
-        sources.map(|(kind, source)| (kind, &source.name)).chain(claim).map(|(kind, name)| format!("{kind} {name}"))
-    }
 }
 
 /// What `pod` waits for, if it has a node, none of its containers has been created, and its volumes need other objects.

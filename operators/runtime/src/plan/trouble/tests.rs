@@ -1,7 +1,9 @@
 //! What kubelet says, and what is made of it.
 
-use super::*;
+use jiff::Timestamp;
 use serde_json::{Value, json};
+
+use super::*;
 
 fn trouble(status: Value) -> Option<Trouble> {
     of(&serde_json::from_value(json!({ "status": status })).unwrap(), false)

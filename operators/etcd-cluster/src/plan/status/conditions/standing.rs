@@ -1,17 +1,16 @@
 //! How the cluster fares, in what conditions need. Pure.
 
 use api::Reason;
-use api::etcd_cluster::MemberStatus;
 use jiff::Timestamp;
 use runtime::plan::conditions::Summary;
 
-use super::judge;
+use super::judgment::{is_restarting, judge};
 use crate::plan::membership::{Step, waiting_for, why_not_led};
 use crate::plan::roster::Roster;
 use crate::plan::status::warnings;
 use crate::plan::status::words::alarm;
 use crate::plan::wish::Wish;
-use crate::plan::{Alarm, Explanation, Observed, proven, quorum, space};
+use crate::plan::{Alarm, Explanation, Observed, quorum, space};
 
 /// The cluster's state, as its conditions report it.
 pub(in crate::plan::status) struct Standing {
@@ -105,15 +104,4 @@ fn is_scaling(observed: &Observed, roster: &Roster<'_>, wish: &Wish, members: us
     let made = observed.cluster.status.cluster_id.is_some();
     let known = !made || roster.listed || members > 0;
     known.then(|| made && (members != wish.size || roster.listed && roster.voters().count() != wish.size))
-}
-
-/// Whether there is no quorum for no other reason than that members are being restarted as the spec asks.
-pub(super) fn is_restarting(observed: &Observed, roster: &Roster<'_>, wish: &Wish) -> bool {
-    let node = |status: &MemberStatus| roster.nodes.iter().find(|node| node.name == status.name);
-    let listed = observed.cluster.status.listed();
-    let mut silent = listed.filter(|status| node(status).is_none_or(|node| node.endpoint.is_none())).peekable();
-    let planned = |status: &MemberStatus| {
-        node(status).is_some_and(|node| proven::is_being_renewed(&observed.cluster, node, wish))
-    };
-    !roster.listed && silent.peek().is_some() && silent.all(planned)
 }

@@ -1,6 +1,7 @@
 //! Probes as kubelets and people see them.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
 
 use super::*;
 

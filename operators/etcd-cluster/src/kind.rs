@@ -1,0 +1,30 @@
+//! The kind EtcdCluster, as the operator knows it.
+
+use runtime::plan::Kind;
+use runtime::views::{Custom, CustomKind};
+
+/// The kind EtcdCluster.
+#[derive(Debug)]
+pub enum EtcdClusterKind {}
+
+impl CustomKind for EtcdClusterKind {
+    const KIND: Kind = Kind { group: api::ETCD_GROUP, version: "v1beta2", kind: "EtcdCluster", plural: "etcdclusters" };
+    const ANNOTATIONS: &'static [&'static str] =
+        &[api::etcd_cluster::SCOPE, api::etcd_cluster::MOVE_LEADER, api::etcd_cluster::ADOPT];
+    const FREE: &'static [&'static str] = &[
+        "pod.affinity",
+        "pod.tolerations",
+        "pod.topologySpreadConstraints",
+        "pod.securityContext",
+        "pod.etcdEnv",
+        "pod.persistentVolumeClaimSpec",
+    ];
+    type Spec = api::etcd_cluster::EtcdClusterSpec;
+    type Status = api::etcd_cluster::EtcdClusterStatus;
+}
+
+/// An EtcdCluster as the planner sees it.
+pub type EtcdCluster = Custom<EtcdClusterKind>;
+
+/// The controller's name.
+pub(crate) const CONTROLLER: &str = "etcd-cluster";

@@ -1,0 +1,6 @@
+//! How a condition explains itself.
+
+use api::etcd_cluster::EtcdClusterReason;
+
+/// The reason and the message of a condition.
+pub type Explanation = (EtcdClusterReason, String);

@@ -1,0 +1,22 @@
+//! The kind, as the runtime reads it.
+
+use runtime::plan::Kind;
+use runtime::views::{Custom, CustomKind};
+
+/// The kind Sample.
+#[derive(Debug)]
+pub enum SampleKind {}
+
+impl CustomKind for SampleKind {
+    const KIND: Kind = Kind { group: api::GROUP, version: "v1alpha1", kind: "Sample", plural: "samples" };
+    type Spec = api::sample::SampleFields;
+    type Status = api::sample::SampleStatus;
+
+    /// A Sample has no `spec`: its fields stand at the top.
+    fn spec(json: &str) -> serde_json::Result<Self::Spec> {
+        serde_json::from_str(json)
+    }
+}
+
+/// A Sample as the planner sees it.
+pub type Sample = Custom<SampleKind>;
